@@ -1,0 +1,150 @@
+// The ports of the RADIUS gateway: what it needs from others, in its own words. Adapters live in upstream/ and scim/;
+// nothing here knows HTTP or a provider.
+
+/** Why something that we called let us down. A fault is a value; the flow table decides what follows. */
+export type Fault =
+  /** The service understood and said no: HTTP 4xx other than 404 and 429. */
+  | { kind: "refused"; status: number; code: number; detail: string }
+  /** HTTP 404: the service does not know the identifier or the phrase. */
+  | { kind: "unknown"; code: number; detail: string }
+  /** HTTP 429. `retryAfterMs` as the service said, else 0. */
+  | { kind: "busy"; retryAfterMs: number; detail: string }
+  /** HTTP 5xx. */
+  | { kind: "failed"; status: number; detail: string }
+  /** No connection, TLS failure, a redirect, or no answer within the deadline. `sent`: it may have been processed. */
+  | { kind: "unreachable"; sent: boolean; detail: string }
+  /** An answer that is not what the interface promises. */
+  | { kind: "nonsense"; detail: string }
+  /** Not called at all: the circuit breaker is open, or the queue for connections is full. */
+  | { kind: "not_called"; detail: string };
+
+export type Outcome<T> = { ok: true; value: T } | { ok: false; fault: Fault };
+
+/** What of an authentication request record decides. Granted counts only when `pending` is false. */
+export interface ApprovalRequest {
+  readonly id: string;
+  readonly pending: boolean;
+  readonly granted: boolean;
+  readonly cancelled: boolean;
+  readonly reason: string;
+  readonly reasonCode: number;
+  /** Two digits that the phone asks for; only the embedded service gives them. */
+  readonly numberToMatch?: string;
+}
+
+/** What of a pairing record decides. */
+export interface DevicePairing {
+  readonly id: string;
+  readonly enabled: boolean;
+  readonly pending: boolean;
+  readonly deactivated: boolean;
+  readonly userName: string;
+  /** Digits of the device's passcode; 0 when it generates none. */
+  readonly totpLength: number;
+}
+
+/** Shown on the embedded service's phone page; never sent to an external service. */
+export interface ApprovalContext {
+  readonly client: string;
+  readonly place: string;
+  /** Whether the user sees a prompt with the number before deciding. */
+  readonly hasPrompt: boolean;
+}
+
+/** The second-factor service of `/v1/authentication_requests/…`, external or embedded. */
+export interface SecondFactorService {
+  readonly embedded: boolean;
+  initiate(
+    request: { pairingId: string; terminalName: string; context: ApprovalContext },
+  ): Promise<Outcome<ApprovalRequest>>;
+  status(requestId: string): Promise<Outcome<ApprovalRequest>>;
+  otpAuth(requestId: string, otp: string): Promise<Outcome<ApprovalRequest>>;
+  createPairing(pairing: { phrase: string; userName: string }): Promise<Outcome<DevicePairing>>;
+  pairing(pairingId: string): Promise<Outcome<DevicePairing>>;
+  /** Embedded: the request becomes cancelled. External: nothing is called. Never rejects. */
+  cancel(requestId: string): Promise<void>;
+  /** Embedded: calls back at most once when the request is decided; external: never. Returns what stops it. */
+  onDecision(requestId: string, notify: () => void): () => void;
+}
+
+/** The telephony service of `/2010-04-01/Accounts/…`, external or the embedded outbox. */
+export interface TelephonyService {
+  readonly embedded: boolean;
+  text(message: { to: string; body: string; validitySeconds: number }): Promise<Outcome<{ id: string }>>;
+  /** `intro` is said first, then each of `digits` with a Pause of length 1 between them. */
+  call(call: { to: string; intro: string; digits: string }): Promise<Outcome<{ id: string }>>;
+}
+
+/** One person as the directory has them. */
+export interface DirectoryUser {
+  readonly status: "active" | "inactive" | "deleted" | "unknown";
+  /** The name as the directory keeps it; for an unknown user the name as it was asked for. */
+  readonly name: string;
+  /** `phoneNumbers[].value`, reduced to + and digits; ill-formed ones are left out. */
+  readonly phoneNumbers: readonly string[];
+  readonly groups: readonly string[];
+}
+
+/** The directory whose users log in. `lookUp` is called with a canonical name (NFC, lower case). */
+export interface Directory {
+  lookUp(canonicalName: string): DirectoryUser;
+}
+
+/** The first factor's verdict. `unavailable` fails closed and is no failure of the user. */
+export type FirstFactorVerdict = "right" | "wrong" | "unavailable";
+
+/** Checks a password against what a client's `first_factor` names. The password is octets, never text. */
+export interface FirstFactor {
+  verify(attempt: { client: string; userName: string; password: Uint8Array }): Promise<FirstFactorVerdict>;
+}
+
+/** How a finished conversation ended. */
+export type ConversationOutcome = "accepted" | "rejected" | "expired" | "cancelled" | "superseded";
+
+/** One entry of a conversation's history, as the console shows it. Never holds a secret. */
+export interface ConversationMoment {
+  readonly atMs: number;
+  /** The step or end that was reached. */
+  readonly step: string;
+  /** Why: the name of the flow table's row. */
+  readonly row: string;
+}
+
+/** A conversation as the console shows it. `id` is the ordered id, not the secret one. */
+export interface ConversationView {
+  readonly id: string;
+  readonly user: string;
+  readonly client: string;
+  readonly source: string;
+  /** Calling-Station-Id, or empty. */
+  readonly place: string;
+  readonly step: string;
+  readonly factor: "device" | "sms" | "voice" | "totp" | null;
+  readonly startedMs: number;
+  readonly updatedMs: number;
+  readonly deadlineMs: number;
+  readonly outcome: ConversationOutcome | null;
+  readonly moments: readonly ConversationMoment[];
+}
+
+/** What happens in the gateway, for whoever watches. Observers must not throw and must not wait. */
+export type GatewayEvent =
+  | { readonly kind: "conversation"; readonly atMs: number; readonly conversation: ConversationView }
+  | {
+    readonly kind: "drop";
+    readonly atMs: number;
+    readonly reason: string;
+    readonly source: string;
+    readonly client: string | null;
+  };
+
+/** Receives events as they happen; called on the hot path, so it only notes them down. */
+export type Observer = (event: GatewayEvent) => void;
+
+/** What the console asks of the gateway. */
+export interface GatewayWatch {
+  /** Live conversations and those that ended lately, newest first, at most `limit`. */
+  conversations(limit: number): ConversationView[];
+  counters(): Readonly<Record<string, number>>;
+  observe(observer: Observer): () => void;
+}

@@ -1,0 +1,84 @@
+// The world outside the program, as two ports: the clock and randomness. Everything that decides receives
+// them, so that any run can be replayed on a fake clock with a seeded generator.
+
+/** Stops a timer that was started with {@link Clock.after}; calling it twice is harmless. */
+export type CancelTimer = () => void;
+
+/** Wall-clock time and timers. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  nowMs(): number;
+  /** Runs `task` once after `delayMs`; returns what cancels it. The timer keeps no process alive. */
+  after(delayMs: number, task: () => void): CancelTimer;
+}
+
+/** Uniform random octets. */
+export interface Random {
+  /** Fills and returns a new array of `lengthOctets` uniform random octets. */
+  bytes(lengthOctets: number): Uint8Array<ArrayBuffer>;
+}
+
+/** The host's clock. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  after(delayMs, task) {
+    const timer = setTimeout(task, delayMs);
+    Deno.unrefTimer(timer);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Web Crypto's generator, drawn in pages of 4 KiB because a call costs more than the octets. */
+export function createSystemRandom(): Random {
+  const page = new Uint8Array(4096);
+  let used = page.length;
+  return {
+    bytes(lengthOctets) {
+      if (lengthOctets > page.length) {
+        const large = new Uint8Array(lengthOctets);
+        for (let at = 0; at < lengthOctets; at += 65536) {
+          crypto.getRandomValues(large.subarray(at, Math.min(at + 65536, lengthOctets)));
+        }
+        return large;
+      }
+      if (used + lengthOctets > page.length) {
+        crypto.getRandomValues(page);
+        used = 0;
+      }
+      const taken = page.slice(used, used + lengthOctets);
+      page.fill(0, used, used + lengthOctets);
+      used += lengthOctets;
+      return taken;
+    },
+  };
+}
+
+/**
+ * A uniform decimal passcode, by rejection: no digit is likelier than another.
+ *
+ * @param digits how many decimal digits, 4 to 10; leading zeros stay.
+ */
+export function randomDigits(random: Random, digits: number): string {
+  let text = "";
+  while (text.length < digits) {
+    for (const octet of random.bytes(digits)) {
+      // 250 is the largest multiple of 10 in an octet; above it the digits 0 to 5 would be favoured.
+      if (octet < 250 && text.length < digits) text += String(octet % 10);
+    }
+  }
+  return text;
+}
+
+const HEX = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, "0"));
+
+/** Octets as lower-case hexadecimal. */
+export function toHex(octets: Uint8Array): string {
+  let text = "";
+  for (const octet of octets) text += HEX[octet];
+  return text;
+}
+
+/** Octets as base64url without padding (RFC 4648 §5). */
+export function toBase64Url(octets: Uint8Array): string {
+  return octets.toBase64({ alphabet: "base64url", omitPadding: true });
+}

@@ -1,0 +1,73 @@
+// Keeps secrets: seals those that must be read again (AES-256-GCM, the record's key as associated data) and digests
+// those that must only be compared (HMAC-SHA-256). The master key lives outside the store.
+
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { type Random, toHex } from "./runtime.ts";
+
+/** What a vault can do; it never shows its key. */
+export interface Vault {
+  /** Encrypts `plain` for the record at `recordKey`; only `open` with the same key reads it. */
+  seal(recordKey: Deno.KvKey, plain: Uint8Array): Uint8Array<ArrayBuffer>;
+  /** Decrypts what `seal` made; `null` when it was altered or belongs to another record. */
+  open(recordKey: Deno.KvKey, sealed: Uint8Array): Uint8Array<ArrayBuffer> | null;
+  /** A keyed hash (32 octets, hexadecimal) of `value`, separated by `purpose`. Compare with {@link equalDigests}. */
+  digest(purpose: string, value: Uint8Array | string): string;
+  /** A key of its own for `purpose`, derived from the master key (HKDF-SHA-256). */
+  deriveKey(purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer>;
+}
+
+const NONCE_OCTETS = 12;
+const TAG_OCTETS = 16;
+
+/** Whether two digests are the same, in constant time. */
+export function equalDigests(a: string, b: string): boolean {
+  const left = new TextEncoder().encode(a);
+  const right = new TextEncoder().encode(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/**
+ * @param masterKey 32 octets; see {@link loadMasterKey}.
+ */
+export function createVault(masterKey: Uint8Array, random: Random): Vault {
+  if (masterKey.length !== 32) throw new RangeError("The master key must have 32 octets");
+  const derive = (purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer> =>
+    new Uint8Array(hkdfSync("sha256", masterKey, new Uint8Array(0), `countersign ${purpose}`, lengthOctets));
+  const sealingKey = derive("seal", 32);
+  const digestKey = derive("digest", 32);
+  const associated = (recordKey: Deno.KvKey) =>
+    new TextEncoder().encode(
+      JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? toHex(part) : String(part))),
+    );
+
+  return {
+    seal(recordKey, plain) {
+      const nonce = random.bytes(NONCE_OCTETS);
+      const cipher = createCipheriv("aes-256-gcm", sealingKey, nonce);
+      cipher.setAAD(associated(recordKey));
+      const body = new Uint8Array(cipher.update(plain));
+      cipher.final();
+      const sealed = new Uint8Array(NONCE_OCTETS + TAG_OCTETS + body.length);
+      sealed.set(nonce, 0);
+      sealed.set(cipher.getAuthTag(), NONCE_OCTETS);
+      sealed.set(body, NONCE_OCTETS + TAG_OCTETS);
+      return sealed;
+    },
+    open(recordKey, sealed) {
+      if (sealed.length < NONCE_OCTETS + TAG_OCTETS) return null;
+      const decipher = createDecipheriv("aes-256-gcm", sealingKey, sealed.subarray(0, NONCE_OCTETS));
+      decipher.setAAD(associated(recordKey));
+      decipher.setAuthTag(sealed.subarray(NONCE_OCTETS, NONCE_OCTETS + TAG_OCTETS));
+      try {
+        const plain = new Uint8Array(decipher.update(sealed.subarray(NONCE_OCTETS + TAG_OCTETS)));
+        decipher.final();
+        return plain;
+      } catch (_tagMismatch) {
+        return null;
+      }
+    },
+    digest: (purpose, value) =>
+      createHmac("sha256", digestKey).update(purpose).update("\0").update(value).digest("hex"),
+    deriveKey: derive,
+  };
+}
