@@ -1,0 +1,110 @@
+// Runs other programs for the tests: with a deadline, with an end, and without leaving them behind.
+
+/** How a program ended. `code` is -1 when the deadline ended it. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly elapsedMs: number;
+}
+
+/** What {@link runProgram} and {@link streamProgram} take besides the program and its arguments. */
+export interface RunOptions {
+  readonly args?: readonly string[];
+  readonly cwd?: string;
+  /** Added to this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** The program is killed after this time; 60 s by default. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** Runs a program to its end and keeps what it wrote. Throws only when it cannot be started. */
+export async function runProgram(program: string, options: RunOptions = {}): Promise<Ended> {
+  const startedMs = performance.now();
+  const child = new Deno.Command(program, {
+    args: [...options.args ?? []],
+    cwd: options.cwd,
+    env: options.env,
+    stdin: options.stdin === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const deadline = killAfter(child, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  try {
+    if (options.stdin !== undefined) await writeAll(child.stdin, options.stdin);
+    const { code, stdout, stderr } = await child.output();
+    return {
+      code: deadline.passed() ? -1 : code,
+      stdout: new TextDecoder().decode(stdout),
+      stderr: new TextDecoder().decode(stderr),
+      timedOut: deadline.passed(),
+      elapsedMs: performance.now() - startedMs,
+    };
+  } finally {
+    deadline.clear();
+  }
+}
+
+/** Runs a program whose output goes straight to the terminal; gives its exit code, -1 past the deadline. */
+export async function streamProgram(program: string, options: RunOptions = {}): Promise<number> {
+  const child = new Deno.Command(program, {
+    args: [...options.args ?? []],
+    cwd: options.cwd,
+    env: options.env,
+    stdin: "null",
+    stdout: "inherit",
+    stderr: "inherit",
+  }).spawn();
+  const deadline = killAfter(child, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  try {
+    const { code } = await child.status;
+    return deadline.passed() ? -1 : code;
+  } finally {
+    deadline.clear();
+  }
+}
+
+/** Ends a child: asks with SIGTERM, then, after `graceMs`, kills it. Does nothing when it has already ended. */
+export async function endChild(child: Deno.ChildProcess, graceMs: number): Promise<Deno.CommandStatus> {
+  signal(child, "SIGTERM");
+  const force = setTimeout(() => signal(child, "SIGKILL"), graceMs);
+  try {
+    return await child.status;
+  } finally {
+    clearTimeout(force);
+  }
+}
+
+/** Sends a signal to a child that may have ended already. */
+export function signal(child: Deno.ChildProcess, name: Deno.Signal): void {
+  try {
+    child.kill(name);
+  } catch (fault) {
+    // Deno throws a TypeError for a child that has ended; that is what was wanted.
+    if (!(fault instanceof TypeError) && !(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
+}
+
+function killAfter(child: Deno.ChildProcess, timeoutMs: number): { passed(): boolean; clear(): void } {
+  let passed = false;
+  const timer = setTimeout(() => {
+    passed = true;
+    signal(child, "SIGKILL");
+  }, timeoutMs);
+  return { passed: () => passed, clear: () => clearTimeout(timer) };
+}
+
+async function writeAll(pipe: WritableStream<Uint8Array>, text: string): Promise<void> {
+  const writer = pipe.getWriter();
+  try {
+    await writer.write(new TextEncoder().encode(text));
+    await writer.close();
+  } catch (fault) {
+    // A program may end without reading all that it was given.
+    if (!(fault instanceof Deno.errors.BrokenPipe)) throw fault;
+  }
+}

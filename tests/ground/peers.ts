@@ -1,0 +1,153 @@
+// The foreign programs that the tests play against, as a table of Debian packages, and how they get there.
+
+import { runProgram } from "./child.ts";
+
+/** One package. Any one of `proofs` on the disk says that it is installed. */
+export interface Peer {
+  readonly package: string;
+  readonly proofs: readonly string[];
+  readonly neededBy: string;
+}
+
+/** Debian 12 names; the same on Ubuntu except chromium, which is a snap there. */
+export const PEERS = {
+  radclient: {
+    package: "freeradius-utils",
+    proofs: ["/usr/bin/radclient"],
+    neededBy: "interop: radclient",
+  },
+  freeradius: {
+    package: "freeradius",
+    proofs: ["/usr/sbin/freeradius"],
+    neededBy: "interop: a proxy in front; bench: the server beside which we measure",
+  },
+  pamRadius: {
+    package: "libpam-radius-auth",
+    proofs: [
+      "/lib/x86_64-linux-gnu/security/pam_radius_auth.so",
+      "/lib/aarch64-linux-gnu/security/pam_radius_auth.so",
+    ],
+    neededBy: "interop: PAM",
+  },
+  pamtester: { package: "pamtester", proofs: ["/usr/bin/pamtester"], neededBy: "interop: PAM" },
+  chromium: { package: "chromium", proofs: ["/usr/bin/chromium"], neededBy: "browser tests" },
+  fonts: {
+    package: "fonts-dejavu-core",
+    proofs: ["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"],
+    neededBy: "browser tests",
+  },
+  gcc: { package: "gcc", proofs: ["/usr/bin/gcc"], neededBy: "bench: the load generator" },
+  libc: { package: "libc6-dev", proofs: ["/usr/include/stdio.h"], neededBy: "bench: the load generator" },
+  openssl: {
+    package: "libssl-dev",
+    proofs: ["/usr/include/openssl/evp.h"],
+    neededBy: "bench: the load generator",
+  },
+} as const satisfies Record<string, Peer>;
+
+export type PeerName = keyof typeof PEERS;
+export const PEER_NAMES: readonly PeerName[] = Object.keys(PEERS) as PeerName[];
+
+/** The host, as far as installing goes; a test passes its own. */
+export interface Host {
+  exists(path: string): boolean;
+  isRoot(): boolean;
+  aptGet(args: readonly string[]): Promise<{ code: number; stderr: string }>;
+  writeExecutable(path: string, text: string): void;
+  remove(path: string): void;
+  say(line: string): void;
+}
+
+const APT = "/usr/bin/apt-get";
+const POLICY = "/usr/sbin/policy-rc.d";
+// 101 is "action forbidden by policy" (invoke-rc.d's interface): packages are set up, their services are not started.
+const POLICY_TEXT = "#!/bin/sh\nexit 101\n";
+
+/** Which of `wanted` are not there. */
+export function missingPeers(
+  wanted: readonly PeerName[] = PEER_NAMES,
+  exists: (path: string) => boolean = pathExists,
+): PeerName[] {
+  return wanted.filter((name) => !PEERS[name].proofs.some(exists));
+}
+
+/** `apt-get install` line for what is missing, to be shown to a person. */
+export function installHint(missing: readonly PeerName[]): string {
+  return `apt-get install --no-install-recommends ${missing.map((name) => PEERS[name].package).join(" ")}`;
+}
+
+/**
+ * Installs what is missing when this is Debian and we are root, with no service started; otherwise says what is
+ * missing. Returns what is still missing afterwards. Never throws because of a package.
+ */
+export async function installPeers(host: Host = systemHost()): Promise<PeerName[]> {
+  const missing = missingPeers(PEER_NAMES, host.exists);
+  if (missing.length === 0) {
+    host.say(`peers: all ${PEER_NAMES.length} packages are there`);
+    return [];
+  }
+  if (!host.exists(APT) || !host.isRoot()) {
+    host.say(`peers: missing ${missing.map((name) => PEERS[name].package).join(", ")}`);
+    host.say(`       tests that need them are skipped; as root: ${installHint(missing)}`);
+    return missing;
+  }
+  host.say(`peers: installing ${missing.map((name) => PEERS[name].package).join(", ")}`);
+  await withoutServices(host, () => install(host, missing));
+  const left = missingPeers(PEER_NAMES, host.exists);
+  host.say(
+    left.length === 0
+      ? "peers: installed"
+      : `peers: still missing ${left.map((n) => PEERS[n].package).join(", ")}`,
+  );
+  return left;
+}
+
+async function install(host: Host, missing: readonly PeerName[]): Promise<void> {
+  const steps = [
+    ["update", "-qq"],
+    ["install", "-qq", "-y", "--no-install-recommends", ...missing.map((name) => PEERS[name].package)],
+  ];
+  for (const args of steps) {
+    const { code, stderr } = await host.aptGet(["-o", "DPkg::Lock::Timeout=120", ...args]);
+    if (code === 0) continue;
+    // An update that fails for one mirror may still leave enough behind to install from.
+    host.say(`peers: apt-get ${args[0]} ended with code ${code}: ${stderr.trim().split("\n").at(-1) ?? ""}`);
+  }
+}
+
+async function withoutServices(host: Host, task: () => Promise<void>): Promise<void> {
+  const ours = !host.exists(POLICY);
+  if (ours) host.writeExecutable(POLICY, POLICY_TEXT);
+  try {
+    await task();
+  } finally {
+    if (ours) host.remove(POLICY);
+  }
+}
+
+/** This host. */
+export function systemHost(): Host {
+  return {
+    exists: pathExists,
+    isRoot: () => Deno.uid() === 0,
+    aptGet: (args) =>
+      runProgram("apt-get", {
+        args,
+        env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
+        timeoutMs: 480_000,
+      }),
+    writeExecutable: (path, text) => Deno.writeTextFileSync(path, text, { mode: 0o755 }),
+    remove: (path) => Deno.removeSync(path),
+    say: (line) => console.log(line),
+  };
+}
+
+function pathExists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw fault;
+  }
+}

@@ -1,0 +1,86 @@
+// The suites of the whole test run, as rows, and how one of them is started.
+
+import { judge, readJunit, type Tally } from "./tally.ts";
+import { streamProgram } from "./child.ts";
+
+/** One `deno test` process. */
+export interface Suite {
+  readonly title: string;
+  readonly paths: readonly string[];
+  readonly ignore: readonly string[];
+  /** Whether its files may run side by side. */
+  readonly parallel: boolean;
+  readonly timeoutMs: number;
+}
+
+/** What tests may do: they start servers and peers on free ports in scratch directories. */
+const PERMISSIONS = [
+  "--allow-net",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-run",
+  "--allow-sys",
+] as const;
+
+/** In the order in which they run. */
+export const SUITES = {
+  unit: {
+    title: "unit tests",
+    paths: ["tests"],
+    ignore: ["tests/interop", "tests/e2e", "tests/guards"],
+    parallel: true,
+    timeoutMs: 240_000,
+  },
+  guards: { title: "guards", paths: ["tests/guards"], ignore: [], parallel: false, timeoutMs: 90_000 },
+  interop: {
+    title: "real peers",
+    paths: ["tests/interop"],
+    ignore: [],
+    parallel: false,
+    timeoutMs: 240_000,
+  },
+  e2e: { title: "browser", paths: ["tests/e2e"], ignore: [], parallel: false, timeoutMs: 240_000 },
+} as const satisfies Record<string, Suite>;
+
+export type SuiteName = keyof typeof SUITES;
+
+/** Runs one suite in a process of its own, its progress on the terminal. */
+export async function runSuite(
+  suite: Suite,
+  options: { filter?: string; env?: Readonly<Record<string, string>> } = {},
+): Promise<Tally> {
+  const scratch = await Deno.makeTempDir({ prefix: "countersign-junit-" });
+  const report = `${scratch}/report.xml`;
+  try {
+    const exitCode = await streamProgram(Deno.execPath(), {
+      args: [
+        "test",
+        "--quiet",
+        "--no-prompt",
+        "--permit-no-files",
+        ...PERMISSIONS,
+        ...(suite.parallel ? ["--parallel"] : []),
+        ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),
+        ...(options.filter === undefined ? [] : [`--filter=${options.filter}`]),
+        `--junit-path=${report}`,
+        ...suite.paths,
+      ],
+      env: options.env,
+      timeoutMs: suite.timeoutMs,
+    });
+    return judge(await readReport(report), { suite: suite.title, exitCode });
+  } finally {
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+/** The report; empty when no file of the suite matched, `null` when deno wrote none. */
+async function readReport(path: string): Promise<Tally | null> {
+  try {
+    return readJunit(await Deno.readTextFile(path));
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw fault;
+  }
+}

@@ -1,0 +1,53 @@
+// The quick check before a commit (`deno task ok`): one line for each thing that must hold, and the output of what does not.
+
+import { summaryLine } from "./ground/tally.ts";
+import { runSuite, SUITES } from "./ground/suites.ts";
+import { runProgram } from "./ground/child.ts";
+
+interface Check {
+  readonly title: string;
+  readonly args: readonly string[];
+}
+
+const HELP = `Checks form, rules and types, and runs the fast tests.
+
+  deno task ok [--no-tests]
+
+  --no-tests  only what reads the sources: formatting, lint, types, generated pages
+  --help      this text`;
+
+/** What `deno` itself checks; everything that is tracked or new, except what git ignores. */
+const CHECKS: readonly Check[] = [
+  { title: "fmt", args: ["fmt", "--check", "--quiet"] },
+  { title: "lint", args: ["lint", "--quiet"] },
+  { title: "check", args: ["check", "--quiet"] },
+  { title: "docs", args: ["task", "--quiet", "docs", "--check"] },
+];
+
+async function holds(check: Check): Promise<boolean> {
+  const { code, stdout, stderr, elapsedMs } = await runProgram(Deno.execPath(), {
+    args: check.args,
+    timeoutMs: 180_000,
+  });
+  console.log(`${code === 0 ? "ok  " : "FAIL"}  ${check.title}  (${(elapsedMs / 1000).toFixed(1)} s)`);
+  if (code !== 0) console.log(`${stdout}${stderr}`.trimEnd());
+  return code === 0;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--help")) {
+    console.log(HELP);
+    return 0;
+  }
+  let good = true;
+  for (const check of CHECKS) good = await holds(check) && good;
+  if (args.includes("--no-tests")) return good ? 0 : 1;
+  for (const suite of [SUITES.guards, SUITES.unit]) {
+    const tally = await runSuite(suite);
+    good = tally.failed === 0 && good;
+    console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${suite.title}  (${summaryLine(tally)})`);
+  }
+  return good ? 0 : 1;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));

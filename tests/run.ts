@@ -1,0 +1,72 @@
+// The whole test run (`deno task test`): peers, pages, every suite, and one line at the end.
+
+import { parseArgs } from "node:util";
+import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./ground/tally.ts";
+import { installPeers } from "./ground/peers.ts";
+import { runSuite, type SuiteName, SUITES } from "./ground/suites.ts";
+import { runProgram } from "./ground/child.ts";
+
+const HELP = `Runs every test. On Debian, as root, it first installs the programs that it plays against.
+
+  deno task test [--only <filter>] [--fast]
+
+  --only <filter>  only tests whose name contains <filter>, or matches it when it is written /like this/
+  --fast           no installing, no real peers, no browser
+  --help           this text
+
+The last line is "N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test
+failed, and when CI=true and a test was skipped.`;
+
+const FAST: readonly SuiteName[] = ["unit", "guards"];
+const ALL: readonly SuiteName[] = ["unit", "guards", "interop", "e2e"];
+
+async function buildPages(): Promise<Tally> {
+  const built = await runProgram(Deno.execPath(), { args: ["task", "--quiet", "build"], timeoutMs: 120_000 });
+  if (built.code === 0) {
+    console.log(`pages: built (${Math.round(built.elapsedMs)} ms)`);
+    return EMPTY_TALLY;
+  }
+  console.log(`pages: not built\n${built.stdout}${built.stderr}`);
+  return { ...EMPTY_TALLY, failed: 1, failures: ["deno task build"] };
+}
+
+async function runSuites(names: readonly SuiteName[], filter: string | undefined): Promise<Tally[]> {
+  const tallies: Tally[] = [];
+  for (const name of names) {
+    console.log(`\n== ${SUITES[name].title}`);
+    const tally = await runSuite(SUITES[name], { filter });
+    tallies.push(tally);
+    console.log(`-- ${SUITES[name].title}: ${summaryLine(tally)}`);
+  }
+  return tallies;
+}
+
+async function main(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { help: { type: "boolean" }, fast: { type: "boolean" }, only: { type: "string" } },
+  });
+  if (values.help === true) {
+    console.log(HELP);
+    return 0;
+  }
+  const fast = values.fast === true;
+  if (!fast) await installPeers();
+  const total = addTallies([await buildPages(), ...await runSuites(fast ? FAST : ALL, values.only)]);
+  console.log("");
+  for (const failure of total.failures) console.log(`failed: ${failure}`);
+  for (const skip of total.skips) console.log(`skipped: ${skip}`);
+  console.log(summaryLine(total));
+  const skippedInCi = total.skipped > 0 && Deno.env.get("CI") === "true";
+  // A run in which nothing ran proves nothing.
+  return total.failed > 0 || total.passed === 0 || skippedInCi ? 1 : 0;
+}
+
+if (import.meta.main) {
+  try {
+    Deno.exit(await main(Deno.args));
+  } catch (fault) {
+    console.error(fault instanceof Error ? fault.message : String(fault));
+    Deno.exit(2);
+  }
+}
