@@ -1,0 +1,140 @@
+// The settings as the program sees them: one frozen Config with units in its names. What each key of the file means
+// stands in the table of settings (config/settings.ts).
+
+/** An address to listen on or to send to. `hostname` has no brackets; port 0 lets the host choose. */
+export interface SocketAddress {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+/** How requests of a client are treated. */
+export interface ClientPolicy {
+  readonly messageAuthenticator: "require" | "auto" | "off";
+  readonly limitProxyState: boolean;
+  readonly firstFactor: "none" | "radius";
+  /** Present when `firstFactor` is "radius". */
+  readonly firstFactorServer: {
+    readonly address: SocketAddress;
+    readonly secret: string;
+    readonly timeoutMs: number;
+  } | null;
+  readonly device: "challenge" | "hold" | "hold_then_challenge";
+  readonly holdMs: number;
+  readonly appendMode: boolean;
+  readonly unknownUsers: "allow" | "reject";
+}
+
+/** A client of the settings file. `address` holds IP addresses and CIDR ranges with their host bits cleared. */
+export interface ClientSettings extends ClientPolicy {
+  readonly name: string;
+  readonly address: readonly string[];
+  readonly secret: string;
+  /** Picks this client among several behind one address; "" for any. */
+  readonly nasIdentifier: string;
+  readonly nasIpAddress: string;
+}
+
+export type Factor = "device" | "sms" | "voice" | "totp";
+
+export interface FactorSettings {
+  readonly enabled: readonly Factor[];
+  readonly terminalName: string;
+  readonly requesterName: string;
+  readonly phoneNumbers: "registered" | "any";
+  readonly enrolAtLogin: "after_first_factor" | "never" | "always";
+  /** Country calling codes without +; empty allows all. */
+  readonly countryCodes: readonly string[];
+  readonly device: { readonly continueWaitMs: number; readonly numberMatching: boolean };
+  readonly passcode: {
+    readonly smsDigits: number;
+    readonly voiceDigits: number;
+    readonly lifetimeMs: number;
+  };
+  readonly pushes: { readonly perUser: number; readonly windowMs: number };
+  readonly lockout: { readonly failures: number; readonly lockMs: number; readonly hardLimit: number };
+  readonly sends: { readonly perUser: number; readonly perNumber: number; readonly windowMs: number };
+}
+
+export interface AdminSettings {
+  readonly name: string;
+  readonly password: string;
+  readonly role: "owner" | "user_manager" | "operator" | "viewer";
+}
+
+/** All settings. Holds secrets in clear; printing it or turning it into JSON masks them. */
+export interface Config {
+  /** The file that was read, absolute; `null` when there is none and everything has its default. */
+  readonly file: string | null;
+  readonly server: {
+    /** Absolute. */
+    readonly dataDir: string;
+    readonly logFormat: "text" | "json";
+    readonly logLevel: "debug" | "info" | "warn" | "error";
+  };
+  readonly http: {
+    readonly listen: SocketAddress;
+    /** Without a trailing slash. */
+    readonly publicUrl: string;
+    readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+  };
+  readonly radius: {
+    readonly listen: readonly SocketAddress[];
+    /** For any client address, while no client is known; "" asks for a generated one. */
+    readonly secret: string;
+    readonly state: "auto" | "name" | "token";
+    readonly directory: string;
+    readonly conversationTtlMs: number;
+    readonly loginJoinWindowMs: number;
+    readonly anyClient: ClientPolicy;
+    readonly clients: readonly ClientSettings[];
+    readonly replyDefault: Readonly<Record<string, string | number>>;
+  };
+  readonly factors: FactorSettings;
+  readonly secondFactor: {
+    /** "" for the embedded service. */
+    readonly url: string;
+    readonly consumerKey: string;
+    readonly consumerSecret: string;
+    readonly timeoutMs: number;
+  };
+  readonly telephony: {
+    /** "" for the embedded outbox. */
+    readonly url: string;
+    readonly accountId: string;
+    readonly authToken: string;
+    readonly from: string;
+    readonly twimlEchoUrl: string;
+    readonly connectionsPerRoute: number;
+    readonly connectionsTotal: number;
+    readonly timeoutMs: number;
+  };
+  readonly console: {
+    readonly sessionMs: number;
+    readonly idleMs: number;
+    readonly admins: readonly AdminSettings[];
+  };
+}
+
+/** What stops the start: `key` as in the file, `problem` a sentence that says what it is and what it should be. */
+export interface ConfigFault {
+  readonly key: string;
+  readonly problem: string;
+}
+
+/** What is allowed, but should be known. */
+export type ConfigWarning = ConfigFault;
+
+/** Where settings come from, and what checks the names that only the RADIUS dictionary knows. */
+export interface ConfigSources {
+  readonly env: (name: string) => string | undefined;
+  /** Throws as `Deno.readTextFileSync` does. */
+  readonly readTextFile: (path: string) => string;
+  /** The working directory, absolute; relative paths start there. */
+  readonly cwd: string;
+  /** Says what is wrong with an attribute of a reply, or `null`. */
+  readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+}
+
+export type ConfigOutcome =
+  | { ok: true; config: Config; warnings: ConfigWarning[] }
+  | { ok: false; faults: ConfigFault[] };
