@@ -1,0 +1,100 @@
+// Why a datagram gets no answer: one row a reason, in the order of the gate. Counters, log lines, docs and tests are derived
+// from these rows; every row has a vector in tests/vectors/drops.txt.
+
+export interface DropRow {
+  /** What the log says; `warn` is written at most once a minute per reason and source, `debug` always. */
+  readonly level: "warn" | "debug";
+  readonly sentence: string;
+  readonly ref: string;
+}
+
+export const DROP_REASONS = {
+  source_port_zero: {
+    level: "warn",
+    sentence: "source port 0: nothing can be sent there",
+    ref: "RFC 768; a send to port 0 fails",
+  },
+  unknown_client: {
+    level: "warn",
+    sentence: "the source address is no configured client; add it under [[radius.client]]",
+    ref: "RFC 2865 §3: silently discarded",
+  },
+  too_short: {
+    level: "debug",
+    sentence: "fewer than 20 octets, or a Length below 20",
+    ref: "RFC 2865 §3, Length",
+  },
+  too_long: {
+    level: "debug",
+    sentence: "a Length above 4096",
+    ref: "RFC 2865 §3, Length",
+  },
+  truncated: {
+    level: "debug",
+    sentence: "fewer octets arrived than Length says",
+    ref: "RFC 2865 §3, Length",
+  },
+  code_not_served: {
+    level: "debug",
+    sentence: "the code is neither Access-Request nor Status-Server; send accounting and CoA elsewhere",
+    ref: "RFC 2865 §3, Code",
+  },
+  malformed_attribute: {
+    level: "debug",
+    sentence: "an attribute has type 0, a length below 2, or runs over the end",
+    ref: "RFC 2865 §5",
+  },
+  wrong_message_authenticator: {
+    level: "warn",
+    sentence:
+      "Message-Authenticator does not verify: the shared secret of this client differs from the one configured here",
+    ref: "RFC 3579 §3.2",
+  },
+  missing_message_authenticator: {
+    level: "warn",
+    sentence: "no Message-Authenticator, and this client must send one (message_authenticator)",
+    ref: "RFC 3579 §3.2; BlastRADIUS",
+  },
+  unsigned_proxy_state: {
+    level: "warn",
+    sentence: "Proxy-State without Message-Authenticator (limit_proxy_state)",
+    ref: "BlastRADIUS mitigation",
+  },
+  unsigned_status_server: {
+    level: "debug",
+    sentence: "Status-Server without Message-Authenticator",
+    ref: "RFC 5997 §3",
+  },
+  unsigned_eap: {
+    level: "debug",
+    sentence: "EAP-Message without Message-Authenticator",
+    ref: "RFC 3579 §3.1",
+  },
+  store_not_answering: {
+    level: "warn",
+    sentence: "Status-Server is not answered while the store does not answer",
+    ref: "RFC 5997 §4.2",
+  },
+  duplicate_in_progress: {
+    level: "debug",
+    sentence: "the same packet again while it is being worked on",
+    ref: "RFC 5080 §2.2.2",
+  },
+  overtaken: {
+    level: "debug",
+    sentence: "a newer packet of the same login gets the answer",
+    ref: "RFC 5080 §2.2.2",
+  },
+  too_busy: {
+    level: "warn",
+    sentence: "too many requests wait already; the client will send this one again",
+    ref: "a bound of this gateway",
+  },
+  store_failed: {
+    level: "warn",
+    sentence: "the store could not record the answer, so none was sent; see the error before this line",
+    ref: "a reply leaves after its commit",
+  },
+} as const satisfies Record<string, DropRow>;
+
+export type DropReason = keyof typeof DROP_REASONS;

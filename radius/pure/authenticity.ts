@@ -1,0 +1,159 @@
+// Everything that a shared secret is used for: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
+// (RFC 3579 §3.2). No other file of the gateway sees a secret.
+
+import { AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
+import { typeOf } from "../facts/dictionary.ts";
+import { createHmacMd5, type HmacMd5, MD5_OCTETS, md5Into } from "./md5.ts";
+import { forEachAttribute, type PacketWriter } from "./packet.ts";
+
+const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
+const ZEROS = new Uint8Array(MD5_OCTETS);
+/** The longest shared secret; it must fit behind a packet in one buffer. */
+export const MAX_SECRET_OCTETS = 256;
+
+/** One shared secret, ready for use. It has no way to be read back. */
+export class SharedSecret {
+  readonly #octets: Uint8Array;
+  readonly #hmac: HmacMd5;
+  readonly #scratch = new Uint8Array(4096 + MAX_SECRET_OCTETS);
+  readonly #expected = new Uint8Array(MD5_OCTETS);
+
+  /** @param secret as configured; 1 to 256 octets of UTF-8. */
+  constructor(secret: string) {
+    this.#octets = new TextEncoder().encode(secret);
+    if (this.#octets.length === 0 || this.#octets.length > MAX_SECRET_OCTETS) {
+      throw new RangeError("A shared secret has 1 to 256 octets");
+    }
+    this.#hmac = createHmacMd5(this.#octets);
+  }
+
+  /**
+   * Whether the Message-Authenticator whose value stands at `valueAt` verifies (RFC 3579 §3.2).
+   *
+   * @param requestAuthenticator for a reply, the authenticator of its request; `null` for a request.
+   */
+  isAuthentic(
+    packet: Uint8Array,
+    place: { lengthOctets: number; valueAt: number; valueOctets: number },
+    requestAuthenticator: Uint8Array | null = null,
+  ): boolean {
+    if (place.valueOctets !== MD5_OCTETS) return false;
+    const scratch = this.#scratch;
+    for (let i = 0; i < place.lengthOctets; i++) scratch[i] = packet[i] as number;
+    if (requestAuthenticator !== null) scratch.set(requestAuthenticator, 4);
+    scratch.fill(0, place.valueAt, place.valueAt + MD5_OCTETS);
+    this.#hmac.signInto(scratch, 0, place.lengthOctets, this.#expected, 0);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (packet[place.valueAt + i] as number);
+    }
+    return difference === 0;
+  }
+
+  /**
+   * Whether a reply's Response Authenticator verifies (RFC 2865 §3).
+   *
+   * @param reply exactly the packet, without padding.
+   */
+  isAnswerTo(reply: Uint8Array, requestAuthenticator: Uint8Array): boolean {
+    this.#scratch.set(reply);
+    this.#scratch.set(requestAuthenticator, 4);
+    this.#responseAuthenticator(reply.length, this.#expected);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (reply[4 + i] as number);
+    }
+    return difference === 0;
+  }
+
+  #responseAuthenticator(lengthOctets: number, out: Uint8Array): void {
+    this.#scratch.set(this.#octets, lengthOctets);
+    md5Into(this.#scratch, 0, lengthOctets + this.#octets.length, out, 0);
+  }
+
+  /** Reserves the place of Message-Authenticator: it is the first attribute of every packet that we send. */
+  beginSigned(writer: PacketWriter, code: number, identifier: number): void {
+    writer.begin(code, identifier);
+    writer.attribute(MESSAGE_AUTHENTICATOR, ZEROS);
+  }
+
+  /**
+   * Signs a reply begun with {@link beginSigned}: Length, Message-Authenticator over the Request Authenticator
+   * (RFC 3579 §3.2), then the Response Authenticator (RFC 2865 §3).
+   *
+   * @returns the finished octets, a copy.
+   */
+  signReply(writer: PacketWriter, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    octets.set(requestAuthenticator, 4);
+    this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
+    octets.set(this.#octets, lengthOctets);
+    md5Into(octets, 0, lengthOctets + this.#octets.length, octets, 4);
+    octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
+    return octets.slice(0, lengthOctets);
+  }
+
+  /** Signs a request begun with {@link beginSigned}; `authenticator` is random (RFC 2865 §3). Returns a copy. */
+  signRequest(writer: PacketWriter, authenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    octets.set(authenticator, 4);
+    this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
+    return octets.slice(0, lengthOctets);
+  }
+
+  /**
+   * Reveals User-Password (RFC 2865 §5.2). The padding of NUL octets is removed, a NUL inside stays.
+   *
+   * @returns `null` when the length is not a multiple of 16 from 16 to 128.
+   */
+  revealPassword(hidden: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
+    const length = hidden.length;
+    if (length === 0 || length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return null;
+    const plain = new Uint8Array(length);
+    this.#mask(hidden, requestAuthenticator, (i, mask) => plain[i] = (hidden[i] as number) ^ mask);
+    let end = length;
+    while (end > 0 && plain[end - 1] === 0) end--;
+    return plain.subarray(0, end);
+  }
+
+  /**
+   * Hides a password of at most 128 octets (RFC 2865 §5.2).
+   *
+   * @throws RangeError when it is longer.
+   */
+  hidePassword(plain: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+    if (plain.length > MAX_PASSWORD_OCTETS) throw new RangeError("A password has at most 128 octets");
+    const hidden = new Uint8Array(Math.max(16, Math.ceil(plain.length / 16) * 16));
+    hidden.set(plain);
+    this.#mask(hidden, requestAuthenticator, (i, mask) => hidden[i] = (hidden[i] as number) ^ mask);
+    return hidden;
+  }
+
+  /** c(i) = p(i) xor MD5(secret + c(i-1)), c(0) being the Request Authenticator. `cipher` is read a block behind `put`. */
+  #mask(cipher: Uint8Array, authenticator: Uint8Array, put: (i: number, mask: number) => void): void {
+    const scratch = this.#scratch;
+    const secretOctets = this.#octets.length;
+    scratch.set(this.#octets, 0);
+    for (let block = 0; block < cipher.length; block += AUTHENTICATOR_OCTETS) {
+      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
+        scratch[secretOctets + i] =
+          (block === 0 ? authenticator[i] : cipher[block - AUTHENTICATOR_OCTETS + i]) as number;
+      }
+      md5Into(scratch, 0, secretOctets + AUTHENTICATOR_OCTETS, this.#expected, 0);
+      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) put(block + i, this.#expected[i] as number);
+    }
+  }
+}
+
+/** Where a packet's first Message-Authenticator stands, or `null`. */
+export function findMessageAuthenticator(
+  packet: Uint8Array,
+): { valueAt: number; valueOctets: number } | null {
+  let found: { valueAt: number; valueOctets: number } | null = null;
+  forEachAttribute(packet, packet.length, (type, at, valueOctets) => {
+    if (type === MESSAGE_AUTHENTICATOR) found ??= { valueAt: at, valueOctets };
+  });
+  return found;
+}
