@@ -1,0 +1,256 @@
+// RADIUS packets as the tests' own judge builds and reads them (RFC 2865, RFC 2869 §5.14). Written on node:crypto and
+// on nothing of the gateway, so that a mistake there is not repeated here.
+
+import { Buffer } from "node:buffer";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+/** The packet types that the tests meet. */
+export const CODES = {
+  accessRequest: 1,
+  accessAccept: 2,
+  accessReject: 3,
+  accountingRequest: 4,
+  accessChallenge: 11,
+  statusServer: 12,
+} as const;
+
+/** The attribute types that the tests name. */
+export const TYPES = {
+  userName: 1,
+  userPassword: 2,
+  nasPort: 5,
+  replyMessage: 18,
+  state: 24,
+  callingStationId: 31,
+  proxyState: 33,
+  messageAuthenticator: 80,
+} as const;
+
+/** One attribute; `value` has at most 253 octets. */
+export interface Attribute {
+  readonly type: number;
+  readonly value: Uint8Array;
+}
+
+/** A packet that was built, and what its reply is judged with. */
+export interface BuiltRequest {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly identifier: number;
+  readonly authenticator: Uint8Array;
+  readonly proxyStates: readonly Uint8Array[];
+}
+
+/** What goes into a request; what is left out is not sent, or drawn at random (identifier and authenticator). */
+export interface RequestParts {
+  readonly code?: number;
+  readonly identifier?: number;
+  readonly authenticator?: Uint8Array;
+  readonly userName?: string | Uint8Array;
+  readonly password?: string | Uint8Array;
+  readonly state?: Uint8Array;
+  readonly nasPort?: number;
+  readonly callingStationId?: string;
+  readonly more?: readonly Attribute[];
+  /** `first` by default. */
+  readonly messageAuthenticator?: "first" | "last" | "wrong" | "none";
+}
+
+/** A reply as it was read, with everything that is wrong with it. */
+export interface Reply {
+  readonly code: number;
+  readonly identifier: number;
+  readonly attributes: readonly Attribute[];
+  /** The Reply-Messages, joined without anything between, as clients show them. */
+  readonly message: string;
+  readonly state: Uint8Array | null;
+  /** Empty when the reply is what the RFCs ask for. */
+  readonly problems: readonly string[];
+  readonly bytes: Uint8Array;
+}
+
+/** Builds a request under `secret`. Throws when an attribute is too long. */
+export function buildRequest(secret: string, parts: RequestParts): BuiltRequest {
+  const authenticator = parts.authenticator ?? new Uint8Array(randomBytes(16));
+  const identifier = parts.identifier ?? randomBytes(1)[0] ?? 0;
+  const attributes = requestAttributes(secret, { parts, authenticator });
+  const bytes = frame(parts.code ?? CODES.accessRequest, identifier, authenticator, attributes);
+  sign(bytes, secret, attributes);
+  if (parts.messageAuthenticator === "wrong") {
+    const at = offsetOf(attributes, TYPES.messageAuthenticator);
+    bytes[at] = (bytes[at] ?? 0) ^ 0xff;
+  }
+  const proxyStates = attributes.filter(({ type }) => type === TYPES.proxyState).map(({ value }) => value);
+  return { bytes, identifier, authenticator, proxyStates };
+}
+
+/** RFC 2865 §5.2: the password in blocks of 16, each hidden under the one before. */
+export function hidePassword(
+  password: Uint8Array,
+  key: { secret: string; authenticator: Uint8Array },
+): Uint8Array<ArrayBuffer> {
+  const hidden = new Uint8Array(Math.max(16, Math.ceil(password.length / 16) * 16));
+  hidden.set(password);
+  let previous = key.authenticator;
+  for (let at = 0; at < hidden.length; at += 16) {
+    const mask = createHash("md5").update(key.secret).update(previous).digest();
+    for (let i = 0; i < 16; i++) hidden[at + i] = (hidden[at + i] ?? 0) ^ (mask[i] ?? 0);
+    previous = hidden.subarray(at, at + 16);
+  }
+  return hidden;
+}
+
+/** Reads a reply and lists what is wrong with it: structure, authenticators, order, copies, what the code allows. */
+export function readReply(bytes: Uint8Array, request: BuiltRequest, secret: string): Reply {
+  const attributes = readAttributes(bytes);
+  const code = bytes[0] ?? 0;
+  const of = (type: number) =>
+    (attributes ?? []).filter((one) => one.type === type).map(({ value }) => value);
+  return {
+    code,
+    identifier: bytes[1] ?? 0,
+    attributes: attributes ?? [],
+    message: of(TYPES.replyMessage).map((value) => new TextDecoder().decode(value)).join(""),
+    state: of(TYPES.state)[0] ?? null,
+    problems: attributes === null ? ["the packet's structure is broken"] : [
+      ...authenticityProblems(bytes, attributes, { request, secret }),
+      ...contentProblems(code, of, request),
+    ],
+    bytes,
+  };
+}
+
+function requestAttributes(
+  secret: string,
+  { parts, authenticator }: { parts: RequestParts; authenticator: Uint8Array },
+): Attribute[] {
+  const list: Attribute[] = [];
+  const add = (type: number, value: Uint8Array | undefined) => {
+    if (value !== undefined) list.push({ type, value });
+  };
+  const place = parts.messageAuthenticator ?? "first";
+  if (place === "first" || place === "wrong") add(TYPES.messageAuthenticator, new Uint8Array(16));
+  add(TYPES.userName, octets(parts.userName));
+  const password = octets(parts.password);
+  if (password !== undefined) add(TYPES.userPassword, hidePassword(password, { secret, authenticator }));
+  add(TYPES.nasPort, parts.nasPort === undefined ? undefined : integer(parts.nasPort));
+  add(TYPES.callingStationId, octets(parts.callingStationId));
+  add(TYPES.state, parts.state);
+  list.push(...parts.more ?? []);
+  if (place === "last") add(TYPES.messageAuthenticator, new Uint8Array(16));
+  return list;
+}
+
+function frame(
+  code: number,
+  identifier: number,
+  authenticator: Uint8Array,
+  attributes: readonly Attribute[],
+): Uint8Array<ArrayBuffer> {
+  const length = attributes.reduce((sum, { value }) => sum + 2 + value.length, 20);
+  const bytes = new Uint8Array(length);
+  bytes.set([code, identifier, length >> 8, length & 0xff]);
+  bytes.set(authenticator, 4);
+  let at = 20;
+  for (const { type, value } of attributes) {
+    if (value.length > 253) {
+      throw new RangeError(`Attribute ${type} has ${value.length} octets, at most 253 fit`);
+    }
+    bytes.set([type, value.length + 2], at);
+    bytes.set(value, at + 2);
+    at += value.length + 2;
+  }
+  return bytes;
+}
+
+function sign(bytes: Uint8Array, secret: string, attributes: readonly Attribute[]): void {
+  if (!attributes.some(({ type }) => type === TYPES.messageAuthenticator)) return;
+  const digest = createHmac("md5", secret).update(bytes).digest();
+  bytes.set(digest, offsetOf(attributes, TYPES.messageAuthenticator));
+}
+
+/** Where the value of the first attribute of `type` begins in the packet. */
+function offsetOf(attributes: readonly Attribute[], type: number): number {
+  let at = 20;
+  for (const one of attributes) {
+    if (one.type === type) return at + 2;
+    at += one.value.length + 2;
+  }
+  throw new RangeError(`There is no attribute ${type}`);
+}
+
+function readAttributes(bytes: Uint8Array): Attribute[] | null {
+  if (bytes.length < 20 || (bytes[2] ?? 0) * 256 + (bytes[3] ?? 0) !== bytes.length) return null;
+  const attributes: Attribute[] = [];
+  for (let at = 20; at < bytes.length;) {
+    const length = bytes[at + 1] ?? 0;
+    if (length < 2 || at + length > bytes.length) return null;
+    attributes.push({ type: bytes[at] ?? 0, value: bytes.slice(at + 2, at + length) });
+    at += length;
+  }
+  return attributes;
+}
+
+function authenticityProblems(
+  bytes: Uint8Array,
+  attributes: readonly Attribute[],
+  { request, secret }: { request: BuiltRequest; secret: string },
+): string[] {
+  const problems: string[] = [];
+  if (bytes[1] !== request.identifier) problems.push("the Identifier is another one");
+  const asSigned = Uint8Array.from(bytes);
+  asSigned.set(request.authenticator, 4);
+  const response = createHash("md5").update(asSigned).update(secret).digest();
+  if (!timingSafeEqual(response, Buffer.from(bytes.subarray(4, 20)))) {
+    problems.push("the Response Authenticator is wrong");
+  }
+  if (attributes[0]?.type !== TYPES.messageAuthenticator) {
+    return [...problems, "Message-Authenticator is not the first attribute"];
+  }
+  const sent = bytes.slice(22, 38);
+  asSigned.fill(0, 22, 38);
+  const expected = createHmac("md5", secret).update(asSigned).digest();
+  if (sent.length !== 16 || !timingSafeEqual(expected, Buffer.from(sent))) {
+    problems.push("the Message-Authenticator is wrong");
+  }
+  return problems;
+}
+
+/** RFC 2865 §5.44: what a reply may not carry, and what of it may be there once at most. */
+const NEVER_IN_REPLIES = [TYPES.userPassword, 3, 4, TYPES.nasPort, 30, TYPES.callingStationId, 32, 60, 61];
+const BARE_REPLIES = new Map<number, readonly number[]>([
+  [CODES.accessReject, [TYPES.replyMessage, TYPES.proxyState, TYPES.messageAuthenticator, 79, 101]],
+  [CODES.accessChallenge, [
+    ...[TYPES.replyMessage, TYPES.state, TYPES.proxyState, TYPES.messageAuthenticator],
+    ...[26, 27, 28, 76, 79],
+  ]],
+]);
+
+function contentProblems(code: number, of: (type: number) => Uint8Array[], request: BuiltRequest): string[] {
+  const problems: string[] = [];
+  for (const type of NEVER_IN_REPLIES) {
+    if (of(type).length > 0) problems.push(`attribute ${type} is not allowed`);
+  }
+  const allowed = BARE_REPLIES.get(code);
+  if (allowed !== undefined) {
+    for (let type = 1; type < 256; type++) {
+      if (!allowed.includes(type) && of(type).length > 0) problems.push(`attribute ${type} is not allowed`);
+    }
+  }
+  if (code === CODES.accessChallenge) {
+    if (of(TYPES.state).length !== 1) problems.push("a challenge needs exactly one State");
+    if (of(TYPES.replyMessage).length === 0) problems.push("a challenge needs a Reply-Message");
+  }
+  const copies = of(TYPES.proxyState).map(String);
+  if (copies.join() !== request.proxyStates.map(String).join()) {
+    problems.push("Proxy-State is not copied in order");
+  }
+  return problems;
+}
+
+function octets(value: string | Uint8Array | undefined): Uint8Array | undefined {
+  return typeof value === "string" ? new TextEncoder().encode(value) : value;
+}
+
+function integer(value: number): Uint8Array {
+  return new Uint8Array([value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff]);
+}
