@@ -1,0 +1,201 @@
+// Starts the real program for a test: on free ports, in a scratch data directory, with its log kept.
+
+import { TextLineStream } from "./lines.ts";
+import { endChild, type Ended, runProgram, signal } from "./child.ts";
+import { type GatewayPaths, prepareSettings, type ToldListeners } from "./gateway_settings.ts";
+import { openRadiusClient, type RadiusClient } from "./radius_client.ts";
+
+/** What {@link startGateway} takes; nothing has to be given. */
+export interface GatewayOptions {
+  /** Settings as in the operating page; they are laid over those of the scratch directory, table by table. */
+  readonly toml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Kept when it is given; otherwise a scratch directory is made, and removed by `dispose()`. */
+  readonly dataDir?: string;
+  /** Another program than `main.ts`, for tests of this file. */
+  readonly program?: string;
+  /** How long the start may take; 20 s by default. */
+  readonly readyTimeoutMs?: number;
+}
+
+/** A gateway that answers. Declare it with `await using`, or call `dispose()`. */
+export interface RunningGateway extends AsyncDisposable {
+  readonly radiusPort: number;
+  readonly httpUrl: string;
+  readonly secret: string;
+  readonly pid: number;
+  readonly dataDir: string;
+  readonly configPath: string;
+  /** From the start of the process to its word that it is ready. */
+  readonly startedInMs: number;
+  /** Everything that it wrote, both streams, in the order of arrival; the oldest lines go after 20,000. */
+  logLines(): readonly string[];
+  /** Opens a client with the gateway's secret. */
+  client(): RadiusClient;
+  /** Runs `commands/pair.ts` with the same settings. */
+  pair(...args: string[]): Promise<Ended>;
+  /** SIGTERM; SIGKILL after 10 s. The data stays. */
+  stop(): Promise<Deno.CommandStatus>;
+  /** SIGKILL. The data stays. */
+  kill9(): Promise<void>;
+  /** Stops it unless it has ended, and starts it again with the same settings, data and ports. */
+  restart(): Promise<void>;
+  /** Stops it and removes its scratch directory. */
+  dispose(): Promise<void>;
+}
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** What `deno task start` gives the program, and no more. */
+export const PROGRAM_PERMISSIONS = [
+  "--allow-net",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+] as const;
+const MAX_LINES = 20_000;
+const STOP_GRACE_MS = 10_000;
+
+interface Process {
+  readonly child: Deno.ChildProcess;
+  readonly drained: Promise<unknown>;
+  readonly startedInMs: number;
+}
+
+/** Starts the gateway and waits until it says that it is up. Throws with the end of its log when it does not come up. */
+export async function startGateway(options: GatewayOptions = {}): Promise<RunningGateway> {
+  const prepared = await prepareSettings(options);
+  const { paths } = prepared;
+  const lines: string[] = [];
+  const launched = await launch(options, { paths, lines }).catch(async (fault: unknown) => {
+    await Deno.remove(prepared.scratch, { recursive: true });
+    throw fault;
+  });
+  let { process, told } = launched;
+
+  const stop = async () => {
+    const status = await endChild(process.child, STOP_GRACE_MS);
+    await process.drained;
+    return status;
+  };
+  const dispose = async () => {
+    await stop();
+    await Deno.remove(prepared.scratch, { recursive: true });
+  };
+  return {
+    get radiusPort() {
+      return told.radius[0]?.port ?? 0;
+    },
+    get httpUrl() {
+      return `http://127.0.0.1:${told.http.port}`;
+    },
+    get pid() {
+      return process.child.pid;
+    },
+    get startedInMs() {
+      return process.startedInMs;
+    },
+    secret: prepared.secret,
+    dataDir: paths.dataDir,
+    configPath: paths.config,
+    logLines: () => lines,
+    client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
+    pair: (...args) => runCommand("commands/pair.ts", { args, paths, env: options.env }),
+    stop,
+    async kill9() {
+      signal(process.child, "SIGKILL");
+      await process.child.status;
+      await process.drained;
+    },
+    async restart() {
+      await stop();
+      await prepared.pinPorts(told);
+      ({ process, told } = await launch(options, { paths, lines }));
+    },
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function launch(
+  options: GatewayOptions,
+  { paths, lines }: { paths: GatewayPaths; lines: string[] },
+): Promise<{ process: Process; told: ToldListeners }> {
+  await removeIfThere(paths.ready);
+  const startedMs = performance.now();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, options.program ?? `${ROOT}main.ts`],
+    cwd: ROOT,
+    env: { ...options.env, ...environment(paths) },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const drained = Promise.all([keep(child.stdout, lines), keep(child.stderr, lines)]);
+  const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 20_000);
+  const startedInMs = performance.now() - startedMs;
+  if (told === null) {
+    signal(child, "SIGKILL");
+    await child.status;
+    await drained;
+    throw new Error(`The gateway did not come up:\n${lines.slice(-30).join("\n")}`);
+  }
+  return { process: { child, drained, startedInMs }, told };
+}
+
+function environment(paths: GatewayPaths): Record<string, string> {
+  return { COUNTERSIGN_CONFIG: paths.config, COUNTERSIGN_READY_FILE: paths.ready, NO_COLOR: "1" };
+}
+
+/** Runs one of the program's commands with the settings of a running gateway. */
+function runCommand(
+  path: string,
+  { args, paths, env }: {
+    args: readonly string[];
+    paths: GatewayPaths;
+    env: Readonly<Record<string, string>> | undefined;
+  },
+): Promise<Ended> {
+  return runProgram(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, `${ROOT}${path}`, ...args],
+    cwd: ROOT,
+    env: { ...env, ...environment(paths) },
+    timeoutMs: 30_000,
+  });
+}
+
+/** The listeners that the program wrote into its ready file; `null` when it ended or took too long. */
+async function waitForReady(
+  child: Deno.ChildProcess,
+  path: string,
+  timeoutMs: number,
+): Promise<ToldListeners | null> {
+  let ended = false;
+  void child.status.then(() => {
+    ended = true;
+  });
+  for (const end = performance.now() + timeoutMs; performance.now() < end && !ended;) {
+    try {
+      return JSON.parse(await Deno.readTextFile(path));
+    } catch (fault) {
+      // The file appears whole, by a rename; until then it is not there.
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return null;
+}
+
+async function keep(stream: ReadableStream<Uint8Array>, lines: string[]): Promise<void> {
+  for await (const line of stream.pipeThrough(new TextLineStream())) {
+    lines.push(line);
+    if (lines.length > MAX_LINES) lines.shift();
+  }
+}
+
+async function removeIfThere(path: string): Promise<void> {
+  try {
+    await Deno.remove(path);
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
+}

@@ -1,0 +1,78 @@
+// The settings file of a gateway under test: what a test asks for, laid over free ports and a scratch directory.
+
+import { parse, stringify } from "@std/toml";
+import { randomBytes } from "node:crypto";
+
+/** Where things of one gateway are. */
+export interface GatewayPaths {
+  readonly config: string;
+  readonly ready: string;
+  readonly dataDir: string;
+}
+
+/** What the program writes into its ready file. */
+export interface ToldListeners {
+  readonly radius: readonly { readonly hostname: string; readonly port: number }[];
+  readonly http: { readonly hostname: string; readonly port: number };
+  readonly pid: number;
+}
+
+/** A settings file that was written. */
+export interface PreparedSettings {
+  readonly paths: GatewayPaths;
+  /** The directory to remove at the end; a data directory that the test brought is not in it. */
+  readonly scratch: string;
+  readonly secret: string;
+  /** Writes the ports that a first start got into the file, so that the next start gets the same. */
+  pinPorts(told: ToldListeners): Promise<void>;
+}
+
+type Table = Record<string, unknown>;
+
+/** Writes the settings for one gateway. */
+export async function prepareSettings(
+  options: { readonly toml?: string; readonly dataDir?: string },
+): Promise<PreparedSettings> {
+  const home = await Deno.makeTempDir({ prefix: "countersign-test-" });
+  const dataDir = options.dataDir ?? `${home}/data`;
+  const paths = { config: `${home}/countersign.toml`, ready: `${home}/ready.json`, dataDir };
+  const settings = overlay({
+    server: { data_dir: dataDir },
+    http: { listen: "127.0.0.1:0" },
+    radius: { listen: ["127.0.0.1:0"], secret: randomBytes(18).toString("base64url") },
+  }, parse(options.toml ?? "") as Table);
+  const write = () => Deno.writeTextFile(paths.config, stringify(settings), { mode: 0o600 });
+  await write();
+  return {
+    paths,
+    scratch: home,
+    secret: secretOf(settings),
+    async pinPorts(told) {
+      const radius = told.radius.map(({ hostname, port }) => `${hostname}:${port}`);
+      Object.assign(settings, overlay(settings, { radius: { listen: radius } }));
+      Object.assign(settings, overlay(settings, { http: { listen: `127.0.0.1:${told.http.port}` } }));
+      await write();
+    },
+  };
+}
+
+/** `over` laid on `base`: tables are merged, anything else is replaced. */
+export function overlay(base: Table, over: Table): Table {
+  const result: Table = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const below = result[key];
+    result[key] = isTable(below) && isTable(value) ? overlay(below, value) : value;
+  }
+  return result;
+}
+
+/** The secret that a client on loopback shares with this gateway: its own, or that of the first client entry. */
+function secretOf(settings: Table): string {
+  const radius = settings.radius as Table;
+  const [first] = Array.isArray(radius.client) ? radius.client as Table[] : [];
+  return String(first?.secret ?? radius.secret);
+}
+
+function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
