@@ -1,0 +1,115 @@
+// Reads what the second-factor service and the telephony service answer. Members that decide must be there with their
+// types; members that do not may be missing; further ones are ignored.
+
+import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/doing/ports.ts";
+import { cleanDetail, nonsense } from "./faults.ts";
+import { asRecord, type JsonRecord } from "./json_text.ts";
+
+const MAX_ID_CHARACTERS = 128;
+const MAX_NAME_CHARACTERS = 256;
+const MAX_TOTP_DIGITS = 10;
+
+/** Whether an identifier can stand in a path: printable ASCII, and no dot segment, which a URL parser would resolve. */
+export function isIdentifier(text: string): boolean {
+  return text.length <= MAX_ID_CHARACTERS && /^[\x21-\x7e]+$/.test(text) && !/^\.+$/.test(text);
+}
+
+/**
+ * An authentication request record.
+ *
+ * @param options.askedId the identifier that was asked for; an answer for another one is nonsense. `null`: a new one.
+ * @param options.secrets what must not come back in `reason`.
+ */
+export function readApprovalRequest(
+  body: JsonRecord,
+  { askedId, secrets = [] }: { askedId: string | null; secrets?: readonly string[] },
+): Outcome<ApprovalRequest> {
+  const fields = createFieldReader(body);
+  const id = fields.identifier("id", askedId);
+  const pending = fields.boolean("pending");
+  const granted = fields.boolean("granted");
+  const cancelled = fields.boolean("cancelled", false);
+  const reason = fields.text("reason");
+  const reasonCode = fields.integer("reason_code");
+  if (fields.flaw() !== null) return nonsense(`an authentication request whose ${fields.flaw()}`);
+  return {
+    ok: true,
+    // A record that is granted and cancelled at once grants nothing.
+    value: {
+      id,
+      pending,
+      granted: granted && !cancelled,
+      cancelled,
+      reason: cleanDetail(reason, secrets),
+      reasonCode,
+    },
+  };
+}
+
+/** A pairing record. `askedId` as in {@link readApprovalRequest}. */
+export function readPairing(
+  body: JsonRecord,
+  { askedId }: { askedId: string | null },
+): Outcome<DevicePairing> {
+  const fields = createFieldReader(body);
+  const id = fields.identifier("id", askedId);
+  const enabled = fields.boolean("enabled");
+  const deactivated = fields.boolean("deactivated", false);
+  const pending = fields.boolean("pending", !enabled && !deactivated);
+  const totpLength = fields.integer("totp_length");
+  const userName = readUserName(body);
+  if (userName === null) return nonsense("a pairing whose user has no name");
+  if (fields.flaw() !== null) return nonsense(`a pairing whose ${fields.flaw()}`);
+  if (totpLength < 0 || totpLength > MAX_TOTP_DIGITS) return nonsense("a pairing whose totp_length is odd");
+  return {
+    ok: true,
+    value: { id, enabled: enabled && !deactivated, pending, deactivated, userName, totpLength },
+  };
+}
+
+function readUserName(body: JsonRecord): string | null {
+  const name = asRecord(body.member("user"))?.member("name");
+  return typeof name === "string" && name.length <= MAX_NAME_CHARACTERS ? name : null;
+}
+
+interface FieldReader {
+  identifier(name: string, asked: string | null): string;
+  boolean(name: string, absent?: boolean): boolean;
+  /** Absent or null: empty. */
+  text(name: string): string;
+  /** Absent or null: 0. */
+  integer(name: string): number;
+  /** The first thing that was wrong, as the end of a sentence, or `null`. */
+  flaw(): string | null;
+}
+
+function createFieldReader(body: JsonRecord): FieldReader {
+  let flaw: string | null = null;
+  const wrong = <T>(what: string, fallback: T): T => {
+    flaw ??= what;
+    return fallback;
+  };
+  return {
+    identifier(name, asked) {
+      const value = body.member(name);
+      if (typeof value !== "string" || !isIdentifier(value)) return wrong(`${name} is no identifier`, "");
+      return asked === null || asked === value ? value : wrong(`${name} is not the one asked for`, "");
+    },
+    boolean(name, absent) {
+      const value = body.member(name);
+      if (value === undefined && absent !== undefined) return absent;
+      return typeof value === "boolean" ? value : wrong(`${name} is no boolean`, false);
+    },
+    text(name) {
+      const value = body.member(name) ?? "";
+      return typeof value === "string" ? value : wrong(`${name} is no text`, "");
+    },
+    integer(name) {
+      const value = body.member(name) ?? 0;
+      return typeof value === "number" && Number.isSafeInteger(value)
+        ? value
+        : wrong(`${name} is no integer`, 0);
+    },
+    flaw: () => flaw,
+  };
+}
