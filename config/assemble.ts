@@ -1,0 +1,135 @@
+// Puts parsed settings together into the Config that the program uses.
+
+import { resolve } from "node:path";
+import type { ClientPolicy, ClientSettings, Config } from "../config.ts";
+import type { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, ValuesOf } from "./settings.ts";
+
+export type General = ValuesOf<typeof GENERAL_ROWS>;
+export type Policy = ValuesOf<typeof POLICY_ROWS>;
+export type Client = ValuesOf<typeof CLIENT_ROWS>;
+export type Admin = ValuesOf<typeof ADMIN_ROWS>;
+
+/** All settings as the file has them, parsed. */
+export interface Parts {
+  readonly file: string | null;
+  readonly cwd: string;
+  readonly general: General;
+  readonly anyClient: Policy;
+  readonly clients: readonly Client[];
+  readonly admins: readonly Admin[];
+  readonly replyDefault: Readonly<Record<string, string | number>>;
+  readonly tls: Config["http"]["tls"];
+}
+
+function policyOf(of: Policy): ClientPolicy {
+  const address = of["first_factor_server.address"];
+  return {
+    messageAuthenticator: of.message_authenticator,
+    limitProxyState: of.limit_proxy_state,
+    firstFactor: of.first_factor,
+    firstFactorServer: of.first_factor === "none" || address === "" ? null : {
+      address,
+      secret: of["first_factor_server.secret"],
+      timeoutMs: of["first_factor_server.timeout_ms"],
+    },
+    device: of.device,
+    holdMs: of.hold_s,
+    appendMode: of.append_mode,
+    unknownUsers: of.unknown_users,
+  };
+}
+
+function clientOf(of: Client): ClientSettings {
+  return {
+    name: of.name,
+    address: of.address,
+    secret: of.secret,
+    nasIdentifier: of.nas_identifier,
+    nasIpAddress: of.nas_ip_address,
+    ...policyOf(of),
+  };
+}
+
+function factorsOf(general: General): Config["factors"] {
+  return {
+    enabled: general["factors.enabled"],
+    terminalName: general["factors.terminal_name"],
+    requesterName: general["factors.requester_name"],
+    phoneNumbers: general["factors.phone_numbers"],
+    enrolAtLogin: general["factors.enrol_at_login"],
+    countryCodes: general["factors.country_codes"],
+    device: {
+      continueWaitMs: general["factors.device.continue_wait_ms"],
+      numberMatching: general["factors.device.number_matching"],
+    },
+    passcode: {
+      smsDigits: general["factors.passcode.sms_digits"],
+      voiceDigits: general["factors.passcode.voice_digits"],
+      lifetimeMs: general["factors.passcode.lifetime_s"],
+    },
+    pushes: { perUser: general["factors.pushes.per_user"], windowMs: general["factors.pushes.window_s"] },
+    lockout: {
+      failures: general["factors.lockout.failures"],
+      lockMs: general["factors.lockout.minutes"],
+      hardLimit: general["factors.lockout.hard_limit"],
+    },
+    sends: {
+      perUser: general["factors.sends.per_user"],
+      perNumber: general["factors.sends.per_number"],
+      windowMs: general["factors.sends.window_s"],
+    },
+  };
+}
+
+function servicesOf(general: General): Pick<Config, "secondFactor" | "telephony"> {
+  return {
+    secondFactor: {
+      url: general["second_factor.url"],
+      consumerKey: general["second_factor.consumer_key"],
+      consumerSecret: general["second_factor.consumer_secret"],
+      timeoutMs: general["second_factor.timeout_ms"],
+    },
+    telephony: {
+      url: general["telephony.url"],
+      accountId: general["telephony.account_id"],
+      authToken: general["telephony.auth_token"],
+      from: general["telephony.from"],
+      twimlEchoUrl: general["telephony.twiml_echo_url"],
+      connectionsPerRoute: general["telephony.connections_per_route"],
+      connectionsTotal: general["telephony.connections_total"],
+      timeoutMs: general["telephony.timeout_ms"],
+    },
+  };
+}
+
+/** The Config of `parts`; nothing is checked here. */
+export function assemble(parts: Parts): Config {
+  const { general } = parts;
+  return {
+    file: parts.file,
+    server: {
+      dataDir: resolve(parts.cwd, general["server.data_dir"]),
+      logFormat: general["server.log_format"],
+      logLevel: general["server.log_level"],
+    },
+    http: { listen: general["http.listen"], publicUrl: general["http.public_url"], tls: parts.tls },
+    radius: {
+      listen: general["radius.listen"],
+      secret: general["radius.secret"],
+      state: general["radius.state"],
+      directory: general["radius.directory"],
+      conversationTtlMs: general["radius.conversation_ttl_s"],
+      loginJoinWindowMs: general["radius.login_join_window_s"],
+      anyClient: policyOf(parts.anyClient),
+      clients: parts.clients.map(clientOf),
+      replyDefault: parts.replyDefault,
+    },
+    factors: factorsOf(general),
+    ...servicesOf(general),
+    console: {
+      sessionMs: general["console.session_hours"],
+      idleMs: general["console.idle_minutes"],
+      admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
+    },
+  };
+}

@@ -1,0 +1,100 @@
+// From the settings file to a Config, or to all faults at once.
+
+import { resolve } from "node:path";
+import type { ConfigFault, ConfigOutcome, ConfigSources, ConfigWarning } from "../config.ts";
+import { assemble, type Parts } from "./assemble.ts";
+import { type Found, parseToml, type Shape, sortTable, type Table } from "./document.ts";
+import { FAULT_CHECKS, type View } from "./fault_checks.ts";
+import { readRows } from "./read_rows.ts";
+import { readFailure } from "./references.ts";
+import { sealed } from "./secrets.ts";
+import { GENERAL_ROWS, LATER_TABLES, POLICY_ROWS } from "./settings.ts";
+import { entryPrefix, readAdmins, readClients, readReplies, readTls } from "./tables.ts";
+import { WARNING_CHECKS } from "./warning_checks.ts";
+
+const FILE_VARIABLE = "COUNTERSIGN_CONFIG";
+const DEFAULT_FILE = "countersign.toml";
+
+const SHAPE: Shape = {
+  keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)]),
+  lists: new Set(["radius.client", "console.admin"]),
+  maps: new Set(["radius.reply.default"]),
+  later: LATER_TABLES,
+};
+
+type FileOutcome = { ok: true; path: string | null; text: string } | { ok: false; fault: ConfigFault };
+
+function readFile({ env, readTextFile, cwd }: ConfigSources): FileOutcome {
+  const given = env(FILE_VARIABLE) ?? "";
+  const path = resolve(cwd, given === "" ? DEFAULT_FILE : given);
+  try {
+    return { ok: true, path, text: readTextFile(path) };
+  } catch (failure) {
+    if (given === "" && failure instanceof Deno.errors.NotFound) return { ok: true, path: null, text: "" };
+    const key = given === "" ? DEFAULT_FILE : FILE_VARIABLE;
+    return {
+      ok: false,
+      fault: { key, problem: `the settings file ${JSON.stringify(path)} ${readFailure(failure)}` },
+    };
+  }
+}
+
+/** The keys that the file has, those of repeated tables with their place. */
+function givenKeys({ values, lists }: Found): Set<string> {
+  const keys = new Set(values.keys());
+  const add = (table: Table, prefix: string): void => {
+    for (const [name, inner] of Object.entries(table)) {
+      keys.add(prefix + name);
+      if (name === "first_factor_server" && typeof inner === "object" && inner !== null) {
+        for (const part of Object.keys(inner)) keys.add(`${prefix}${name}.${part}`);
+      }
+    }
+  };
+  for (const [list, tables] of lists) tables.forEach((table, at) => add(table, entryPrefix(list, at)));
+  return keys;
+}
+
+function readParts(
+  found: Found,
+  { path, sources, faults }: { path: string | null; sources: ConfigSources; faults: ConfigFault[] },
+): Parts {
+  const reading = { sources, faults };
+  const general = readRows(GENERAL_ROWS, reading, { found: found.values });
+  const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
+  return {
+    file: path,
+    cwd: sources.cwd,
+    general,
+    anyClient: readRows(POLICY_ROWS, reading, at),
+    clients: readClients(found.lists.get("radius.client") ?? [], reading),
+    admins: readAdmins(found.lists.get("console.admin") ?? [], reading),
+    replyDefault: readReplies(found.maps.get("radius.reply.default") ?? {}, reading),
+    tls: readTls(general, reading),
+  };
+}
+
+/** What checks between settings find; a key that has a fault of its own gets no second one. */
+function crossFaults(view: View, faults: readonly ConfigFault[]): ConfigFault[] {
+  const faulty = new Set(faults.map(({ key }) => key));
+  return FAULT_CHECKS.flatMap((check) => [...check(view)]).filter(({ key }) => !faulty.has(key));
+}
+
+/**
+ * Reads the settings: the file that COUNTERSIGN_CONFIG names, else `countersign.toml` in the working directory, else
+ * every preset. Answers with the frozen Config and what should be known about it, or with all faults at once.
+ * Never throws for what a file or the environment holds, and no fault shows a secret.
+ */
+export function loadConfig(sources: ConfigSources): ConfigOutcome {
+  const file = readFile(sources);
+  if (!file.ok) return { ok: false, faults: [file.fault] };
+  const parsed = parseToml(file.text);
+  if (!parsed.ok) return { ok: false, faults: [{ key: file.path ?? DEFAULT_FILE, problem: parsed.problem }] };
+  const faults: ConfigFault[] = [];
+  const found = sortTable(parsed.table, { shape: SHAPE, faults });
+  const parts = readParts(found, { path: file.path, sources, faults });
+  const view = { config: assemble(parts), parts, given: givenKeys(found) };
+  faults.push(...crossFaults(view, faults));
+  if (faults.length > 0) return { ok: false, faults };
+  const warnings: ConfigWarning[] = WARNING_CHECKS.flatMap((check) => [...check(view)]);
+  return { ok: true, config: sealed(view.config), warnings };
+}

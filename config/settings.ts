@@ -1,0 +1,262 @@
+// The table of settings: a row per key of the file. Parsing, checks and the page of settings are derived from it.
+
+import * as value from "./values.ts";
+import type { Kind } from "./values.ts";
+
+/** One setting. */
+export interface Row<T> {
+  readonly kind: Kind<T>;
+  /** As TOML would give it; `kind` parses it like any other value. */
+  readonly preset: string | number | boolean | readonly string[];
+  readonly doc: string;
+  /** Must be given, and not empty. */
+  readonly required?: true;
+  /** Why it cannot have another value than its preset in this version. */
+  readonly later?: string;
+  /** What the page of settings shows instead of the preset. */
+  readonly example?: string | number | readonly string[];
+}
+
+/** Rows by key. */
+export type Rows = Readonly<Record<string, Row<unknown>>>;
+
+/** The parsed values of some rows. */
+export type ValuesOf<R extends Rows> = {
+  readonly [K in keyof R]: R[K] extends Row<infer T> ? T : never;
+};
+
+function row<T>(
+  kind: Kind<T>,
+  preset: Row<T>["preset"],
+  about: Omit<Row<T>, "kind" | "preset">,
+): Row<T> {
+  return { kind, preset, ...about };
+}
+
+const ONE_DIRECTORY = "this version has one target; the identity interface brings more";
+
+/** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
+export const POLICY_ROWS = {
+  "message_authenticator": row(value.choice(["require", "auto", "off"]), "auto", {
+    doc: "require | auto | off; auto: checked when present; with a single address, required from the first " +
+      "valid one on. Under [radius], auto only checks what is present",
+  }),
+  "limit_proxy_state": row(value.boolean, false, { doc: "drop Proxy-State without Message-Authenticator" }),
+  "first_factor": row(
+    value.choice(["none", "radius"], {
+      directory: "this version checks no passwords of its own directory; use none or radius",
+      ldap: "this version asks no LDAP server; use none or radius",
+    }),
+    "none",
+    { doc: "none | radius: who checks the password before the second factor" },
+  ),
+  "first_factor_backend": row(value.text(), "", {
+    doc: "a backend's name, for ldap",
+    later: 'it belongs to first_factor = "ldap", which this version lacks; leave it empty',
+  }),
+  "first_factor_server.address": row(value.peer, "", {
+    doc: 'the server that first_factor = "radius" asks: an IP address and a port',
+    example: "192.0.2.20:1812",
+  }),
+  "first_factor_server.secret": row(value.secret(), "", {
+    doc: "the secret shared with that server",
+    example: "env:UPSTREAM_SECRET",
+  }),
+  "first_factor_server.timeout_ms": row(value.milliseconds({ min: 100, max: 30_000 }), 3000, {
+    doc: "how long its answer is awaited",
+  }),
+  "device": row(value.choice(["challenge", "hold", "hold_then_challenge"]), "challenge", {
+    doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
+  }),
+  "hold_s": row(value.seconds({ min: 1, max: 300 }), 25, { doc: "longest wait inside one Access-Request" }),
+  "append_mode": row(value.boolean, false, {
+    doc: 'accept "password,123456" and "password,push|sms|call"',
+  }),
+  "unknown_users": row(value.choice(["allow", "reject"]), "allow", {
+    doc: "allow | reject: a User-Name that the directory does not have",
+  }),
+} satisfies Rows;
+
+/** Each [[radius.client]]. */
+export const CLIENT_ROWS = {
+  "name": row(value.text({ max: 64 }), "", {
+    doc: "what logs and console call it; unique",
+    required: true,
+    example: "vpn",
+  }),
+  "address": row(value.ranges, [], {
+    doc: "IP addresses and CIDR ranges; the most specific match wins",
+    required: true,
+    example: ["10.1.0.0/16", "192.0.2.7"],
+  }),
+  "secret": row(value.secret(), "", {
+    doc: "the shared secret; 16 characters or more",
+    required: true,
+    example: "env:VPN_SECRET",
+  }),
+  "nas_identifier": row(value.text({ max: 253 }), "", {
+    doc: "picks this client among several behind one address",
+  }),
+  "nas_ip_address": row(value.ip, "", { doc: "likewise, by NAS-IP-Address" }),
+  ...POLICY_ROWS,
+} satisfies Rows;
+
+/** Each [[console.admin]]. */
+export const ADMIN_ROWS = {
+  "name": row(value.text({ max: 128 }), "", {
+    doc: "besides those made in the console; unique",
+    required: true,
+    example: "admin",
+  }),
+  "password": row(value.secret({ min: 12 }), "", {
+    doc: "at least 12 characters",
+    required: true,
+    example: "env:CONSOLE_PASSWORD",
+  }),
+  "role": row(value.choice(["owner", "user_manager", "operator", "viewer"]), "owner", {
+    doc: "owner | user_manager | operator | viewer",
+  }),
+} satisfies Rows;
+
+const COUNT = { min: 1, max: 1_000_000 };
+const CALL_TIMEOUT = value.milliseconds({ min: 100, max: 30_000 });
+
+/** Every setting that stands once. */
+export const GENERAL_ROWS = {
+  "server.data_dir": row(value.text({ min: 1, max: 1024 }), "./data", {
+    doc: "everything that the embedded parts keep",
+  }),
+  "server.log_format": row(value.choice(["text", "json"]), "text", { doc: "text | json" }),
+  "server.log_level": row(value.choice(["debug", "info", "warn", "error"]), "info", {
+    doc: "debug | info | warn | error",
+  }),
+
+  "store.kv": row(value.secret(), "", {
+    doc: "a KV Connect URL, for several nodes",
+    later: "this version keeps its store in one file below server.data_dir; leave it empty",
+  }),
+
+  "http.listen": row(value.listen, "127.0.0.1:8080", {
+    doc: "console, device page, health and metrics; port 0 lets the host choose",
+  }),
+  "http.public_url": row(value.origin, "http://127.0.0.1:8080", {
+    doc: "how browsers and phones reach it; phones cannot reach a loopback address",
+  }),
+  "http.tls_cert": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+  "http.tls_key": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+
+  "radius.listen": row(value.listens, ["[::]:1812"], {
+    doc: "dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port are a fault",
+  }),
+  "radius.secret": row(value.secret(), "", {
+    doc: "for any client address, while no client is given; empty: generated on the first start",
+  }),
+  "radius.state": row(value.choice(["auto", "name", "token"]), "auto", {
+    doc: "auto | name | token; auto adds a random token to the step's name when a request carries no " +
+      "Calling-Station-Id, NAS-Port-Id or NAS-Port",
+  }),
+  "radius.directory": row(value.text({ min: 1 }), "default", {
+    doc: "the target whose users log in",
+    later: ONE_DIRECTORY,
+  }),
+  "radius.conversation_ttl_s": row(value.seconds({ min: 30, max: 3600 }), 300, {
+    doc: "how long a login may take",
+  }),
+  "radius.login_join_window_s": row(value.seconds({ min: 0, max: 300 }), 30, {
+    doc: "a re-issued login joins the running one within this time",
+  }),
+
+  "factors.enabled": row(
+    value.choices(["device", "sms", "voice", "totp"]),
+    ["device", "sms", "voice", "totp"],
+    { doc: "which factors are offered" },
+  ),
+  "factors.terminal_name": row(value.text({ min: 1, max: 128 }), "VPN Access", {
+    doc: "what an approval names as the place of the login",
+  }),
+  "factors.requester_name": row(value.text({ min: 1, max: 128 }), "Countersign", {
+    doc: "whom messages and calls name as their sender",
+  }),
+  "factors.phone_numbers": row(value.choice(["registered", "any"]), "registered", {
+    doc: "registered | any; any takes whatever number is typed, which is no second factor at all",
+  }),
+  "factors.enrol_at_login": row(
+    value.choice(["after_first_factor", "never", "always"]),
+    "after_first_factor",
+    { doc: "after_first_factor | never | always: whether a login may pair a factor of its own" },
+  ),
+  "factors.country_codes": row(value.countryCodes, [], { doc: 'e.g. ["1", "49"]; [] = all' }),
+  "factors.device.continue_wait_ms": row(value.milliseconds({ min: 0, max: 30_000 }), 1500, {
+    doc: 'how long "continue" waits for a pending approval before it asks again',
+  }),
+  "factors.device.number_matching": row(value.boolean, true, { doc: "embedded service only" }),
+  "factors.passcode.sms_digits": row(value.integer({ min: 4, max: 10 }), 6, {
+    doc: "digits of a texted passcode",
+  }),
+  "factors.passcode.voice_digits": row(value.integer({ min: 4, max: 10 }), 4, {
+    doc: "digits of a spoken passcode",
+  }),
+  "factors.passcode.lifetime_s": row(value.seconds({ min: 30, max: 600 }), 300, {
+    doc: "how long a passcode counts",
+  }),
+  "factors.pushes.per_user": row(value.integer(COUNT), 5, {
+    doc: "approvals asked of one user in the window",
+  }),
+  "factors.pushes.window_s": row(value.seconds({ min: 1, max: 86_400 }), 3600, { doc: "the window" }),
+  "factors.lockout.failures": row(value.integer(COUNT), 10, { doc: "failures in a row that lock a user" }),
+  "factors.lockout.minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
+    doc: "doubles with each further lock, to 24 h",
+  }),
+  "factors.lockout.hard_limit": row(value.integer(COUNT), 100, { doc: "then only an administrator unlocks" }),
+  "factors.sends.per_user": row(value.integer(COUNT), 5, {
+    doc: "texts and calls for one user in the window",
+  }),
+  "factors.sends.per_number": row(value.integer(COUNT), 5, {
+    doc: "texts and calls to one number in the window",
+  }),
+  "factors.sends.window_s": row(value.seconds({ min: 1, max: 86_400 }), 600, { doc: "the window" }),
+
+  "second_factor.url": row(value.url, "", {
+    doc: 'empty = embedded; else e.g. "https://api.example.com" (the client adds /v1/…)',
+  }),
+  "second_factor.consumer_key": row(value.secret(), "", { doc: "given by that service" }),
+  "second_factor.consumer_secret": row(value.secret(), "", { doc: "given by that service" }),
+  "second_factor.timeout_ms": row(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+
+  "telephony.url": row(value.url, "", { doc: 'empty = embedded outbox; else e.g. "https://api.twilio.com"' }),
+  "telephony.account_id": row(value.text({ max: 128 }), "", { doc: "given by that service" }),
+  "telephony.auth_token": row(value.secret(), "", { doc: "given by that service" }),
+  "telephony.from": row(value.text({ max: 64 }), "", { doc: "the number that texts and calls come from" }),
+  "telephony.twiml_echo_url": row(value.url, "", {
+    doc: "set: the Url field points there; empty: the markup goes inline in the Twiml field",
+  }),
+  "telephony.connections_per_route": row(value.integer({ min: 1, max: 100 }), 2, { doc: "at the same time" }),
+  "telephony.connections_total": row(value.integer({ min: 1, max: 1000 }), 20, { doc: "at the same time" }),
+  "telephony.timeout_ms": row(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+
+  "targets.default.page_size": row(value.integer({ min: 1, max: 10_000 }), 100, {
+    doc: "entries of a page of the identity interface",
+    later: "the identity interface comes in a later version; leave it at 100",
+  }),
+  "targets.default.backends.local.kind": row(
+    value.choice(["store"], {
+      ldap: "this version keeps users in its own store",
+      scim: "this version keeps users in its own store",
+    }),
+    "store",
+    { doc: "store: users and groups live here" },
+  ),
+
+  "console.session_hours": row(value.hours({ min: 1, max: 720 }), 12, { doc: "a session's longest life" }),
+  "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
+    doc: "an open, visible live page counts as use",
+  }),
+} satisfies Rows;
+
+/** Tables of the contract that must stay absent or empty in this version, and why. */
+export const LATER_TABLES: Readonly<Record<string, string>> = {
+  "radius.reply.group": "this version gives every Access-Accept the attributes of radius.reply.default",
+  "scim.credential": "the identity interface comes in a later version",
+  "targets.default.mapping": "the identity interface comes in a later version",
+  "targets": ONE_DIRECTORY,
+};

@@ -1,0 +1,145 @@
+// What settings allow, but somebody should know: each check sees the whole Config and says what follows from it.
+
+import type { ClientPolicy, ConfigWarning } from "../config.ts";
+import { isLoopback } from "./addresses.ts";
+import type { Check, View } from "./fault_checks.ts";
+import { POLICY_ROWS } from "./settings.ts";
+import { entryPrefix } from "./tables.ts";
+
+/** RFC 2865 §3 prefers at least 16 octets. */
+const MIN_SECRET_CHARACTERS = 16;
+
+function* weakSecret(key: string, secret: string): Iterable<ConfigWarning> {
+  if (secret !== "" && secret.length < MIN_SECRET_CHARACTERS) {
+    yield {
+      key,
+      problem:
+        `it has ${secret.length} characters; a shared secret under ${MIN_SECRET_CHARACTERS} can be guessed ` +
+        `by whoever sees one packet`,
+    };
+  }
+}
+
+function* policyWarnings(
+  prefix: string,
+  policy: ClientPolicy,
+  given: ReadonlySet<string>,
+): Iterable<ConfigWarning> {
+  if (policy.messageAuthenticator === "off") {
+    yield {
+      key: `${prefix}message_authenticator`,
+      problem: '"off" takes requests whose Message-Authenticator is wrong; forged answers become possible',
+    };
+  }
+  if (policy.firstFactorServer !== null) {
+    yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
+  } else if (given.has(`${prefix}first_factor_server.address`)) {
+    yield { key: `${prefix}first_factor_server`, problem: 'it has no effect while first_factor is "none"' };
+  }
+}
+
+function* clients({ config: { radius }, given }: View): Iterable<ConfigWarning> {
+  yield* weakSecret("radius.secret", radius.secret);
+  if (radius.clients.length === 0) yield* policyWarnings("radius.", radius.anyClient, given);
+  for (const [at, client] of radius.clients.entries()) {
+    const prefix = entryPrefix("radius.client", at);
+    yield* weakSecret(`${prefix}secret`, client.secret);
+    yield* policyWarnings(prefix, client, given);
+  }
+}
+
+function* keysWithoutEffect({ config: { radius }, given }: View): Iterable<ConfigWarning> {
+  if (radius.clients.length === 0) return;
+  for (const name of ["secret", ...Object.keys(POLICY_ROWS)]) {
+    const key = `radius.${name}`;
+    if (given.has(key)) {
+      yield { key, problem: "it has no effect beside [[radius.client]]; it is for any client address" };
+    }
+  }
+}
+
+function* factors({ config: { factors } }: View): Iterable<ConfigWarning> {
+  if (factors.phoneNumbers === "any") {
+    yield {
+      key: "factors.phone_numbers",
+      problem: '"any" texts and calls whatever number is typed; that is no second factor at all',
+    };
+  }
+  if (factors.enrolAtLogin === "always") {
+    yield {
+      key: "factors.enrol_at_login",
+      problem: '"always" lets whoever types the name of a user without a factor pair a phone of their own',
+    };
+  }
+  if (factors.enabled.length === 0) {
+    yield { key: "factors.enabled", problem: "no factor is offered; nobody can log in" };
+  }
+  const { failures, hardLimit } = factors.lockout;
+  if (hardLimit < failures) {
+    yield {
+      key: "factors.lockout.hard_limit",
+      problem:
+        `${hardLimit} is less than factors.lockout.failures, ${failures}; only an administrator unlocks`,
+    };
+  }
+}
+
+function* outbox({ config: { telephony, factors } }: View): Iterable<ConfigWarning> {
+  if (telephony.url === "" && (factors.enabled.includes("sms") || factors.enabled.includes("voice"))) {
+    yield {
+      key: "telephony.url",
+      problem: "it is empty; texts and calls stay in the embedded outbox, which is for evaluation only",
+    };
+  }
+}
+
+function* services({ parts: { general }, given }: View): Iterable<ConfigWarning> {
+  const urls = ["second_factor.url", "telephony.url"] as const;
+  for (const key of urls) {
+    const url = URL.parse(general[key]);
+    if (url?.protocol === "http:" && !isLoopback(url.hostname)) {
+      yield { key, problem: "it is not https; whoever is on the way reads what is sent" };
+    }
+  }
+  const idle = {
+    "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
+    "telephony.url": [
+      "telephony.account_id",
+      "telephony.auth_token",
+      "telephony.from",
+      "telephony.twiml_echo_url",
+    ],
+  } as const;
+  for (const url of urls) {
+    if (general[url] !== "") continue;
+    for (const key of idle[url]) {
+      if (given.has(key) && general[key] !== "") {
+        yield { key, problem: `it has no effect while ${url} is empty` };
+      }
+    }
+  }
+}
+
+function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> {
+  const key = "http.public_url";
+  if (
+    !given.has(key) && http.listen.port !== 0 && URL.parse(http.publicUrl)?.port !== String(http.listen.port)
+  ) {
+    yield {
+      key,
+      problem: `it still says ${http.publicUrl}; links to the phone page would not reach http.listen`,
+    };
+  }
+  if (given.has(key) && http.tls !== null && http.publicUrl.startsWith("http:")) {
+    yield { key, problem: "it begins with http: though http.tls_cert is given; links would not work" };
+  }
+}
+
+export const WARNING_CHECKS: readonly Check[] = [
+  clients,
+  keysWithoutEffect,
+  factors,
+  outbox,
+  services,
+  publicUrl,
+];
