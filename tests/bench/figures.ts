@@ -1,0 +1,117 @@
+// What is measured, as rows: a figure, its unit, and the bar that it is held against.
+
+import { bufferDrops, cpuSeconds, residentMb } from "./process_figures.ts";
+import type { MeasuredServer } from "./servers.ts";
+import { type LoadOptions, type LoadResult, runLoad } from "./load.ts";
+
+/** One line of the table. `ratio` bars compare with FreeRADIUS, `most` bars hold for Countersign alone. */
+export interface FigureRow {
+  readonly title: string;
+  readonly unit: string;
+  readonly bar?: { readonly ratio: number } | { readonly most: number };
+  /** For figures of which less is better, the ratio is turned round: above 1 is always better than FreeRADIUS. */
+  readonly lessIsBetter?: true;
+  readonly decimals: number;
+}
+
+export const FIGURES = {
+  challenges: {
+    title: "challenges (ours durable, theirs stored nowhere)",
+    unit: "/s",
+    bar: { ratio: 0.8 },
+    decimals: 0,
+  },
+  garbage: { title: "garbage dropped, half and half", unit: "/s", bar: { ratio: 1.5 }, decimals: 0 },
+  garbageStructure: { title: "  broken structure alone", unit: "/s", decimals: 0 },
+  garbageSignature: { title: "  wrong Message-Authenticator alone", unit: "/s", decimals: 0 },
+  garbageCpu: {
+    title: "  CPU a dropped packet, half and half",
+    unit: "µs",
+    lessIsBetter: true,
+    decimals: 1,
+  },
+  firstAnswer: {
+    title: "start to first answer",
+    unit: "ms",
+    bar: { most: 1000 },
+    lessIsBetter: true,
+    decimals: 0,
+  },
+  p50: {
+    title: "2,000 challenges/s, 10,000 waiting: p50",
+    unit: "ms",
+    lessIsBetter: true,
+    decimals: 2,
+  },
+  p99: { title: "  p99", unit: "ms", bar: { most: 20 }, lessIsBetter: true, decimals: 2 },
+  resident: {
+    title: "  resident memory after it",
+    unit: "MB",
+    bar: { most: 250 },
+    lessIsBetter: true,
+    decimals: 0,
+  },
+} as const satisfies Record<string, FigureRow>;
+
+export type FigureName = keyof typeof FIGURES;
+export type Figures = Partial<Record<FigureName, number>>;
+
+/** How long each measurement takes. */
+export interface Durations {
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly waiting: number;
+}
+
+/** Does `load` against a server and gives the result with the server's CPU time; void when the kernel dropped packets. */
+async function underWatch(
+  server: MeasuredServer,
+  load: () => Promise<LoadResult>,
+): Promise<{ result: LoadResult; cpu: number }> {
+  const [cpuBefore, dropsBefore] = [await cpuSeconds(server.pid), await bufferDrops(server.port)];
+  const result = await load();
+  const drops = await bufferDrops(server.port) - dropsBefore;
+  // The barrier proves that garbage was handled only if all of it reached the server.
+  if (drops > 0.001 * (result.sent + result.garbage)) {
+    throw new Error(`The measurement of ${server.name} is void: the kernel dropped ${drops} packets`);
+  }
+  return { result, cpu: await cpuSeconds(server.pid) - cpuBefore };
+}
+
+/** Throughput of one fresh server: challenges, then the three kinds of garbage. */
+export async function measureThroughput(
+  server: MeasuredServer,
+  { generator, durations }: { generator: string; durations: Durations },
+): Promise<Figures> {
+  const load = (options: LoadOptions) => underWatch(server, () => runLoad(generator, server, options));
+  const { seconds, warmUpSeconds } = durations;
+  const { result: challenges } = await load({ seconds, "warm-up": warmUpSeconds, "in-flight": 64 });
+  const drop = (garbage: string, forSeconds: number) =>
+    load({ mode: "garbage", garbage, seconds: forSeconds });
+  await drop("mixed", warmUpSeconds);
+  const mixed = await drop("mixed", seconds);
+  const structure = await drop("structure", seconds / 3);
+  const signature = await drop("signature", seconds / 3);
+  return {
+    challenges: challenges.answered / challenges.seconds,
+    garbage: mixed.result.garbage / mixed.result.seconds,
+    garbageStructure: structure.result.garbage / structure.result.seconds,
+    garbageSignature: signature.result.garbage / signature.result.seconds,
+    garbageCpu: mixed.cpu * 1e6 / mixed.result.garbage,
+    firstAnswer: server.firstAnswerMs,
+  };
+}
+
+/** Times and memory of one fresh server that holds `waiting` conversations and gets 2,000 requests a second. */
+export async function measureWaiting(
+  server: MeasuredServer,
+  { generator, durations }: { generator: string; durations: Durations },
+): Promise<Figures> {
+  await runLoad(generator, server, { count: durations.waiting, seconds: 30, "in-flight": 64 });
+  const { result } = await underWatch(
+    server,
+    () => runLoad(generator, server, { rate: 2000, seconds: durations.seconds, "warm-up": 0.5 }),
+  );
+  const { now } = await residentMb(server.pid);
+  return { p50: result.p50Us / 1000, p99: result.p99Us / 1000, resident: now };
+}

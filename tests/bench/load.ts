@@ -1,0 +1,77 @@
+// Compiles the load generator and runs it.
+
+import { runProgram } from "../ground/child.ts";
+
+/** What one run of the generator counted; times in microseconds. */
+export interface LoadResult {
+  readonly seconds: number;
+  readonly sent: number;
+  readonly answered: number;
+  readonly lost: number;
+  /** Answers that do not verify. */
+  readonly wrong: number;
+  /** Answers to nothing that waited, so also answers to garbage. */
+  readonly stray: number;
+  readonly garbage: number;
+  readonly accepts: number;
+  readonly rejects: number;
+  readonly challenges: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly maxUs: number;
+  readonly generatorCpuSeconds: number;
+}
+
+/** The generator's words on the command line, by name. */
+export type LoadOptions = Readonly<
+  Partial<
+    Record<
+      "mode" | "in-flight" | "rate" | "seconds" | "warm-up" | "count" | "garbage" | "burst",
+      string | number
+    >
+  >
+>;
+
+const SOURCES = new URL("./load/", import.meta.url).pathname;
+
+/** Compiles into `directory` and returns the program's path. Throws with the compiler's words. */
+export async function compileLoad(directory: string): Promise<string> {
+  const program = `${directory}/radius_load`;
+  const sources = [`${SOURCES}load.c`, `${SOURCES}packets.c`];
+  const built = await runProgram("gcc", {
+    args: ["-O2", "-Wall", "-Wextra", "-Werror", "-o", program, ...sources, "-lcrypto"],
+  });
+  if (built.code !== 0) throw new Error(`Cannot compile the load generator: ${built.stderr}`);
+  return program;
+}
+
+/** Runs it against one server. Throws when it fails, and when an answer was wrong, missing its question or not a challenge. */
+export async function runLoad(
+  program: string,
+  server: { readonly port: number; readonly secret: string; readonly name: string },
+  options: LoadOptions = {},
+): Promise<LoadResult> {
+  const words = Object.entries({ ...options, port: server.port, secret: server.secret });
+  const ended = await runProgram(program, {
+    args: words.flatMap(([name, value]) => [`--${name}`, String(value)]),
+    timeoutMs: 120_000,
+  });
+  if (ended.code !== 0) throw new Error(`The load generator ended with code ${ended.code}: ${ended.stderr}`);
+  const result: LoadResult = JSON.parse(ended.stdout);
+  const fault = faultOf(result);
+  if (fault !== null) throw new Error(`The measurement of ${server.name} is void: ${fault}\n${ended.stdout}`);
+  return result;
+}
+
+/** Why a run proves nothing, or `null`. */
+export function faultOf(result: LoadResult): string | null {
+  if (result.answered === 0) return "nothing was answered";
+  if (result.wrong > 0) return `${result.wrong} answers do not verify`;
+  // A late answer to a request that was given up is a stray too, but then it is also among the lost.
+  if (result.stray > result.lost) return `${result.stray} answers to what must not be answered`;
+  if (result.challenges < result.answered) {
+    return `${result.answered - result.challenges} answers are no challenge`;
+  }
+  if (result.lost > Math.max(5, 0.01 * result.sent)) return `${result.lost} of ${result.sent} got no answer`;
+  return null;
+}

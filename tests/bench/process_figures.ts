@@ -1,0 +1,39 @@
+// What Linux says about a process and about a UDP port.
+
+/** `USER_HZ`: the unit of times in /proc/<pid>/stat, 100 on every Linux that Deno runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** CPU time that a process has used until now, user and system, all threads, in seconds. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
+  // The second field is the program's name in brackets and may hold spaces; fields are counted after it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+/** Memory of a process in MB (10⁶ octets): now, and the most that it ever had. */
+export async function residentMb(pid: number): Promise<{ now: number; peak: number }> {
+  const status = await Deno.readTextFile(`/proc/${pid}/status`);
+  const kib = (name: string) => {
+    const line = status.split("\n").find((one) => one.startsWith(`${name}:`)) ?? "";
+    return Number(line.split(" ").filter((word) => word !== "").at(-2));
+  };
+  return { now: kib("VmRSS") * 1024 / 1e6, peak: kib("VmHWM") * 1024 / 1e6 };
+}
+
+/** Datagrams that the kernel dropped for sockets bound to `port` because their buffer was full. */
+export async function bufferDrops(port: number): Promise<number> {
+  let drops = 0;
+  for (const table of ["/proc/net/udp", "/proc/net/udp6"]) {
+    drops += dropsIn(await Deno.readTextFile(table), port);
+  }
+  return drops;
+}
+
+/** The same from the text of such a table; the port stands in hexadecimal, the drops in the last column. */
+export function dropsIn(table: string, port: number): number {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return table.split("\n").slice(1).map((line) => line.trim().split(" ").filter((word) => word !== ""))
+    .filter((words) => words[1]?.endsWith(local) === true)
+    .reduce((sum, words) => sum + Number(words.at(-1)), 0);
+}

@@ -1,0 +1,71 @@
+// The arithmetic of the measurements, and what makes one void.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { dropsIn } from "./process_figures.ts";
+import { faultOf, type LoadResult } from "./load.ts";
+import { judgeFigure, median, reportLines } from "./report.ts";
+
+const GOOD: LoadResult = {
+  seconds: 1,
+  sent: 1000,
+  answered: 1000,
+  lost: 0,
+  wrong: 0,
+  stray: 0,
+  garbage: 0,
+  accepts: 0,
+  rejects: 0,
+  challenges: 1000,
+  p50Us: 1,
+  p99Us: 2,
+  maxUs: 3,
+  generatorCpuSeconds: 0.1,
+};
+
+Deno.test("median() takes the middle, and the mean of two middles", () => {
+  assertEquals(median([9, 1, 5]), 5);
+  assertEquals(median([1, 3, 100, 2]), 2.5);
+  assert(Number.isNaN(median([])));
+});
+
+Deno.test("judgeFigure() compares medians, and turns the ratio round where less is better", () => {
+  const rounds = {
+    countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 20 }, { challenges: 81, p99: 30 }],
+    freeradius: [{ challenges: 100, p99: 10 }],
+  };
+  assertEquals(judgeFigure("challenges", rounds), { ours: 80, theirs: 100, ratio: 0.8, met: true });
+  assertEquals(judgeFigure("p99", rounds), { ours: 20, theirs: 10, ratio: 0.5, met: true });
+  const slower = { ...rounds, freeradius: [{ challenges: 101 }] };
+  assertEquals(judgeFigure("challenges", slower).met, false);
+});
+
+Deno.test("reportLines() says so when a bar is not met", () => {
+  const lines = reportLines({ countersign: [{ garbage: 14 }], freeradius: [{ garbage: 10 }] });
+  assertEquals(lines.length, 2);
+  assertMatch(lines[1] ?? "", /14 \/s +10 \/s +1\.40 +ratio ≥ 1\.5: not met$/);
+});
+
+Deno.test("faultOf() makes a run void that proves nothing", () => {
+  assertEquals(faultOf(GOOD), null);
+  const broken: Partial<LoadResult>[] = [
+    { answered: 0 },
+    { wrong: 1 },
+    { stray: 1 },
+    { challenges: 999, rejects: 1 },
+    { lost: 11 },
+  ];
+  for (const change of broken) {
+    assert(faultOf({ ...GOOD, ...change }) !== null, JSON.stringify(change));
+  }
+});
+
+Deno.test("dropsIn() adds the drops of the sockets on one port", () => {
+  const table =
+    `   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+  101: 0100007F:0714 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4711 2 0000000000000000 5
+  102: 00000000:0714 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4712 2 0000000000000000 2
+  103: 00000000:0715 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4713 2 0000000000000000 9
+`;
+  assertEquals(dropsIn(table, 1812), 7);
+  assertEquals(dropsIn(table, 1814), 0);
+});

@@ -1,0 +1,122 @@
+// Measures the gateway beside FreeRADIUS in one run (`deno task bench`). docs/measuring.md says what each figure means.
+
+import { parseArgs } from "node:util";
+import { installHint, missingPeers } from "../ground/peers.ts";
+import { type Durations, type Figures, measureThroughput, measureWaiting } from "./figures.ts";
+import { compileLoad } from "./load.ts";
+import { reportLines, type Rounds } from "./report.ts";
+import { startCountersign, startFreeradius, type StartServer } from "./servers.ts";
+
+const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback, in interleaved rounds.
+
+  deno task bench [--rounds <n>] [--seconds <s>] [--quick]
+
+  --rounds <n>   rounds for each server, 1 to 50 (5)
+  --seconds <s>  length of each measurement in a round, 0.5 to 60 (3)
+  --quick        two rounds of one second: shows that it works, proves little
+  --help         this text
+
+Prints medians, ratios (above 1: better than FreeRADIUS) and bars. A bar that is not met is said so; the exit code is
+1 only when something could not be measured. It wants gcc, libssl-dev and freeradius, and two idle cores.`;
+
+type ServerKey = keyof Rounds;
+type Measure = (
+  server: Awaited<ReturnType<StartServer>>,
+  options: { generator: string; durations: Durations },
+) => Promise<Figures>;
+
+const SERVERS: Readonly<Record<ServerKey, StartServer>> = {
+  countersign: startCountersign,
+  freeradius: startFreeradius,
+};
+
+function readOptions(args: string[]): { help: boolean; rounds: number; durations: Durations } {
+  const { values } = parseArgs({
+    args,
+    options: {
+      help: { type: "boolean" },
+      quick: { type: "boolean" },
+      rounds: { type: "string" },
+      seconds: { type: "string" },
+    },
+  });
+  const quick = values.quick === true;
+  const rounds = Number(values.rounds ?? (quick ? 2 : 5));
+  const seconds = Number(values.seconds ?? (quick ? 1 : 3));
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 50) throw new Error("--rounds must be 1 to 50");
+  if (!(seconds >= 0.5 && seconds <= 60)) throw new Error("--seconds must be 0.5 to 60");
+  return {
+    help: values.help === true,
+    rounds,
+    durations: { seconds, warmUpSeconds: quick ? 0.3 : 1, waiting: 10_000 },
+  };
+}
+
+/** Runs one measurement on a fresh server, and stops the server whatever happens. */
+async function onFresh(
+  start: StartServer,
+  measure: Measure,
+  options: { generator: string; durations: Durations },
+): Promise<Figures> {
+  const server = await start();
+  try {
+    return await measure(server, options);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measureAll(
+  rounds: number,
+  options: { generator: string; durations: Durations },
+): Promise<Rounds> {
+  const results: Record<ServerKey, Figures[]> = { countersign: [], freeradius: [] };
+  for (let round = 1; round <= rounds; round++) {
+    // The order turns with each round, so that neither server always has the warmer host.
+    const order: ServerKey[] = round % 2 === 1
+      ? ["countersign", "freeradius"]
+      : ["freeradius", "countersign"];
+    for (const key of order) {
+      const figures = {
+        ...await onFresh(SERVERS[key], measureThroughput, options),
+        ...await onFresh(SERVERS[key], measureWaiting, options),
+      };
+      results[key].push(figures);
+      console.log(
+        `round ${round}/${rounds} ${key.padEnd(11)}  ${Math.round(figures.challenges ?? 0)} challenges/s  ` +
+          `${Math.round(figures.garbage ?? 0)} dropped/s  p99 ${(figures.p99 ?? 0).toFixed(2)} ms`,
+      );
+    }
+  }
+  return results;
+}
+
+async function main(args: string[]): Promise<number> {
+  const { help, rounds, durations } = readOptions(args);
+  if (help) {
+    console.log(HELP);
+    return 0;
+  }
+  const missing = missingPeers(["freeradius", "gcc", "libc", "openssl"]);
+  if (missing.length > 0) throw new Error(`Cannot measure without a peer: ${installHint(missing)}`);
+  const scratch = await Deno.makeTempDir({ prefix: "countersign-bench-" });
+  try {
+    console.log("compiling the load generator");
+    const generator = await compileLoad(scratch);
+    const results = await measureAll(rounds, { generator, durations });
+    console.log("");
+    for (const line of reportLines(results)) console.log(line);
+    return 0;
+  } finally {
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+if (import.meta.main) {
+  try {
+    Deno.exit(await main(Deno.args));
+  } catch (fault) {
+    console.error(fault instanceof Error ? fault.message : String(fault));
+    Deno.exit(1);
+  }
+}

@@ -1,0 +1,99 @@
+// The two servers that are measured, each started afresh with a directory of its own.
+
+import { endChild } from "../ground/child.ts";
+import { freeUdpPort } from "../ground/free_port.ts";
+import { startGateway } from "../ground/gateway.ts";
+import { openRadiusClient } from "../ground/radius_client.ts";
+
+/** A server that has answered once. */
+export interface MeasuredServer {
+  readonly name: string;
+  readonly port: number;
+  readonly secret: string;
+  readonly pid: number;
+  /** From the start of its process to its first answer. */
+  readonly firstAnswerMs: number;
+  stop(): Promise<void>;
+}
+
+/** Starts a server; the measurement knows no more of it. */
+export type StartServer = () => Promise<MeasuredServer>;
+
+const SECRET = "a secret for the measurement";
+/** On the disk: /tmp may be memory, and a durable challenge measured in memory is none. */
+const DISK = "/var/tmp";
+const FIRST_ANSWER_TIMEOUT_MS = 20_000;
+const SETTINGS = `
+[server]
+log_level = "warn"
+[[radius.client]]
+name = "bench"
+address = ["127.0.0.1"]
+secret = "${SECRET}"
+`;
+
+/** The gateway as it is shipped, with one configured client, its store on the disk. */
+export async function startCountersign(): Promise<MeasuredServer> {
+  const startedMs = performance.now();
+  const dataDir = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
+  const gateway = await startGateway({ toml: SETTINGS, dataDir });
+  await firstAnswer(gateway.radiusPort);
+  return {
+    name: "Countersign",
+    port: gateway.radiusPort,
+    secret: SECRET,
+    pid: gateway.pid,
+    firstAnswerMs: performance.now() - startedMs,
+    async stop() {
+      await gateway.dispose();
+      await Deno.remove(dataDir, { recursive: true });
+    },
+  };
+}
+
+/** FreeRADIUS with a static challenge and nothing stored. */
+export async function startFreeradius(): Promise<MeasuredServer> {
+  const run = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-freeradius-" });
+  const port = freeUdpPort();
+  const template = await Deno.readTextFile(
+    new URL("./freeradius_static_challenge.conf", import.meta.url),
+  );
+  const settings = template.replaceAll("@RUN@", run).replaceAll("@PORT@", String(port))
+    .replaceAll("@SECRET@", `"${SECRET}"`);
+  await Deno.writeTextFile(`${run}/peer.conf`, settings);
+  const startedMs = performance.now();
+  const child = new Deno.Command("/usr/sbin/freeradius", {
+    args: ["-f", "-n", "peer", "-d", run],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const stop = async () => {
+    await endChild(child, 3000);
+    await Deno.remove(run, { recursive: true });
+  };
+  try {
+    await firstAnswer(port);
+  } catch (fault) {
+    await stop();
+    throw new Error("FreeRADIUS does not answer", { cause: fault });
+  }
+  return {
+    name: "FreeRADIUS",
+    port,
+    secret: SECRET,
+    pid: child.pid,
+    firstAnswerMs: performance.now() - startedMs,
+    stop,
+  };
+}
+
+/** Asks every 5 ms until there is an answer that verifies. */
+async function firstAnswer(port: number): Promise<void> {
+  using client = openRadiusClient({ port, secret: SECRET });
+  const reply = await client.ask(
+    { userName: "first", password: "first", nasPort: 1, callingStationId: "198.51.100.1" },
+    { timeoutMs: 5, tries: FIRST_ANSWER_TIMEOUT_MS / 5 },
+  );
+  if (reply.problems.length > 0) throw new Error(`The first answer is wrong: ${reply.problems.join("; ")}`);
+}
