@@ -1,0 +1,30 @@
+// Tests that need a foreign program: skipped, with the reason in their name, where it is missing. tests/run.ts makes a
+// skipped test a failure when CI=true.
+
+import { installHint, missingPeers, type PeerName } from "./peers.ts";
+
+/** What a test needs of the host. */
+export interface Needs {
+  readonly peers: readonly PeerName[];
+  /** For what only root may do, such as a file in /etc/pam.d. */
+  readonly root?: boolean;
+}
+
+/** Why a test cannot run here, or `null`. */
+export function lacking(needs: Needs): string | null {
+  const missing = missingPeers(needs.peers);
+  if (missing.length > 0) return `missing here: ${installHint(missing)}`;
+  if (needs.root === true && Deno.uid() !== 0) return "only root can set this up";
+  return null;
+}
+
+/** `Deno.test`, skipped with a reason where something is lacking. */
+export function testNeeding(
+  needs: Needs,
+  name: string,
+  body: (context: Deno.TestContext) => Promise<void>,
+): void {
+  const reason = lacking(needs);
+  if (reason === null) Deno.test(name, body);
+  else Deno.test.ignore(`${name} (${reason})`, body);
+}

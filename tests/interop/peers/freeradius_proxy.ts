@@ -1,0 +1,60 @@
+// FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, re-signed.
+
+import { endChild } from "../../ground/child.ts";
+import { freeUdpPort } from "../../ground/free_port.ts";
+import { openRadiusClient } from "../../ground/radius_client.ts";
+import { CODES } from "../../ground/radius_packets.ts";
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpRadclient } from "./radclient.ts";
+
+export const FREERADIUS_PROXY: PeerRow = {
+  title: "radclient through FreeRADIUS as a proxy",
+  needs: { peers: ["radclient", "freeradius"] },
+  setUp: setUpProxy,
+};
+
+const FRONT_SECRET = "the front door of the proxy";
+
+async function setUpProxy(gateway: Door): Promise<PeerSetUp> {
+  const run = await Deno.makeTempDir({ prefix: "countersign-proxy-" });
+  const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
+  await writeSettings(run, { front, gateway });
+  const child = new Deno.Command("/usr/sbin/freeradius", {
+    args: ["-f", "-n", "proxy", "-d", run],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const dispose = async () => {
+    await endChild(child, 3000);
+    await Deno.remove(run, { recursive: true });
+  };
+  try {
+    await waitUntilUp(front);
+  } catch (fault) {
+    const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
+    await dispose();
+    throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause: fault });
+  }
+  const radclient = setUpRadclient(front, { nasPort: true, signed: false });
+  return { login: radclient.login, [Symbol.asyncDispose]: dispose };
+}
+
+async function writeSettings(run: string, { front, gateway }: { front: Door; gateway: Door }): Promise<void> {
+  const template = await Deno.readTextFile(new URL("./freeradius_proxy.conf", import.meta.url));
+  const values: readonly [string, string | number][] = [
+    ["RUN", run],
+    ["PORT", front.port],
+    ["SECRET", front.secret],
+    ["GATEWAY_PORT", gateway.port],
+    ["GATEWAY_SECRET", gateway.secret],
+  ];
+  const text = values.reduce((all, [name, value]) => all.replaceAll(`@${name}@`, String(value)), template);
+  await Deno.writeTextFile(`${run}/proxy.conf`, text, { mode: 0o600 });
+}
+
+/** The proxy answers Status-Server itself, without asking the gateway. */
+async function waitUntilUp(front: Door): Promise<void> {
+  using client = openRadiusClient(front);
+  await client.ask({ code: CODES.statusServer }, { timeoutMs: 20, tries: 500 });
+}

@@ -1,0 +1,83 @@
+// FreeRADIUS's radclient: one run for each step; State is copied by hand, as its users do.
+
+import { runProgram } from "../../ground/child.ts";
+import type { Door, Login, PeerRow, PeerSetUp, Verdict } from "./login.ts";
+
+/** What radclient printed of the reply. */
+interface Printed {
+  readonly code: string;
+  readonly state: string | null;
+  readonly message: string;
+}
+
+/** With `port`, each login sends a NAS-Port of its own, so that the gateway's State is a plain name; without, a token. */
+export function radclientRow(
+  options: { title: string; nasPort: boolean; signed: boolean },
+): PeerRow {
+  return {
+    title: options.title,
+    needs: { peers: ["radclient"] },
+    setUp: (door) => Promise.resolve(setUpRadclient(door, options)),
+  };
+}
+
+/** radclient in front of any door, also a proxy's. */
+export function setUpRadclient(
+  door: Door,
+  options: { nasPort: boolean; signed: boolean },
+): PeerSetUp {
+  let nextPort = 1 + Math.floor(Math.random() * 1e6);
+  return {
+    async login({ name, password }) {
+      const common = [
+        `User-Name = "${name}"`,
+        ...(options.nasPort ? [`NAS-Port = ${nextPort++}`] : []),
+        ...(options.signed ? ["Message-Authenticator = 0x00"] : []),
+      ];
+      return openLogin(await step(door, [...common, `User-Password = "${password}"`]), { door, common });
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+function openLogin(first: Printed, { door, common }: { door: Door; common: readonly string[] }): Login {
+  let printed = first;
+  return {
+    shows(text) {
+      if (printed.code === "Access-Challenge" && printed.message.includes(text)) return Promise.resolve();
+      return Promise.reject(new Error(`Expected a challenge with "${text}", got ${JSON.stringify(printed)}`));
+    },
+    async answer(text) {
+      if (printed.state === null) throw new Error(`There is no State to answer: ${JSON.stringify(printed)}`);
+      printed = await step(door, [...common, `User-Password = "${text}"`, `State = ${printed.state}`]);
+    },
+    end() {
+      const verdict = VERDICTS.get(printed.code);
+      if (verdict === undefined) {
+        return Promise.reject(new Error(`Expected an end, got ${JSON.stringify(printed)}`));
+      }
+      return Promise.resolve({ verdict, message: printed.message });
+    },
+  };
+}
+
+const VERDICTS = new Map<string, Verdict>([["Access-Accept", "accept"], ["Access-Reject", "reject"]]);
+
+async function step(door: Door, attributes: readonly string[]): Promise<Printed> {
+  const { stdout, stderr } = await runProgram("radclient", {
+    args: ["-x", "-t", "8", "-r", "2", `127.0.0.1:${door.port}`, "auth", door.secret],
+    stdin: `${attributes.join(",")}\n`,
+    timeoutMs: 20_000,
+  });
+  const reply = stdout.slice(stdout.indexOf("Received "));
+  const [, code] = /^Received (Access-\w+) /.exec(reply) ?? [];
+  if (code === undefined) throw new Error(`radclient got no reply:\n${stdout}${stderr}`);
+  // radclient 3.2.1 checks the Response Authenticator itself and drops a reply whose authenticator is wrong.
+  const messages = [...reply.matchAll(/^\tReply-Message = "(.*)"$/gm)].map(([, text = ""]) => unescape(text));
+  const [, state = null] = /^\tState = (0x[0-9a-f]+)$/m.exec(reply) ?? [];
+  return { code, state, message: messages.join("") };
+}
+
+function unescape(printed: string): string {
+  return printed.replaceAll("\\n", "\n").replaceAll('\\"', '"');
+}

@@ -1,0 +1,13 @@
+// The peers that play logins against the gateway.
+
+import { FREERADIUS_PROXY } from "./freeradius_proxy.ts";
+import type { PeerRow } from "./login.ts";
+import { PAM } from "./pam.ts";
+import { radclientRow } from "./radclient.ts";
+
+export const PEER_ROWS: readonly PeerRow[] = [
+  radclientRow({ title: "radclient", nasPort: true, signed: true }),
+  radclientRow({ title: "radclient without NAS-Port", nasPort: false, signed: false }),
+  PAM,
+  FREERADIUS_PROXY,
+];
