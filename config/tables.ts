@@ -77,7 +77,10 @@ export function readReplies(table: Table, reading: Reading): Record<string, stri
     if (problem === null && (typeof raw === "string" || typeof raw === "number")) {
       const unfit = sources.checkReplyAttribute?.(name, raw) ?? null;
       if (unfit === null) replies.push([name, raw]);
-      else faults.push({ key, problem: unfit });
+      else {faults.push({
+          key,
+          problem: resolved.ok && resolved.borrowed ? "its value does not fit it" : unfit,
+        });}
     } else faults.push({ key, problem: problem ?? "it must be a text or a number" });
   }
   return Object.fromEntries(replies);

@@ -4,7 +4,7 @@
 import type { SocketAddress } from "../config.ts";
 import { canonicalIp, canonicalRange, canonicalUrl, parseSocketAddress } from "./addresses.ts";
 
-/** `null` in `should`'s place is never given: a refusal always says what the value must be. */
+/** A parsed value, or what it should have been. */
 export type Parsed<T> = { ok: true; value: T } | { ok: false; should: string };
 
 /** One kind of value. `means` continues the words "must be". */
@@ -38,7 +38,7 @@ const isLine = (raw: unknown, min: number, max: number): raw is string =>
 
 /** One line of text; `min` and `max` in characters. */
 export function text({ min = 0, max = 256 } = {}): Kind<string> {
-  const means = `${min > 0 ? "a text" : "a text, or empty,"} of at most ${max} characters on one line`;
+  const means = `a text of ${min > 0 ? `${min} to` : "at most"} ${max} characters on one line`;
   return kind(means, (raw) => isLine(raw, min, max) ? raw : null);
 }
 
@@ -93,7 +93,7 @@ export function choice<const T extends string>(
 
 /** Some of some words, each at most once, in the order of the contract. */
 export function choices<const T extends string>(of: readonly T[]): Kind<readonly T[]> {
-  return kind(`a list of ${quotedList(of)}, each at most once`, (raw) => {
+  return kind(`a list with any of ${quotedList(of)}, each at most once`, (raw) => {
     if (!Array.isArray(raw) || new Set(raw).size !== raw.length) return null;
     return raw.every((one) => of.some((word) => word === one))
       ? of.filter((word) => raw.includes(word))

@@ -28,7 +28,7 @@ function* policyWarnings(
   if (policy.messageAuthenticator === "off") {
     yield {
       key: `${prefix}message_authenticator`,
-      problem: '"off" takes requests whose Message-Authenticator is wrong; forged answers become possible',
+      problem: '"off" checks no Message-Authenticator; what a request says can be altered on the way',
     };
   }
   if (policy.firstFactorServer !== null) {

@@ -1,0 +1,116 @@
+// `deno task check-config`: says whether the settings are sound, without starting anything. Exit code 1 when not.
+
+import { basename } from "node:path";
+import {
+  type Config,
+  type ConfigFault,
+  type ConfigSources,
+  type ConfigWarning,
+  loadConfig,
+} from "../config.ts";
+import { socketAddressText } from "../config/addresses.ts";
+import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
+
+const USAGE = `Check the settings without starting: every fault at once.
+
+  deno task check-config
+
+Reads the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory; without either, every
+setting has its default. Exit code 0: sound, perhaps with warnings; 1: there are faults; 2: wrong use.
+`;
+
+// deno-lint-ignore no-control-regex
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Keys come from the file; a terminal must not obey them. */
+const printable = (text: string) =>
+  text.replace(UNSAFE, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
+
+const listed = (entries: readonly ConfigFault[]) =>
+  entries.map(({ key, problem }) => `  ${printable(key)}: ${printable(problem)}\n`).join("");
+
+const counted = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
+
+/** All faults as lines for a terminal, each with its key. Shows no secret. */
+export function printFaults(faults: readonly ConfigFault[]): string {
+  return `Cannot use the settings: ${counted(faults.length, "fault")}\n${listed(faults)}`;
+}
+
+/** All warnings as lines for a terminal; empty when there is none. */
+export function printWarnings(warnings: readonly ConfigWarning[]): string {
+  return warnings.length === 0 ? "" : `${counted(warnings.length, "warning")}\n${listed(warnings)}`;
+}
+
+/** What is wrong with an attribute of [radius.reply.default] by the dictionary, or `null`. */
+export function replyAttributeProblem(name: string, value: string | number): string | null {
+  const encoded = encodeReplyAttribute(name, value);
+  return encoded.ok ? null : encoded.problem;
+}
+
+const MAX_NAMES = 8;
+
+function clientsText({ radius }: Config): string {
+  if (radius.clients.length === 0) {
+    const secret = radius.secret === ""
+      ? "a secret that the first start generates"
+      : "the secret of radius.secret";
+    return `any address, with ${secret}`;
+  }
+  const names = radius.clients.slice(0, MAX_NAMES).map(({ name }) => name).join(", ");
+  const more = radius.clients.length - MAX_NAMES;
+  return `${names}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** What the settings amount to, in five lines. */
+export function summary(config: Config): string {
+  const { http, radius, secondFactor, telephony } = config;
+  const rows = [
+    ["RADIUS", radius.listen.map(socketAddressText).join(", ")],
+    ["clients", clientsText(config)],
+    [
+      "HTTP",
+      `${socketAddressText(http.listen)}${http.tls === null ? "" : " with TLS"}, known as ${http.publicUrl}`,
+    ],
+    [
+      "services",
+      `second factor ${secondFactor.url || "embedded"}, telephony ${telephony.url || "embedded outbox"}`,
+    ],
+    ["data", config.server.dataDir],
+  ];
+  return rows.map(([name = "", value = ""]) => `  ${name.padEnd(9)} ${printable(value)}\n`).join("");
+}
+
+/** What to print where, and the exit code. */
+export interface CommandOutcome {
+  readonly out: string;
+  readonly err: string;
+  readonly exitCode: 0 | 1 | 2;
+}
+
+/** Runs the command on `args` without touching the process. */
+export function checkConfig(args: readonly string[], sources: ConfigSources): CommandOutcome {
+  if (args.includes("--help") || args.includes("-h")) return { out: USAGE, err: "", exitCode: 0 };
+  if (args.length > 0) {
+    return { out: "", err: `Cannot use "${printable(args.join(" "))}".\n\n${USAGE}`, exitCode: 2 };
+  }
+  const outcome = loadConfig(sources);
+  if (!outcome.ok) return { out: "", err: printFaults(outcome.faults), exitCode: 1 };
+  const { config, warnings } = outcome;
+  const head = config.file === null
+    ? "There is no countersign.toml; every setting has its default, and that is sound"
+    : `${basename(config.file)} is sound`;
+  return { out: `${printable(head)}\n${summary(config)}${printWarnings(warnings)}`, err: "", exitCode: 0 };
+}
+
+if (import.meta.main) {
+  const { out, err, exitCode } = checkConfig(Deno.args, {
+    env: Deno.env.get,
+    readTextFile: Deno.readTextFileSync,
+    cwd: Deno.cwd(),
+    checkReplyAttribute: replyAttributeProblem,
+  });
+  const encoder = new TextEncoder();
+  Deno.stdout.writeSync(encoder.encode(out));
+  Deno.stderr.writeSync(encoder.encode(err));
+  Deno.exitCode = exitCode;
+}

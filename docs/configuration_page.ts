@@ -1,0 +1,166 @@
+// Writes docs/configuration.md from the table of settings.
+
+import {
+  ADMIN_ROWS,
+  CLIENT_ROWS,
+  GENERAL_ROWS,
+  LATER_TABLES,
+  POLICY_ROWS,
+  type Row,
+  type Rows,
+} from "../config/settings.ts";
+
+type Value = Row<unknown>["preset"];
+
+/** A table of the file as the page shows it. */
+interface Section {
+  readonly header: string;
+  /** Keys below the header. */
+  readonly rows: readonly (readonly [string, Row<unknown>])[];
+}
+
+const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
+
+# Settings
+
+Generated from the table of settings by \`deno task docs\`; do not edit.
+
+One TOML file: \`countersign.toml\` in the working directory, or the path in \`COUNTERSIGN_CONFIG\`. No file is needed:
+every setting has a default. A text may be \`env:NAME\` or \`file:PATH\`, so that no secret has to stand in the file (a
+line end at the end of that file is dropped). Relative paths start in the working directory. Unknown keys and bad values
+stop the start; all faults are listed at once, each with its key and what it should be. \`deno task check-config\` does
+the same without starting.
+`;
+
+const REPLIES = `[radius.reply.default]           # attributes of every Access-Accept
+Session-Timeout = 28800
+# "Cisco-AVPair" = "shell:priv-lvl=15"   a vendor's attribute, where the dictionary has the name
+# "26.9.1" = "shell:priv-lvl=15"         else by numbers
+# "Tunnel-Type:1" = "VLAN"               with a tag
+`;
+
+const COMMENT_COLUMN = 33;
+
+const tomlOf = (value: Value): string =>
+  typeof value === "object"
+    ? `[${value.map((entry) => JSON.stringify(entry)).join(", ")}]`
+    : JSON.stringify(value);
+
+function lineOf(key: string, value: string, doc: string): string {
+  return `${`${key} = ${value}`.padEnd(COMMENT_COLUMN - 1)} # ${doc}\n`;
+}
+
+/** Dotted keys become an inline table in the place of the first of them. */
+function linesOf(rows: Section["rows"]): string {
+  let lines = "";
+  const inline = new Set<string>();
+  for (const [key, row] of rows) {
+    const [parent = "", child] = key.split(".");
+    if (child === undefined) lines += lineOf(key, tomlOf(row.example ?? row.preset), row.doc);
+    else if (!inline.has(parent)) {
+      inline.add(parent);
+      const entries = rows.filter(([other]) => other.startsWith(`${parent}.`))
+        .map(([other, { example, preset }]) =>
+          `${other.slice(parent.length + 1)} = ${tomlOf(example ?? preset)}`
+        );
+      lines += lineOf(parent, `{ ${entries.join(", ")} }`, 'for first_factor = "radius"');
+    }
+  }
+  return lines;
+}
+
+const isBuilt = ([, row]: readonly [string, Row<unknown>]) => row.later === undefined;
+const entriesOf = (rows: Rows) => Object.entries(rows);
+
+function generalSections(): Section[] {
+  const sections = new Map<string, [string, Row<unknown>][]>();
+  for (const [key, row] of entriesOf(GENERAL_ROWS)) {
+    const cut = key.lastIndexOf(".");
+    const rows = sections.get(key.slice(0, cut)) ?? [];
+    rows.push([key.slice(cut + 1), row]);
+    sections.set(key.slice(0, cut), rows);
+  }
+  return [...sections].map(([name, rows]) => ({ header: `[${name}]`, rows: rows.filter(isBuilt) }))
+    .filter(({ rows }) => rows.length > 0);
+}
+
+const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS).filter(isBuilt) };
+const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_ROWS) };
+const sectionText = ({ header, rows }: Section) => `${header}\n${linesOf(rows)}`;
+
+/** The whole file as an example: every key that can be set, with its default or an example. */
+export function exampleToml(): string {
+  const parts = generalSections().flatMap((section) => {
+    const text = sectionText(section);
+    if (section.header === "[radius]") {
+      const keys = Object.keys(POLICY_ROWS).filter((key) =>
+        !key.includes(".") && key !== "first_factor_backend"
+      );
+      const hint =
+        "# for any client address, while no client is given in file or console, these keys of a client " +
+        `stand here too:\n# ${keys.join(", ")}, first_factor_server\n`;
+      return [text + hint, sectionText(CLIENT), REPLIES];
+    }
+    return section.header === "[console]" ? [text, sectionText(ADMIN)] : [text];
+  });
+  return parts.join("\n");
+}
+
+const cell = (text: string) => text.replaceAll("|", "\\|");
+
+function tableOf({ header, rows }: Section): string {
+  const lines = rows.map(([key, row]) => {
+    const preset = row.required ? "must be given" : `\`${tomlOf(row.preset)}\``;
+    return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(row.kind.means)} |\n`;
+  });
+  return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
+}
+
+function laterTable(): string {
+  const rows: [string, string][] = [];
+  const add = (prefix: string, table: Rows) => {
+    for (const [key, row] of entriesOf(table)) {
+      if (row.later !== undefined) rows.push([`\`${prefix}${key}\``, row.later]);
+      for (const [word, why] of Object.entries(row.kind.later)) {
+        rows.push([`\`${prefix}${key} = "${word}"\``, why]);
+      }
+    }
+  };
+  add("", GENERAL_ROWS);
+  add("radius.client.", CLIENT_ROWS);
+  for (const [key, why] of Object.entries(LATER_TABLES)) {
+    rows.push([key === "targets" ? "any target but `targets.default`" : `\`[${key}]\``, why]);
+  }
+  return rows.map(([what, why]) => `| ${what} | ${cell(why)} |\n`).join("");
+}
+
+/** The page of settings, in Markdown. */
+export function configurationPage(): string {
+  const sections = generalSections().flatMap((section) =>
+    section.header === "[radius]"
+      ? [section, CLIENT]
+      : section.header === "[console]"
+      ? [section, ADMIN]
+      : [section]
+  );
+  return `${INTRODUCTION}
+\`\`\`toml
+${exampleToml()}\`\`\`
+
+A client of \`[[radius.client]]\` is known by its source address; with several clients behind one address,
+\`nas_identifier\` or \`nas_ip_address\` picks one. An address outside every client's is discarded silently.
+
+## Every key
+${sections.map(tableOf).join("")}
+## Not yet
+
+These are refused by this version, never ignored:
+
+| setting | why |
+|---|---|
+${laterTable()}`;
+}
+
+if (import.meta.main) {
+  Deno.writeTextFileSync(new URL("./configuration.md", import.meta.url), configurationPage());
+}

@@ -1,0 +1,46 @@
+// `deno task check-config`: what it prints and how it ends.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { checkConfig, printFaults, replyAttributeProblem } from "../../commands/check_config.ts";
+
+function run(toml: string, args: readonly string[] = []) {
+  return checkConfig(args, {
+    env: () => undefined,
+    readTextFile: () => toml,
+    cwd: "/srv",
+    checkReplyAttribute: replyAttributeProblem,
+  });
+}
+
+const CLIENT = '[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\nsecret = "planted-secret-0123"\n';
+
+Deno.test("checkConfig() says that settings are sound and what they amount to", () => {
+  const { out, err, exitCode } = run(`${CLIENT}[radius.reply.default]\nSession-Timeout = 28800\n`);
+  assertEquals([exitCode, err], [0, ""]);
+  assertStringIncludes(out, "countersign.toml is sound\n");
+  for (const part of ["[::]:1812", "vpn", "127.0.0.1:8080", "embedded outbox", "/srv/data", "1 warning"]) {
+    assertStringIncludes(out, part);
+  }
+  assert(!out.includes("planted"));
+});
+
+Deno.test("checkConfig() prints every fault and ends with 1", () => {
+  const { out, err, exitCode } = run(
+    'server.log_format = "xml"\n[radius.reply.default]\nNo-Such-Thing = 1\n',
+  );
+  assertEquals([exitCode, out], [1, ""]);
+  assertStringIncludes(err, "2 faults");
+  assertStringIncludes(err, '  server.log_format: "xml" is not allowed; it must be "text" or "json"\n');
+  assertStringIncludes(err, "No-Such-Thing");
+});
+
+Deno.test("checkConfig() explains itself, and refuses arguments that it does not know", () => {
+  assertStringIncludes(run("", ["--help"]).out, "deno task check-config");
+  assertEquals(run("", ["--help"]).exitCode, 0);
+  assertEquals(run("", ["--nope"]).exitCode, 2);
+});
+
+Deno.test("printFaults() keeps a terminal from obeying what a key holds", () => {
+  const text = printFaults([{ key: "a\u001b[2J\u202e", problem: "line\nbreak" }]);
+  assertEquals(text, "Cannot use the settings: 1 fault\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
+});

@@ -1,0 +1,177 @@
+// Every row of the table of settings: what it takes, what it refuses.
+
+import { assert, assertEquals } from "@std/assert";
+import { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, type Rows } from "../../config/settings.ts";
+import { presetOf } from "../../config/read_rows.ts";
+import { faultsOf } from "./samples.ts";
+
+/** Values in TOML: the first list is taken, the second refused. */
+type Samples = Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>>;
+
+const TEXT_128 = [['"x"', `"${"x".repeat(128)}"`], ['""', `"${"x".repeat(129)}"`, '"a\\nb"', "5"]] as const;
+const SWITCH = [["true", "false"], ['"true"', "1"]] as const;
+const SECRET = [['"s3cret"', '""'], ["5", `"${"x".repeat(1025)}"`, '["a"]']] as const;
+const COUNT = [["1", "1000000"], ["0", "1000001", "1.5", '"5"', "inf"]] as const;
+const CALL_MS = [["100", "30000"], ["99", "30001"]] as const;
+const URLS = [
+  ['""', '"https://api.example.com"', '"http://127.0.0.1:9/base/"', '"https://[2001:db8::1]"'],
+  ['"api.example.com"', '"ftp://a"', '"https://u@a"', '"https://a/?"', '"https://a/#x"', '"https://"', "5"],
+] as const;
+const window = (low: number, high: number) => [[`${low}`, `${high}`], [`${low - 1}`, `${high + 1}`]] as const;
+
+const GENERAL: Samples = {
+  "server.data_dir": [['"./d"', '"/var/lib/c"'], ['""', "5"]],
+  "server.log_format": [['"text"', '"json"'], ['"xml"', '"TEXT"']],
+  "server.log_level": [['"debug"', '"error"'], ['"trace"', "true"]],
+  "store.kv": [['""'], ['"https://kv.example.com"']],
+  "http.listen": [['"127.0.0.1:0"', '"[::1]:8080"', '"localhost:80"'], [
+    '"8080"',
+    '":80"',
+    '"::1:80"',
+    '"a:65536"',
+  ]],
+  "http.public_url": [['"https://a.example.com/"'], ['""', '"https://a/b"', '"a"']],
+  "http.tls_cert": [["''"], ["5", "true"]],
+  "http.tls_key": [['""'], ["5"]],
+  "radius.listen": [['["[::]:1812"]', '["127.0.0.1:0", "[::1]:0"]'], ['"[::]:1812"', "[]", '["x"]', "[5]"]],
+  "radius.secret": SECRET,
+  "radius.state": [['"auto"', '"name"', '"token"'], ['"none"']],
+  "radius.directory": [['"default"'], ['"corp"', '""']],
+  "radius.conversation_ttl_s": window(30, 3600),
+  "radius.login_join_window_s": window(0, 300),
+  "factors.enabled": [["[]", '["totp", "sms"]'], ['["sms", "sms"]', '["fax"]', '"sms"']],
+  "factors.terminal_name": TEXT_128,
+  "factors.requester_name": TEXT_128,
+  "factors.phone_numbers": [['"registered"', '"any"'], ['"all"']],
+  "factors.enrol_at_login": [['"after_first_factor"', '"never"', '"always"'], ["true"]],
+  "factors.country_codes": [["[]", '["1", "49", "423"]'], ['["+1"]', '["1234"]', '[""]', "[1]"]],
+  "factors.device.continue_wait_ms": window(0, 30_000),
+  "factors.device.number_matching": SWITCH,
+  "factors.passcode.sms_digits": window(4, 10),
+  "factors.passcode.voice_digits": window(4, 10),
+  "factors.passcode.lifetime_s": window(30, 600),
+  "factors.pushes.per_user": COUNT,
+  "factors.pushes.window_s": window(1, 86_400),
+  "factors.lockout.failures": COUNT,
+  "factors.lockout.minutes": window(1, 1440),
+  "factors.lockout.hard_limit": COUNT,
+  "factors.sends.per_user": COUNT,
+  "factors.sends.per_number": COUNT,
+  "factors.sends.window_s": window(1, 86_400),
+  "second_factor.url": URLS,
+  "second_factor.consumer_key": SECRET,
+  "second_factor.consumer_secret": SECRET,
+  "second_factor.timeout_ms": CALL_MS,
+  "telephony.url": URLS,
+  "telephony.account_id": [['"AC1"', '""'], ["5"]],
+  "telephony.auth_token": SECRET,
+  "telephony.from": [['"+15005550006"', '""'], ["15005550006"]],
+  "telephony.twiml_echo_url": URLS,
+  "telephony.connections_per_route": [["1", "20"], ["0", "101", "21"]],
+  "telephony.connections_total": [["2", "1000"], ["0", "1001"]],
+  "telephony.timeout_ms": CALL_MS,
+  "targets.default.page_size": [["100"], ["50", '"100"']],
+  "targets.default.backends.local.kind": [['"store"'], ['"ldap"', '"scim"', '"file"']],
+  "console.session_hours": window(1, 720),
+  "console.idle_minutes": window(1, 1440),
+};
+
+const POLICY: Samples = {
+  "message_authenticator": [['"require"', '"auto"', '"off"'], ['"on"', "true"]],
+  "limit_proxy_state": SWITCH,
+  "first_factor": [['"none"'], ['"directory"', '"ldap"', '"pam"']],
+  "first_factor_backend": [['""'], ['"directory"']],
+  "first_factor_server.address": [['"192.0.2.20:1812"', '"[2001:db8::1]:1812"'], [
+    '"host:1812"',
+    '"192.0.2.20:0"',
+  ]],
+  "first_factor_server.secret": SECRET,
+  "first_factor_server.timeout_ms": CALL_MS,
+  "device": [['"challenge"', '"hold"', '"hold_then_challenge"'], ['"wait"']],
+  "hold_s": window(1, 300),
+  "append_mode": SWITCH,
+  "unknown_users": [['"allow"', '"reject"'], ["false"]],
+};
+
+const CLIENT: Samples = {
+  "name": [['"vpn"'], ['""', `"${"x".repeat(65)}"`]],
+  "address": [['["10.0.0.0/8", "2001:db8::/32", "::ffff:192.0.2.1"]'], [
+    "[]",
+    '["10.0.0.0/33"]',
+    '["vpn.example.com"]',
+  ]],
+  "secret": [['"0123456789abcdef"'], ['""', "5"]],
+  "nas_identifier": [['""', '"ap-1"'], ["5"]],
+  "nas_ip_address": [['""', '"192.0.2.1"', '"::1"'], ['"192.0.2.0/24"', '"01.2.3.4"']],
+  ...POLICY,
+};
+
+const ADMIN: Samples = {
+  "name": [['"ann"'], ['""']],
+  "password": [['"twelve chars"'], ['""', '"eleven char"', "123456789012"]],
+  "role": [['"owner"', '"user_manager"', '"operator"', '"viewer"'], ['"root"']],
+};
+
+const CLIENT_BASE = { name: '"vpn"', address: '["192.0.2.1"]', secret: '"0123456789abcdef"' };
+const ADMIN_BASE = { name: '"ann"', password: '"twelve chars"' };
+
+const entry = (header: string, keys: Readonly<Record<string, string>>) =>
+  `${header}\n${Object.entries(keys).map(([key, value]) => `${key} = ${value}\n`).join("")}`;
+
+const GROUPS: readonly {
+  name: string;
+  rows: Rows;
+  samples: Samples;
+  keyOf: (key: string) => string;
+  tomlOf: (key: string, value: string) => string;
+}[] = [
+  {
+    name: "a setting",
+    rows: GENERAL_ROWS,
+    samples: GENERAL,
+    keyOf: (key) => key,
+    tomlOf: (key, value) => `${key} = ${value}`,
+  },
+  {
+    name: "a key of any client",
+    rows: POLICY_ROWS,
+    samples: POLICY,
+    keyOf: (key) => `radius.${key}`,
+    tomlOf: (key, value) => `radius.${key} = ${value}`,
+  },
+  {
+    name: "a key of a client",
+    rows: CLIENT_ROWS,
+    samples: CLIENT,
+    keyOf: (key) => `radius.client[0].${key}`,
+    tomlOf: (key, value) => entry("[[radius.client]]", { ...CLIENT_BASE, [key]: value }),
+  },
+  {
+    name: "a key of an administrator",
+    rows: ADMIN_ROWS,
+    samples: ADMIN,
+    keyOf: (key) => `console.admin[0].${key}`,
+    tomlOf: (key, value) => entry("[[console.admin]]", { ...ADMIN_BASE, [key]: value }),
+  },
+];
+
+for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
+  Deno.test(`loadConfig() takes the right values of ${name} and refuses the wrong ones by key`, () => {
+    assertEquals(Object.keys(samples).sort(), Object.keys(rows).sort(), "every row has samples");
+    for (const [key, [good, bad]] of Object.entries(samples)) {
+      const keysOf = (value: string) => faultsOf(tomlOf(key, value)).map((fault) => fault.key);
+      for (const value of good) assert(!keysOf(value).includes(keyOf(key)), `${key} = ${value} is refused`);
+      for (const value of bad) assert(keysOf(value).includes(keyOf(key)), `${key} = ${value} is taken`);
+    }
+  });
+}
+
+Deno.test("presetOf() finds every preset among the values that its own kind takes", () => {
+  for (const { rows } of GROUPS) for (const row of Object.values(rows)) presetOf(row);
+});
+
+Deno.test("every row has a sentence for the page, without a full stop", () => {
+  for (const { rows } of GROUPS) {
+    for (const [key, row] of Object.entries(rows)) assert(row.doc !== "" && !row.doc.endsWith("."), key);
+  }
+});
