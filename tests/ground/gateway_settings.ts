@@ -29,7 +29,7 @@ export interface PreparedSettings {
 
 type Table = Record<string, unknown>;
 
-/** Writes the settings for one gateway. */
+/** Writes the settings for one gateway. Its secret begins with a letter: peers take it as a word on a command line. */
 export async function prepareSettings(
   options: { readonly toml?: string; readonly dataDir?: string },
 ): Promise<PreparedSettings> {
@@ -39,7 +39,7 @@ export async function prepareSettings(
   const settings = overlay({
     server: { data_dir: dataDir },
     http: { listen: "127.0.0.1:0" },
-    radius: { listen: ["127.0.0.1:0"], secret: randomBytes(18).toString("base64url") },
+    radius: { listen: ["127.0.0.1:0"], secret: `s${randomBytes(18).toString("base64url")}` },
   }, parse(options.toml ?? "") as Table);
   const write = () => Deno.writeTextFile(paths.config, stringify(settings), { mode: 0o600 });
   await write();

@@ -1,0 +1,79 @@
+// Real peers against the real program: every peer plays every scenario.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { testNeeding } from "../ground/needing.ts";
+import type { Login, PeerSetUp } from "./peers/login.ts";
+import { PEER_ROWS } from "./peers/rows.ts";
+import { type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
+import { startWorld, type World } from "./world.ts";
+
+let people = 0;
+
+/** A new person: nobody of an earlier login, so that no limit and no running conversation is shared. */
+function newPerson(): Person {
+  people++;
+  return {
+    name: `person${people}`,
+    phone: `+1202${String(5_550_000 + people)}`,
+    devicePairing: crypto.randomUUID(),
+  };
+}
+
+async function playOne(row: ScenarioRow, { world, peer }: { world: World; peer: PeerSetUp }): Promise<void> {
+  const person = newPerson();
+  await world.pair(person.name, ...row.factor(person));
+  const login = await peer.login({ name: person.name, password: "first" });
+  await row.play(login, { world, person });
+  const { verdict, message } = await login.end();
+  assertEquals(verdict, row.verdict);
+  if (row.message !== undefined && message !== null) assertStringIncludes(message, row.message);
+}
+
+for (const peer of PEER_ROWS) {
+  testNeeding(peer.needs, peer.title, async (context) => {
+    await using world = await startWorld();
+    await using setUp = await peer.setUp({ port: world.gateway.radiusPort, secret: world.gateway.secret });
+    for (const row of SCENARIOS) {
+      await context.step(`${peer.title}: ${row.title}`, () => playOne(row, { world, peer: setUp }));
+    }
+  });
+}
+
+const EXPIRY = `
+[radius]
+conversation_ttl_s = 30
+[factors.passcode]
+lifetime_s = 30`;
+
+/** Begins a login by text message and gives what ends it after the conversation's time is over. */
+async function beginLate(
+  world: World,
+  peer: PeerSetUp,
+): Promise<{ login: Login; passcode: string }> {
+  const person = newPerson();
+  await world.pair(person.name, "--sms", person.phone);
+  const login = await peer.login({ name: person.name, password: "first" });
+  await login.shows("passcode from the text message");
+  return { login, passcode: sentPasscode(world, person) };
+}
+
+testNeeding(
+  { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
+  "the right passcode after the conversation's end is rejected, for every peer",
+  async () => {
+    await using world = await startWorld(EXPIRY);
+    const door = { port: world.gateway.radiusPort, secret: world.gateway.secret };
+    await using stack = new AsyncDisposableStack();
+    const late: { title: string; login: Login; passcode: string }[] = [];
+    for (const row of PEER_ROWS) {
+      const setUp = stack.use(await row.setUp(door));
+      late.push({ title: row.title, ...await beginLate(world, setUp) });
+    }
+    // 30 s is the shortest life that the settings allow; all peers wait through it together.
+    await new Promise((resolve) => setTimeout(resolve, 30_500));
+    for (const { title, login, passcode } of late) {
+      await login.answer(passcode);
+      assertEquals((await login.end()).verdict, "reject", title);
+    }
+  },
+);

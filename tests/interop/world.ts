@@ -1,0 +1,60 @@
+// The real program between real peers and a pretended second-factor and telephony service, both over HTTP.
+
+import { createHmac } from "node:crypto";
+import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
+import { type FakeTelephony, startFakeTelephony } from "../fakes/telephony_server.ts";
+import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+
+/** Everything that one run of logins needs. */
+export interface World extends AsyncDisposable {
+  readonly gateway: RunningGateway;
+  readonly secondFactor: FakeSecondFactor;
+  readonly telephony: FakeTelephony;
+  /** Gives `user` a factor with `deno task pair`. Throws with the command's words when it refuses. */
+  pair(user: string, ...args: string[]): Promise<void>;
+}
+
+/** Starts the fakes, and the gateway with them as its services. `toml` is laid over these settings. */
+export async function startWorld(toml = ""): Promise<World> {
+  const [secondFactor, telephony] = await Promise.all([startFakeSecondFactor(), startFakeTelephony()]);
+  const stopFakes = () => Promise.all([secondFactor.close(), telephony.close()]);
+  const settings = `
+[factors.device]
+continue_wait_ms = 100
+[second_factor]
+url = "${secondFactor.url}"
+consumer_key = "${secondFactor.consumerKey}"
+consumer_secret = "${secondFactor.consumerSecret}"
+[telephony]
+url = "${telephony.url}"
+account_id = "${telephony.accountId}"
+auth_token = "${telephony.authToken}"
+from = "${telephony.from}"
+${toml}`;
+  const gateway = await startGateway({ toml: settings }).catch(async (fault: unknown) => {
+    await stopFakes();
+    throw fault;
+  });
+  return {
+    gateway,
+    secondFactor,
+    telephony,
+    async pair(user, ...args) {
+      const ended = await gateway.pair(user, ...args);
+      if (ended.code !== 0) throw new Error(`Cannot pair ${user}: ${ended.stdout}${ended.stderr}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway.dispose();
+      await stopFakes();
+    },
+  };
+}
+
+/** RFC 6238 with SHA-1, 30 s and six digits; `seed` is the secret before it was written in base 32. */
+export function totpCode(seed: string, atMs: number): string {
+  const counter = new DataView(new ArrayBuffer(8));
+  counter.setBigUint64(0, BigInt(Math.floor(atMs / 30_000)));
+  const digest = createHmac("sha1", seed).update(new Uint8Array(counter.buffer)).digest();
+  const offset = (digest.at(-1) ?? 0) & 0x0f;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
