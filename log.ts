@@ -260,9 +260,14 @@ function createBatcher({ clock, write }: LogOptions, noticeOf: (losses: LogLosse
     async flush(): Promise<void> {
       start();
       if (draining === null) return;
+      // The second round is for the notice of what was lost.
+      const written = draining.then(() => {
+        start();
+        return draining;
+      });
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = clock.after(FLUSH_DEADLINE_MS, resolve);
-      await Promise.race([draining, promise]);
+      await Promise.race([written, promise]);
       cancel();
     },
   };
