@@ -1,0 +1,79 @@
+// Who may import whom, as rows; docs/architecture.md draws the same picture.
+
+import type { ImportEdge } from "./sources.ts";
+
+/** A part of the project: the first row whose `at` begins a path is the path's room. */
+interface RoomRow {
+  readonly at: string;
+  /** Rooms whose code this one may run. A room may always import itself. */
+  readonly code: readonly string[];
+  /** Rooms of which it may see the types, besides those above. */
+  readonly types: readonly string[];
+}
+
+const GROUND = ["runtime.ts", "store.ts", "vault.ts", "log.ts"];
+const EVERYTHING = [""];
+
+/** `""` stands for every room of the program, never for tests. */
+export const ROOMS: readonly RoomRow[] = [
+  { at: "radius/facts/", code: [], types: [] },
+  { at: "radius/pure/", code: ["radius/facts/", "runtime.ts"], types: [] },
+  { at: "radius/doing/", code: ["radius/", ...GROUND], types: ["config"] },
+  { at: "scim/", code: GROUND, types: ["config"] },
+  { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },
+  {
+    at: "console/web/",
+    code: ["console/words", "radius/facts/"],
+    // The ports declare what a conversation looks like; the API sends it as it is.
+    types: ["console/api/", "radius/doing/ports.ts", "upstream/embedded/interfaces.ts"],
+  },
+  {
+    at: "console/device/",
+    code: ["console/web/", "radius/facts/"],
+    types: ["console/api/", "upstream/embedded/interfaces.ts"],
+  },
+  { at: "console/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
+  { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
+  { at: "commands/try", code: ["radius/facts/", "radius/pure/", "runtime.ts"], types: [] },
+  { at: "commands/", code: EVERYTHING, types: [] },
+  { at: "docs/", code: EVERYTHING, types: [] },
+  { at: "main", code: EVERYTHING, types: [] },
+  { at: "runtime.ts", code: [], types: [] },
+  { at: "store.ts", code: ["runtime.ts"], types: [] },
+  { at: "vault.ts", code: ["runtime.ts"], types: [] },
+  { at: "log.ts", code: ["runtime.ts"], types: [] },
+  // The judge of the gateway's packets shares no code with it.
+  { at: "tests/ground/", code: [], types: [] },
+  { at: "tests/", code: ["", "tests/"], types: [] },
+];
+
+/** What an edge breaks, as a sentence, or `null`. Packages are judged by {@link packageProblem}. */
+export function importProblem(edge: ImportEdge): string | null {
+  if (edge.target.includes(":")) return null;
+  const room = ROOMS.find(({ at }) => edge.from.startsWith(at));
+  if (room === undefined) return `${edge.from} is in no room: add a row for it`;
+  if (edge.target.startsWith(room.at)) return null;
+  const allowed = edge.types ? [...room.code, ...room.types] : room.code;
+  if (allowed.some((at) => covers(at, edge.target))) return null;
+  return `${edge.from} imports ${edge.types ? "types of" : "code of"} ${edge.target}`;
+}
+
+function covers(at: string, target: string): boolean {
+  return at === "" ? !target.startsWith("tests/") : target.startsWith(at);
+}
+
+/** A package is named through deno.json, where it is pinned; nothing is loaded from an address. */
+export function packageProblem(edge: ImportEdge, pinned: ReadonlySet<string>): string | null {
+  if (!edge.target.includes(":") || edge.target.startsWith("node:")) return null;
+  // deno writes "npm:/hono@4.13.19/cookie" for what deno.json calls "npm:hono@4.13.19".
+  const name = edge.target.replace(/^npm:\//, "npm:");
+  if ([...pinned].some((one) => name === one || name.startsWith(`${one}/`))) return null;
+  return `${edge.from} imports ${edge.target}, which deno.json does not pin`;
+}
+
+/** The entries of `imports` in deno.json that name no exact version. */
+export function unpinned(imports: Readonly<Record<string, string>>): string[] {
+  return Object.entries(imports)
+    .filter(([, specifier]) => !/^npm:(@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+(\/[\w./-]+)?$/.test(specifier))
+    .map(([name, specifier]) => `${name}: ${specifier}`);
+}

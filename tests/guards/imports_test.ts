@@ -1,0 +1,77 @@
+// The import directions hold, by deno's own graph of the project.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { importProblem, packageProblem, unpinned } from "./import_rules.ts";
+import { type ImportEdge, isModule, readImports, readSources } from "./sources.ts";
+
+const settings: { imports: Record<string, string>; lock: { frozen: boolean } } = JSON.parse(
+  await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
+);
+const pinned = new Set(Object.values(settings.imports));
+
+Deno.test("imports go only where the rows allow, and packages are pinned", async () => {
+  const modules = (await readSources()).map(({ path }) => path).filter(isModule);
+  const edges = await readImports(modules);
+  assert(edges.length > 100, "the graph was read");
+  const problems = edges.flatMap((edge) => [importProblem(edge), packageProblem(edge, pinned)])
+    .filter((problem) => problem !== null);
+  assertEquals(problems, []);
+});
+
+Deno.test("deno.json pins every package to one version, and the lock file is frozen", () => {
+  assertEquals(unpinned(settings.imports), []);
+  assertEquals(settings.lock.frozen, true);
+});
+
+const code = (from: string, target: string): ImportEdge => ({ from, target, types: false });
+const types = (from: string, target: string): ImportEdge => ({ from, target, types: true });
+
+const FORBIDDEN: readonly ImportEdge[] = [
+  code("radius/doing/server.ts", "scim/routes.ts"),
+  types("scim/routes.ts", "radius/doing/ports.ts"),
+  code("radius/facts/flow.ts", "radius/pure/step.ts"),
+  code("radius/pure/step.ts", "radius/doing/server.ts"),
+  code("radius/pure/step.ts", "store.ts"),
+  code("upstream/telephony.ts", "radius/doing/ports.ts"),
+  types("upstream/telephony.ts", "radius/doing/server.ts"),
+  code("console/web/live.ts", "console/api/users.ts"),
+  code("console/web/live.ts", "runtime.ts"),
+  code("console/api/users.ts", "scim/resources.ts"),
+  code("radius/doing/server.ts", "console/listener.ts"),
+  code("main.ts", "tests/fakes/raw_http.ts"),
+  code("tests/ground/radius_packets.ts", "radius/pure/md5.ts"),
+  code("somewhere/new.ts", "runtime.ts"),
+];
+
+const ALLOWED: readonly ImportEdge[] = [
+  code("main.ts", "scim/routes.ts"),
+  code("radius/doing/server.ts", "radius/pure/packet.ts"),
+  types("upstream/telephony.ts", "radius/doing/ports.ts"),
+  types("console/api/users.ts", "scim/resources.ts"),
+  code("console/web/live.ts", "radius/facts/steps.ts"),
+  types("console/web/live.ts", "console/api/users.ts"),
+  code("tests/radius/pure/md5_test.ts", "radius/pure/md5.ts"),
+  code("tests/radius/pure/md5_test.ts", "tests/ground/lines.ts"),
+];
+
+Deno.test("importProblem() names each forbidden direction", () => {
+  for (const edge of FORBIDDEN) assert(importProblem(edge) !== null, JSON.stringify(edge));
+  assertStringIncludes(
+    importProblem(code("radius/doing/server.ts", "scim/routes.ts")) ?? "",
+    "radius/doing/server.ts imports code of scim/routes.ts",
+  );
+});
+
+Deno.test("importProblem() lets the allowed directions pass", () => {
+  for (const edge of ALLOWED) assertEquals(importProblem(edge), null);
+});
+
+Deno.test("packageProblem() and unpinned() see what is not pinned", () => {
+  const pins = new Set(["npm:hono@4.13.19"]);
+  assertEquals(packageProblem(code("main.ts", "npm:/hono@4.13.19/cookie"), pins), null);
+  assertEquals(packageProblem(code("main.ts", "node:crypto"), pins), null);
+  assert(packageProblem(code("main.ts", "npm:/hono@4.13.20"), pins) !== null);
+  assert(packageProblem(code("main.ts", "https://example.com/mod.ts"), pins) !== null);
+  assertEquals(unpinned({ a: "npm:hono@4.13.19", b: "npm:@x/y@1.0.0/z.js" }), []);
+  assertEquals(unpinned({ a: "npm:hono@^4", b: "npm:hono", c: "jsr:@std/x@1.0.0" }).length, 3);
+});

@@ -1,0 +1,104 @@
+// What no file of the project may hold, as rows.
+
+import { isModule, type SourceFile } from "./sources.ts";
+
+/** One rule. `problem` gives the line number of the first breach, or `null`. */
+export interface StyleRow {
+  readonly applies: (path: string) => boolean;
+  readonly problem: (file: SourceFile) => number | null;
+  /** Text that breaks the rule, so that the rule itself is proven. */
+  readonly breach: SourceFile;
+}
+
+const MAX_LINES = 400;
+const inTests = (path: string) => path.startsWith("tests/");
+const inBrowser = (path: string) => path.startsWith("console/web/") || path.startsWith("console/device/");
+const isProse = (path: string) => path.endsWith(".md");
+const isCode = (path: string) =>
+  isModule(path) || path.endsWith(".c") || path.endsWith(".h") || path.endsWith(".css");
+
+function matches(pattern: RegExp): (file: SourceFile) => number | null {
+  return ({ text }) => {
+    const at = text.search(pattern);
+    return at < 0 ? null : text.slice(0, at).split("\n").length;
+  };
+}
+
+const planted = (path: string, text: string): SourceFile => ({ path, text });
+
+/** By the sentence that a breach is reported with. */
+export const STYLE_RULES = {
+  "is longer than 400 lines": {
+    applies: isCode,
+    problem: ({ text }) => text.split("\n").length > MAX_LINES + 1 ? MAX_LINES + 1 : null,
+    breach: planted("radius/long.ts", "\n".repeat(MAX_LINES + 1)),
+  },
+  "does not begin by saying what it is for": {
+    applies: isCode,
+    problem: ({ text }) => /^(\/\/|\/\*) ?\S/.test(text) ? null : 1,
+    breach: planted("radius/mute.ts", "export const x = 1;\n"),
+  },
+  "runs one test alone": {
+    applies: (path) => isModule(path) && inTests(path),
+    problem: matches(/\.only\(|\bonly: true/),
+    breach: planted("tests/a_test.ts", "Deno.test.only(() => {});"),
+  },
+  "skips a test without a reason (tests/ground/needing.ts gives one)": {
+    applies: (path) => isModule(path) && inTests(path) && path !== "tests/ground/needing.ts",
+    problem: matches(/\.skip\(|\.ignore\(|\bignore: (true|!)/),
+    breach: planted("tests/a_test.ts", "Deno.test.ignore(() => {});"),
+  },
+  "leaves something to be done": {
+    applies: (path) => isCode(path) || isProse(path),
+    problem: matches(/\b(TODO|FIXME|XXX|HACK)\b/),
+    breach: planted("radius/a.ts", "// TODO: later"),
+  },
+  "turns the type checker off": {
+    applies: isModule,
+    problem: matches(
+      /\bas any\b|: any(\[\])?[;,)=|&{]|: any(\[\])? [=|&{]|<any>|@ts-(ignore|nocheck|expect-error)|deno-lint-ignore-file/,
+    ),
+    breach: planted("radius/a.ts", "const x = y as any;"),
+  },
+  "catches and says nothing": {
+    applies: isModule,
+    problem: matches(/\bcatch( \(\w+\))? \{\s*\}|\.catch\(\(\w*\) => \{\s*\}\)/),
+    breach: planted("radius/a.ts", "try { f(); } catch (fault) {\n}"),
+  },
+  "uses Deno in the browser": {
+    applies: (path) => isModule(path) && inBrowser(path),
+    problem: matches(/\bDeno\./),
+    breach: planted("console/web/a.ts", "const x = Deno.env;"),
+  },
+  "imports a package by its address instead of its name in deno.json": {
+    applies: isModule,
+    problem: matches(/from "(npm|jsr|https?):/),
+    breach: planted("radius/a.ts", 'import { x } from "npm:y@1.0.0";'),
+  },
+  "names a path of one machine or a package registry's host": {
+    applies: () => true,
+    problem: matches(
+      /(^|[\s"'`(=])\/(home|work|Users|root)\/|\.\.\/(spec|shared|facts|design)\/\S*\.md|registry\.npmjs/m,
+    ),
+    breach: planted("docs/a.md", "see `/home/somebody/notes`"),
+  },
+  "is named for what it is not": {
+    applies: isModule,
+    problem: ({ path }) => /(^|\/)(utils?|helpers?|common|types|index|misc)\.tsx?$/.test(path) ? 1 : null,
+    breach: planted("radius/utils.ts", "// Helps."),
+  },
+  "is not named in snake_case": {
+    applies: isModule,
+    problem: ({ path }) => /[^a-z0-9_./]/.test(path) ? 1 : null,
+    breach: planted("radius/dropReasons.ts", "// Reasons."),
+  },
+} as const satisfies Record<string, StyleRow>;
+
+/** Every breach in a file, as `path:line sentence`. */
+export function styleProblems(file: SourceFile): string[] {
+  const rules: [string, StyleRow][] = Object.entries(STYLE_RULES);
+  return rules.filter(([, rule]) => rule.applies(file.path)).flatMap(([sentence, rule]) => {
+    const line = rule.problem(file);
+    return line === null ? [] : [`${file.path}:${line} ${sentence}`];
+  });
+}
