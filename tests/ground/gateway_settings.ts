@@ -1,6 +1,6 @@
 // The settings file of a gateway under test: what a test asks for, laid over free ports and a scratch directory.
 
-import { parse, stringify } from "@std/toml";
+import { parse, stringify } from "smol-toml";
 import { randomBytes } from "node:crypto";
 
 /** Where things of one gateway are. */

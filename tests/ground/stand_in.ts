@@ -1,6 +1,6 @@
 // Stands in for the program in the tests of the harness: reads its settings and says that it is ready, no more.
 
-import { parse } from "@std/toml";
+import { parse } from "smol-toml";
 
 const settings = parse(Deno.readTextFileSync(Deno.env.get("COUNTERSIGN_CONFIG") ?? "")) as {
   server: { data_dir: string; log_level?: string };
