@@ -57,6 +57,9 @@ export interface HttpCaller {
   close(): Promise<void>;
 }
 
+/** For an embedded service: nothing is opened there, so the count only bounds the work in hand. */
+export const IN_PROCESS_CONNECTIONS: ConnectionLimits = { perRoute: 500, total: 500, waiting: 20_000 };
+
 const MAX_ANSWER_OCTETS = 256 * 1024;
 const MAX_ROUTES = 100;
 const REPEAT_AFTER_MS = 50;

@@ -1,0 +1,95 @@
+// Invitations of the embedded second-factor service: the last part of a link that an administrator hands to a person.
+// 128 bits, good once, for 24 hours; looking at one uses nothing up.
+
+import { toBase64Url } from "../../runtime.ts";
+import type { House } from "./house.ts";
+import type { InviteView, PhoneResult } from "./interfaces.ts";
+import { type Pairings, refused } from "./pairings.ts";
+import { createToken, phoneOfToken } from "./phrase_book.ts";
+import { createRateLimit } from "./rate_limit.ts";
+import { CAPS, type InvitationRow, LIFETIMES, type PairingRow } from "./rows.ts";
+import { OPEN } from "./shelves.ts";
+import type { Change } from "./table.ts";
+
+export interface Invitations {
+  create(userName: string): Promise<{ invitation: string; deadlineMs: number }>;
+  look(invitation: string, source: string): InviteView;
+  /** Pairs the phone of `token`, or a new one, with the invitation's user. */
+  accept(
+    invitation: string,
+    options: { token: string | null; source: string },
+  ): Promise<PhoneResult<{ token: string; pairing: PairingRow }>>;
+}
+
+const INVITATION_OCTETS = 16;
+const MAX_CHARACTERS = 64;
+const WRONG_PER_MINUTE = 5;
+const MINUTE_MS = 60_000;
+const ATTEMPTS = 3;
+
+export function createInvitations(house: House, pairings: Pairings): Invitations {
+  const { shelves, clock, random, vault, settings } = house;
+  const { invitations, phones } = shelves;
+  const wrong = createRateLimit(() => clock.nowMs(), { count: WRONG_PER_MINUTE, windowMs: MINUTE_MS });
+  const digestOf = (text: string): string =>
+    vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
+
+  const find = (text: string, source: string): PhoneResult<{ digest: string; row: InvitationRow }> => {
+    // Only misses are counted: whoever holds a right link is not slowed down by their neighbours behind one address.
+    if (wrong.isUsedUp(source)) return refused("too_many_tries");
+    const digest = digestOf(text);
+    const row = invitations.get(digest);
+    if (row === undefined) {
+      wrong.take(source);
+      return refused("unknown_invitation");
+    }
+    if (row.usedMs !== null) return refused("already_used");
+    return row.deadlineMs > clock.nowMs() ? { ok: true, value: { digest, row } } : refused("expired");
+  };
+
+  /** The phone that the token stands for, or a new one, with the change that makes it stay. */
+  const takePhone = (token: string | null): { token: string; phone: string; change: Change } => {
+    const nowMs = clock.nowMs();
+    const phone = token === null ? "" : phoneOfToken(house, token);
+    const known = phones.get(phone);
+    if (token !== null && known !== undefined && (known.deadlineMs ?? Infinity) > nowMs) {
+      return { token, phone, change: phones.change(phone, { ...known, deadlineMs: null }) };
+    }
+    const fresh = createToken(house);
+    return { ...fresh, change: phones.add(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };
+  };
+
+  return {
+    async create(userName) {
+      if (invitations.count(OPEN) >= CAPS.invitations) {
+        throw new Error(`Cannot make an invitation: ${CAPS.invitations} are open`);
+      }
+      const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
+      const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
+      await shelves.commit([invitations.add(digestOf(invitation), { userName, deadlineMs, usedMs: null })]);
+      return { invitation, deadlineMs };
+    },
+    look(invitation, source) {
+      const found = find(invitation, source);
+      if (!found.ok) return found;
+      const { userName, deadlineMs } = found.value.row;
+      return { ok: true, userName, requesterName: settings.requesterName, deadlineMs };
+    },
+    async accept(invitation, { token, source }) {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const found = find(invitation, source);
+        if (!found.ok) return found;
+        const { digest, row } = found.value;
+        const taken = takePhone(token);
+        if (pairings.isFull(taken.phone) || phones.size() >= CAPS.phones) return refused("too_many_tries");
+        const pairing = pairings.draft({ phone: taken.phone, userName: row.userName, enabled: true });
+        const used = invitations.change(digest, { ...row, usedMs: clock.nowMs() });
+        const changes = [used, taken.change, shelves.pairings.add(pairing.id, pairing)];
+        if (!await shelves.commit(changes)) continue;
+        house.phoneListeners.notify(taken.phone);
+        return { ok: true, value: { token: taken.token, pairing } };
+      }
+      return refused("already_used");
+    },
+  };
+}

@@ -1,0 +1,140 @@
+// What the embedded second-factor service keeps: pairings, requests, phones, phrases, invitations; and what each of
+// them is worth at a given time. Deadlines stand in the rows, because the store sweeps late.
+
+/** How a request ended. `reason` goes into the record; codes are this service's own. */
+export interface Decision {
+  readonly granted: boolean;
+  readonly cancelled: boolean;
+  readonly reasonCode: number;
+  readonly reason: string;
+}
+
+export const DECISIONS = {
+  approved: { granted: true, cancelled: false, reasonCode: 0, reason: "" },
+  passcode: { granted: true, cancelled: false, reasonCode: 0, reason: "" },
+  denied: { granted: false, cancelled: false, reasonCode: 1, reason: "Denied on the phone" },
+  wrong_number: { granted: false, cancelled: false, reasonCode: 2, reason: "A wrong number was entered" },
+  wrong_passcode: { granted: false, cancelled: false, reasonCode: 3, reason: "The passcode was wrong" },
+  denied_by_administrator: {
+    granted: false,
+    cancelled: false,
+    reasonCode: 4,
+    reason: "Denied by an administrator",
+  },
+  out_of_time: { granted: false, cancelled: false, reasonCode: 5, reason: "Nobody answered in time" },
+  cancelled_by_login: { granted: false, cancelled: true, reasonCode: 6, reason: "The login was given up" },
+  cancelled_by_administrator: {
+    granted: false,
+    cancelled: true,
+    reasonCode: 7,
+    reason: "Cancelled by an administrator",
+  },
+  superseded: { granted: false, cancelled: true, reasonCode: 8, reason: "Newer requests took its place" },
+  pairing_ended: { granted: false, cancelled: true, reasonCode: 9, reason: "The pairing ended" },
+} as const satisfies Record<string, Decision>;
+
+export type DecisionName = keyof typeof DECISIONS;
+
+/** `phone` is the digest of the phone's token. */
+export interface PairingRow {
+  readonly id: string;
+  readonly userName: string;
+  readonly phone: string;
+  readonly state: "asks_approval" | "enabled" | "denied" | "ended";
+  /** The device passcode's seed, sealed for this row; `null` until the pairing is enabled and after it ended. */
+  readonly sealedSeed: Uint8Array | null;
+  /** The last time step whose passcode was accepted; -1 for none. */
+  readonly lastStep: number;
+  readonly createdMs: number;
+  readonly modifiedMs: number;
+}
+
+export interface RequestRow {
+  readonly id: string;
+  readonly pairingId: string;
+  readonly userName: string;
+  readonly terminalName: string;
+  readonly client: string;
+  readonly place: string;
+  /** Two digits that the phone must send with an approval; `null` when none is asked. */
+  readonly number: string | null;
+  readonly createdMs: number;
+  readonly modifiedMs: number;
+  readonly deadlineMs: number;
+  readonly decision: DecisionName | null;
+}
+
+/** Under the digest of its token. `deadlineMs` is `null` from the first enabled pairing on. */
+export interface PhoneRow {
+  readonly createdMs: number;
+  readonly deadlineMs: number | null;
+}
+
+/** Under the digest of the phrase. */
+export interface PhraseRow {
+  readonly digest: string;
+  readonly phone: string;
+  readonly sealedText: Uint8Array;
+  readonly deadlineMs: number;
+}
+
+/** Under the digest of the invitation. */
+export interface InvitationRow {
+  readonly userName: string;
+  readonly deadlineMs: number;
+  readonly usedMs: number | null;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** How long things live. */
+export const LIFETIMES = {
+  phraseMs: 10 * MINUTE_MS,
+  invitationMs: 24 * HOUR_MS,
+  /** For the person to confirm a pairing that a typed phrase asked for. */
+  pairingDecisionMs: 10 * MINUTE_MS,
+  /** A pairing that was denied or ended can still be asked about. */
+  endedPairingMs: 24 * HOUR_MS,
+  /** A request stays readable after its deadline. */
+  endedRequestMs: 10 * MINUTE_MS,
+  /** A phone that never paired, after its last phrase. */
+  unpairedPhoneMs: 20 * MINUTE_MS,
+} as const;
+
+/** How much there may be of everything. */
+export const CAPS = {
+  phones: 100_000,
+  unpairedPhones: 10_000,
+  pairingsPerPhone: 20,
+  invitations: 10_000,
+  requests: 200_000,
+  waitingPerPairing: 5,
+  watchersPerPhone: 20,
+  nameCharacters: 256,
+} as const;
+
+export const TOTP_DIGITS = 6;
+export const TOTP_STEP_MS = 30_000;
+
+/** The pairing as it counts at `nowMs`: one that nobody confirmed in time was denied. */
+export function pairingAt(row: PairingRow, nowMs: number): PairingRow {
+  const outOfTime = row.state === "asks_approval" && nowMs >= row.createdMs + LIFETIMES.pairingDecisionMs;
+  return outOfTime ? { ...row, state: "denied" } : row;
+}
+
+/** The request as it counts at `nowMs`: one that nobody decided in time can no longer be approved. */
+export function requestAt(row: RequestRow, nowMs: number): RequestRow {
+  const outOfTime = row.decision === null && nowMs >= row.deadlineMs;
+  return outOfTime ? { ...row, decision: "out_of_time", modifiedMs: row.deadlineMs } : row;
+}
+
+/** When a pairing's row may be forgotten; `null` while it is in use. */
+export function pairingExpiresMs(row: PairingRow): number | null {
+  if (row.state === "enabled") return null;
+  return row.modifiedMs + LIFETIMES.endedPairingMs;
+}
+
+export function requestExpiresMs(row: RequestRow): number {
+  return row.deadlineMs + LIFETIMES.endedRequestMs;
+}
