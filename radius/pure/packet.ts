@@ -157,9 +157,9 @@ export class PacketWriter {
     this.lengthOctets = at + 2 + value.length;
   }
 
-  /** Whether an attribute of `valueOctets` still fits. */
-  fits(valueOctets: number): boolean {
-    return valueOctets <= 253 && this.lengthOctets + 2 + valueOctets <= MAX_PACKET_OCTETS;
+  /** Octets that still fit. */
+  get roomOctets(): number {
+    return MAX_PACKET_OCTETS - this.lengthOctets;
   }
 
   /** Appends encoded attributes as they are. */

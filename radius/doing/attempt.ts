@@ -1,0 +1,213 @@
+// One packet at work on a conversation: what came with it, and what the outside said meanwhile.
+
+import type { Appended, Facts } from "../facts/facts.ts";
+import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
+import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
+import { matchTotp } from "../pure/totp.ts";
+import type { Client } from "./clients.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Limits } from "./limits.ts";
+import type { Pairing, Pairings, TotpPairingRow } from "./pairings.ts";
+import type { Directory, DirectoryUser } from "./ports.ts";
+import type { FactorSettings } from "../../config.ts";
+import type { Clock } from "../../runtime.ts";
+import { equalDigests, type Vault } from "../../vault.ts";
+
+/** What a packet brought, and what was learnt while it was worked on. */
+export interface Attempt {
+  readonly client: Client;
+  /** `null` at the start of a login. */
+  readonly answer: string | null;
+  /** The password of a login without what was appended; empty for an answer. */
+  readonly password: Uint8Array;
+  readonly appended: Appended | null;
+  readonly receivedMs: number;
+  readonly mayAskNull: boolean;
+  firstFactor: "wrong" | "unavailable" | "right" | null;
+  decision: Facts["decision"];
+  pairing: Facts["pairing"];
+  messageSent: boolean;
+  /** The pairing's passcode length, once the service told it. */
+  newPairingTotpLength: number;
+  /** The TOTP pairing and step that a typed code belongs to; looked up once. */
+  totp: { pairing: TotpPairingRow; step: number } | null | undefined;
+}
+
+export interface FactDeps {
+  readonly settings: FactorSettings;
+  readonly enabled: ReadonlySet<Factor>;
+  readonly directory: Directory;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly vault: Vault;
+}
+
+/** RFC 6238 §5.2: one step of delay is tolerated, before and after. */
+const TOTP_TOLERANCE_STEPS = 1;
+const TOTP_DIGITS = 6;
+
+/** Gathers the facts for the next row. Everything slow or rare is computed only when a row asks for it. */
+export function gatherFacts(deps: FactDeps, conversation: Conversation, attempt: Attempt): Facts {
+  return new LazyFacts(deps, conversation, attempt);
+}
+
+class LazyFacts implements Facts {
+  readonly #deps: FactDeps;
+  readonly #conversation: Conversation;
+  readonly #attempt: Attempt;
+  readonly #pairings: readonly Pairing[];
+  #user: DirectoryUser | null = null;
+
+  constructor(deps: FactDeps, conversation: Conversation, attempt: Attempt) {
+    this.#deps = deps;
+    this.#conversation = conversation;
+    this.#attempt = attempt;
+    this.#pairings = deps.pairings.of(conversation.user);
+  }
+
+  get answer(): string {
+    return this.#attempt.answer ?? "";
+  }
+  get passwordEmpty(): boolean {
+    return this.#attempt.password.length === 0 && this.#attempt.appended === null;
+  }
+  get appended(): Appended | null {
+    return this.#attempt.appended;
+  }
+  get user(): DirectoryUser {
+    this.#user ??= this.#deps.directory.lookUp(this.#conversation.user);
+    return this.#user;
+  }
+  get userRefused(): boolean {
+    const { status } = this.user;
+    if (status === "inactive" || status === "deleted") return true;
+    if (status === "unknown" && this.#attempt.client.policy.unknownUsers === "reject") return true;
+    return this.#deps.limits.isLocked(this.#conversation.user);
+  }
+  get firstFactor(): Facts["firstFactor"] {
+    if (this.#attempt.firstFactor !== null) return this.#attempt.firstFactor;
+    if (this.#attempt.client.policy.firstFactor === "none") return "not_configured";
+    return this.#conversation.firstFactorRight ? "right" : "asked";
+  }
+  get enabled(): ReadonlySet<Factor> {
+    return this.#deps.enabled;
+  }
+  get ready(): Facts["ready"] {
+    const has = (kind: Factor) =>
+      this.enabled.has(kind) && this.#pairings.some((pairing) => pairing.kind === kind);
+    return {
+      device: has("device"),
+      deviceCodes: this.enabled.has("device") &&
+        this.#pairings.some((pairing) => pairing.kind === "device" && pairing.totpLength > 0),
+      sms: has("sms"),
+      voice: has("voice"),
+      totp: has("totp"),
+    };
+  }
+  get pick(): Factor | null {
+    if (this.#pairings.length === 0) return null;
+    const { ready } = this;
+    const preferred = this.#deps.pairings.preferred(this.#conversation.user);
+    if (preferred !== null && ready[preferred]) return preferred;
+    return FACTOR_ORDER.find((factor) => ready[factor]) ?? null;
+  }
+  get pushesLeft(): boolean {
+    return this.#deps.limits.pushesLeft(this.#conversation.user);
+  }
+  get mayEnrol(): boolean {
+    const { enrolAtLogin } = this.#deps.settings;
+    if (enrolAtLogin === "never" || this.#pairings.length > 0) return false;
+    return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
+  }
+  get smsNumbers(): readonly string[] {
+    return this.#numbers("sms");
+  }
+  get voiceNumbers(): readonly string[] {
+    return this.#numbers("voice");
+  }
+  #numbers(kind: "sms" | "voice"): readonly string[] {
+    const verified = this.#pairings.flatMap((pairing) => pairing.kind === kind ? [pairing.number] : []);
+    return [...new Set([...verified, ...this.user.phoneNumbers])].slice(0, 9);
+  }
+  get number(): string | null {
+    const { numbers } = this.#conversation;
+    if (/^[1-9]$/.test(this.answer)) return numbers[Number(this.answer) - 1] ?? null;
+    return reducePhoneNumber(this.answer);
+  }
+  get numberUsable(): boolean {
+    const { number } = this;
+    if (number === null || !isCountryAllowed(number, this.#deps.settings.countryCodes)) return false;
+    return this.#isAllowed(number) && this.#deps.limits.sendsLeft(this.#conversation.user, number);
+  }
+  #isAllowed(number: string): boolean {
+    const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
+    if (this.#numbers(kind).includes(number)) return true;
+    return this.#deps.settings.phoneNumbers === "any" && this.#pairings.length === 0;
+  }
+  get held(): Facts["held"] {
+    if (this.#attempt.appended?.kind === "push") return "to_the_end";
+    const { device } = this.#attempt.client.policy;
+    // Only the login itself is held; whoever came through the menu has a prompt to answer.
+    if (this.#attempt.answer !== null || device === "challenge") return "no";
+    return device === "hold" ? "to_the_end" : "then_challenge";
+  }
+  get requestOpened(): boolean {
+    return this.#conversation.requestId !== null;
+  }
+  get decision(): Facts["decision"] {
+    return this.#attempt.decision;
+  }
+  get pairing(): Facts["pairing"] {
+    return this.#attempt.pairing;
+  }
+  get messageSent(): boolean {
+    return this.#attempt.messageSent;
+  }
+  get passcodeMatches(): boolean {
+    const { passcode, secretId } = this.#conversation;
+    if (passcode === null || passcode.expiresMs <= this.#deps.clock.nowMs()) return false;
+    return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.answer), passcode.digest);
+  }
+  get answerIsCode(): boolean {
+    return /^[0-9]{6,8}$/.test(this.#code);
+  }
+  get totpStep(): number | null {
+    return this.#totp()?.step ?? null;
+  }
+  get mayAskNull(): boolean {
+    return this.#attempt.mayAskNull;
+  }
+
+  get #code(): string {
+    const { appended } = this.#attempt;
+    return appended?.kind === "code" ? appended.code : this.answer;
+  }
+  #totp(): { pairing: TotpPairingRow; step: number } | null {
+    if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();
+    return this.#attempt.totp;
+  }
+  #findTotp(): { pairing: TotpPairingRow; step: number } | null {
+    if (!this.enabled.has("totp") || !/^[0-9]{6}$/.test(this.#code)) return null;
+    for (const pairing of this.#pairings) {
+      if (pairing.kind !== "totp") continue;
+      const seed = this.#deps.pairings.seedOf(pairing);
+      if (seed === null) continue;
+      const step = matchTotp({
+        seed,
+        code: this.#code,
+        nowMs: this.#deps.clock.nowMs(),
+        digits: TOTP_DIGITS,
+        lastStep: pairing.lastStep,
+        toleranceSteps: TOTP_TOLERANCE_STEPS,
+      });
+      if (step !== null) return { pairing, step };
+    }
+    return null;
+  }
+}
+
+/** The keyed hash of a passcode, bound to its conversation. */
+export function passcodeDigest(vault: Vault, secretId: string, passcode: string): string {
+  return vault.digest("passcode", `${secretId} ${passcode}`);
+}

@@ -1,0 +1,175 @@
+// A conversation: the record of one login, its key in the store, and what of it the console may see.
+
+import type { Prompt } from "../facts/prompts.ts";
+import { isStep, PASSAGES, type Place, type Step } from "../facts/steps.ts";
+import { toBase64Url, toHex } from "../../runtime.ts";
+import type { ConversationMoment, ConversationOutcome, ConversationView } from "./ports.ts";
+import type { Factor } from "../facts/factors.ts";
+
+/** A passcode that was sent: never itself, only its keyed hash. */
+export interface SentPasscode {
+  readonly factor: "sms" | "voice";
+  readonly digest: string;
+  readonly expiresMs: number;
+  /** The number it went to. */
+  readonly number: string;
+}
+
+/** The last answer that was worked on, so that the same one re-issued by a proxy is known. */
+export interface LastAnswer {
+  readonly state: Step | null;
+  readonly digest: string;
+  readonly authenticator: string;
+  readonly atMs: number;
+}
+
+/** What is kept of a conversation. Everything here is written to the store; secrets only as keyed hashes. */
+export interface ConversationRecord {
+  /** Begins with the time, so that the store's keys are written in order. */
+  readonly orderedId: string;
+  /** Random, 128 bits; never leaves the server. Passcodes and requests are bound to it. */
+  readonly secretId: string;
+  readonly client: string;
+  /** Canonical name; the name as typed is `shownUser`. */
+  readonly user: string;
+  readonly shownUser: string;
+  readonly source: string;
+  readonly place: string;
+  readonly tuple: string;
+  /** Follows the step's name in State, or `null` where the name alone travels. */
+  readonly token: string | null;
+  readonly startedMs: number;
+  readonly deadlineMs: number;
+  readonly passwordDigest: string;
+  at: Place;
+  round: number;
+  updatedMs: number;
+  firstFactorRight: boolean;
+  factor: Factor | null;
+  requestId: string | null;
+  pairingId: string | null;
+  /** The pairing that a typed phrase made and the phone must confirm. */
+  newPairingId: string | null;
+  numberToMatch: string | null;
+  passcode: SentPasscode | null;
+  numbers: readonly string[];
+  prompt: Prompt | null;
+  lastAnswer: LastAnswer | null;
+  outcome: ConversationOutcome | null;
+  moments: ConversationMoment[];
+}
+
+/** A record with what only this process knows of it. */
+export interface Conversation extends ConversationRecord {
+  /** Of the record in the store; `null` before the first commit. */
+  versionstamp: string | null;
+}
+
+/** Most moments that a conversation keeps; a login that goes round longer keeps the first and the latest. */
+const MOST_MOMENTS = 40;
+
+/** The store's key of a conversation. */
+export function conversationKey(orderedId: string): Deno.KvKey {
+  return ["conversation", orderedId];
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Octets of a record; a value of octets costs the store a third less than an object. */
+export function encodeRecord(conversation: Conversation): Uint8Array<ArrayBuffer> {
+  return encoder.encode(JSON.stringify({ ...conversation, versionstamp: undefined }));
+}
+
+/**
+ * Reads a record back. One that stood in a passage when the server died goes on at the step behind it: the effect was claimed
+ * and is not made again.
+ *
+ * @returns `null` when the octets are no record: the store file is foreign input too.
+ */
+export function decodeRecord(octets: unknown, versionstamp: string | null): Conversation | null {
+  if (!(octets instanceof Uint8Array)) return null;
+  let parsed: Partial<ConversationRecord>;
+  try {
+    parsed = JSON.parse(decoder.decode(octets)) as Partial<ConversationRecord>;
+  } catch (_notJson) {
+    return null;
+  }
+  if (
+    typeof parsed.orderedId !== "string" || typeof parsed.secretId !== "string" ||
+    typeof parsed.tuple !== "string" || typeof parsed.deadlineMs !== "number" ||
+    typeof parsed.at !== "string" ||
+    !Array.isArray(parsed.moments)
+  ) return null;
+  const conversation = { ...parsed, versionstamp } as Conversation;
+  return settle(conversation) ? conversation : null;
+}
+
+const AFTER_CRASH: Record<string, Prompt> = {
+  SECONDFACTOR_AWAIT_DEVICE_APPROVAL: "approve_on_device",
+  GET_DEVICE_GENERATED_PASSCODE: "ask_device_code",
+  AWAIT_SMS_DELIVERED_PASSCODE: "enter_texted_code",
+  AWAIT_VOICE_DELIVERED_PASSCODE: "enter_spoken_code",
+  VERIFY_SMS_PHONE_NUMBER: "enter_texted_code",
+  VERIFY_VOICE_PHONE_NUMBER: "enter_spoken_code",
+  SECONDFACTOR_GET_PAIRING_PHRASE: "ask_phrase",
+  SECONDFACTOR_AWAIT_PAIRING_APPROVAL: "confirm_pairing",
+};
+
+/** Puts a conversation that was interrupted inside a passage at the step behind it; `false`: it cannot go on. */
+export function settle(conversation: Conversation): boolean {
+  if (conversation.outcome !== null || isStep(conversation.at)) return true;
+  const passage = PASSAGES[conversation.at];
+  if (passage === undefined || passage.afterCrash === null) return false;
+  conversation.at = passage.afterCrash;
+  conversation.prompt = AFTER_CRASH[passage.afterCrash] ?? "menu";
+  return true;
+}
+
+/** Notes what happened, for the console and the audit. */
+export function addMoment(conversation: Conversation, moment: ConversationMoment): void {
+  if (conversation.moments.length >= MOST_MOMENTS) conversation.moments.splice(MOST_MOMENTS / 2, 1);
+  conversation.moments.push(moment);
+}
+
+/** What the console may see: no digest, no token, no secret id. */
+export function viewOf(conversation: Conversation): ConversationView {
+  const {
+    orderedId,
+    shownUser,
+    client,
+    source,
+    place,
+    at,
+    factor,
+    startedMs,
+    updatedMs,
+    deadlineMs,
+    outcome,
+    moments,
+  } = conversation;
+  return {
+    id: orderedId,
+    user: shownUser,
+    client,
+    source,
+    place,
+    step: at,
+    factor,
+    startedMs,
+    updatedMs,
+    deadlineMs,
+    outcome,
+    moments: moments.slice(),
+  };
+}
+
+/** A token for State: 128 bits, base64url. */
+export function newToken(octets: Uint8Array): string {
+  return toBase64Url(octets);
+}
+
+/** A conversation's secret id. */
+export function newSecretId(octets: Uint8Array): string {
+  return toHex(octets);
+}

@@ -1,0 +1,267 @@
+// Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
+
+import type { Mutation, Store } from "../../store.ts";
+import type { Effect, FlowRow } from "../facts/flow.ts";
+import { EFFECTS } from "../facts/flow.ts";
+import type { Facts } from "../facts/facts.ts";
+import { isStep, type Place } from "../facts/steps.ts";
+import { step } from "../pure/step.ts";
+import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
+import { addMoment, type Conversation, conversationKey, type LastAnswer } from "./conversation.ts";
+import type { Conversations } from "./conversations.ts";
+import { type OutsideDeps, prepare } from "./outside.ts";
+
+export interface MachineDeps extends FactDeps, OutsideDeps {
+  readonly store: Store;
+  readonly conversations: Conversations;
+  readonly orderedId: () => string;
+  /** A conversation that takes the place of another after Cancel. */
+  readonly startOver: (conversation: Conversation) => Conversation;
+  /** Called after each commit, for whoever watches. */
+  readonly changed: (conversation: Conversation) => void;
+}
+
+export interface Finished {
+  /** Not the one that was played when Cancel started over. */
+  readonly conversation: Conversation;
+  readonly row: FlowRow;
+  readonly kind: "challenge" | "accept" | "reject";
+}
+
+/** More rows than any path through the table has; the loop has an end even if the table had none. */
+const MOST_TURNS = 16;
+/** How long audit records stay. */
+const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+
+/** Another node, or another packet, advanced the conversation first. */
+export class Raced extends Error {}
+
+/** One turn in the making. */
+interface Turn {
+  conversation: Conversation;
+  readonly attempt: Attempt;
+  readonly lastAnswer: LastAnswer;
+  /** Conversations that end in the same commit. */
+  readonly ended: Conversation[];
+  draft: Mutation[];
+  /** What to do once the commit is durable. */
+  after: (() => void)[];
+}
+
+/**
+ * Plays one packet. Resolves with `null` when the conversation was ended by somebody else meanwhile: then nothing is answered.
+ *
+ * @param ended older conversations that this one replaces; their end is written with the first commit.
+ * @throws Raced, or whatever the store throws: then nothing may be answered either.
+ */
+export async function play(
+  deps: MachineDeps,
+  packet: { conversation: Conversation; attempt: Attempt; lastAnswer: LastAnswer },
+  ended: Conversation[] = [],
+): Promise<Finished | null> {
+  const turn: Turn = { ...packet, ended, draft: [], after: [] };
+  let place: Place = packet.attempt.answer === null ? "start" : packet.conversation.at;
+  for (let count = 0; count < MOST_TURNS; count++) {
+    const facts = gatherFacts(deps, turn.conversation, turn.attempt);
+    const row = step(place, facts);
+    for (const effect of row.then) {
+      if (!EFFECTS[effect].outside) applyInside(deps, effect, turn, facts, row);
+      else await applyOutside(deps, effect, turn, facts, row);
+      if (turn.conversation.outcome !== null) return null;
+    }
+    if (row.to === "accept" || row.to === "reject") return await finish(deps, turn, row, row.to);
+    if (isStep(row.to)) {
+      turn.conversation.numbers = row.say === "which_sms_number"
+        ? facts.smsNumbers
+        : row.say === "which_voice_number"
+        ? facts.voiceNumbers
+        : [];
+      return await finish(deps, turn, row, "challenge");
+    }
+    place = row.to;
+  }
+  throw new Error(`Cannot end the turn at "${place}": over ${MOST_TURNS} rows`);
+}
+
+async function applyOutside(
+  deps: MachineDeps,
+  effect: Effect,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<void> {
+  const { conversation, attempt } = turn;
+  const prepared = prepare(deps, effect, { conversation, attempt, facts });
+  turn.draft.push(...prepared.mutations);
+  if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
+  if ("claimed" in EFFECTS[effect]) {
+    // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
+    conversation.lastAnswer = turn.lastAnswer;
+    note(deps, turn, row);
+    await commit(deps, turn);
+  }
+  await prepared.perform();
+}
+
+function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts, row: FlowRow): void {
+  const { conversation, attempt, draft } = turn;
+  const user = { canonical: conversation.user, shown: conversation.shownUser };
+  switch (effect) {
+    case "note_first_factor":
+      conversation.firstFactorRight = true;
+      return;
+    case "count_failure":
+      return countFailure(deps, turn);
+    case "count_failure_if_code":
+      if (attempt.appended?.kind === "code") countFailure(deps, turn);
+      return;
+    case "count_refused_send":
+      conversation.passcode = null;
+      draft.push(...deps.limits.countSend(conversation.user, facts.number));
+      return;
+    case "clear_failures": {
+      const cleared = deps.limits.clear(conversation.user);
+      if (cleared !== null) draft.push(cleared);
+      return;
+    }
+    case "remember_number":
+      if (facts.mayEnrol && conversation.passcode !== null) {
+        const { factor, number } = conversation.passcode;
+        storePairing(deps, turn, deps.pairings.prepare(user, { kind: factor, number }));
+      }
+      return;
+    case "store_pairing":
+      if (conversation.newPairingId !== null) {
+        const wanted = {
+          kind: "device",
+          id: conversation.newPairingId,
+          totpLength: attempt.newPairingTotpLength,
+        } as const;
+        storePairing(deps, turn, deps.pairings.prepare(user, wanted));
+      }
+      return;
+    case "take_totp_step":
+      if (attempt.totp) {
+        conversation.factor = "totp";
+        const used = deps.pairings.prepareUsedStep(attempt.totp.pairing, attempt.totp.step);
+        draft.push(used.mutation);
+        // At once, not after the commit: a second conversation must not take the same step meanwhile.
+        deps.pairings.adopt(used.pairing);
+      }
+      return;
+    case "start_over":
+      dropRequest(deps, turn);
+      deps.conversations.end(conversation, "cancelled", row.name);
+      turn.ended.push(conversation);
+      turn.conversation = deps.startOver(conversation);
+      return;
+    case "drop_request":
+      return dropRequest(deps, turn);
+  }
+}
+
+function countFailure(deps: MachineDeps, { conversation, draft }: Turn): void {
+  const { mutation, locked, failures } = deps.limits.fail(conversation.user);
+  draft.push(mutation);
+  if (!locked) return;
+  draft.push(
+    audit(deps, conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
+  );
+  deps.log.warn("user locked after too many failures", {
+    user: conversation.shownUser,
+    until: failures.hardLocked ? "an administrator unlocks" : new Date(failures.lockedUntilMs).toISOString(),
+  });
+}
+
+function storePairing(
+  deps: MachineDeps,
+  turn: Turn,
+  prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
+): void {
+  const { pairing, mutation } = prepared;
+  turn.draft.push(
+    mutation,
+    audit(deps, turn.conversation, { action: "pairing.added", kind: pairing.kind, pairing: pairing.id }),
+  );
+  turn.after.push(() => deps.pairings.adopt(pairing));
+}
+
+function dropRequest(deps: MachineDeps, { conversation, after }: Turn): void {
+  const { requestId } = conversation;
+  if (requestId === null) return;
+  conversation.requestId = null;
+  after.push(() => void deps.secondFactor.cancel(requestId));
+}
+
+function note(deps: MachineDeps, { conversation }: Turn, row: FlowRow): void {
+  conversation.updatedMs = deps.clock.nowMs();
+  addMoment(conversation, { atMs: conversation.updatedMs, step: row.to, row: row.name });
+}
+
+async function finish(
+  deps: MachineDeps,
+  turn: Turn,
+  row: FlowRow,
+  kind: Finished["kind"],
+): Promise<Finished> {
+  const { conversation } = turn;
+  conversation.round++;
+  conversation.prompt = row.say;
+  conversation.lastAnswer = turn.lastAnswer;
+  if (kind === "challenge") {
+    conversation.at = row.to as Place;
+    note(deps, turn, row);
+  } else {
+    const outcome = kind === "accept" ? "accepted" : "rejected";
+    deps.conversations.end(conversation, outcome, row.name);
+    turn.draft.push(
+      audit(deps, conversation, { action: `login.${outcome}`, row: row.name, factor: conversation.factor }),
+    );
+  }
+  await commit(deps, turn);
+  return { conversation, row, kind };
+}
+
+/** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
+async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
+  const { conversation, ended } = turn;
+  const mutations = turn.draft;
+  mutations.push(deps.conversations.mutation(conversation));
+  for (const older of ended) mutations.push(deps.conversations.mutation(older));
+  // A new record's key is random: nobody else can have it, and checks are dear (100 an atomic operation).
+  const checks = conversation.versionstamp === null
+    ? undefined
+    : [{ key: conversationKey(conversation.orderedId), versionstamp: conversation.versionstamp }];
+  const outcome = await deps.store.commit(checks === undefined ? { mutations } : { checks, mutations });
+  if (!outcome.ok) {
+    throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
+  }
+  conversation.versionstamp = outcome.versionstamp;
+  for (const older of ended) {
+    older.versionstamp = outcome.versionstamp;
+    deps.changed(older);
+  }
+  for (const task of turn.after) task();
+  turn.draft = [];
+  turn.after = [];
+  ended.length = 0;
+  deps.changed(conversation);
+}
+
+function audit(deps: MachineDeps, conversation: Conversation, what: Record<string, unknown>): Mutation {
+  const { orderedId, shownUser, client, source } = conversation;
+  return {
+    type: "set",
+    key: ["audit", deps.orderedId()],
+    value: {
+      atMs: deps.clock.nowMs(),
+      actor: "radius",
+      user: shownUser,
+      client,
+      source,
+      conversation: orderedId,
+      ...what,
+    },
+    expireInMs: AUDIT_KEPT_MS,
+  };
+}

@@ -1,0 +1,292 @@
+// The effects that reach outside: what is prepared before the claim is recorded, and the call itself. What comes back is noted in the attempt; the
+// flow table decides what follows.
+
+import type { FactorSettings } from "../../config.ts";
+import type { Log } from "../../log.ts";
+import { type Clock, type Random, randomDigits } from "../../runtime.ts";
+import type { Mutation } from "../../store.ts";
+import type { Vault } from "../../vault.ts";
+import type { Facts } from "../facts/facts.ts";
+import type { Effect } from "../facts/flow.ts";
+import { isCountryAllowed } from "../pure/phone_number.ts";
+import { type Attempt, passcodeDigest } from "./attempt.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Limits } from "./limits.ts";
+import type { Pairings } from "./pairings.ts";
+import type {
+  ApprovalRequest,
+  DevicePairing,
+  Fault,
+  FirstFactor,
+  Outcome,
+  SecondFactorService,
+  TelephonyService,
+} from "./ports.ts";
+
+export interface OutsideDeps {
+  readonly settings: FactorSettings;
+  readonly secondFactor: SecondFactorService;
+  readonly telephony: TelephonyService;
+  readonly firstFactor: FirstFactor;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** An effect that is ready: the mutations of its claim, and the call. */
+export interface Prepared {
+  readonly mutations: readonly Mutation[];
+  /** Makes the call; never rejects. */
+  perform(): Promise<void>;
+}
+
+/** How often the service is asked while a decision is awaited. The embedded one also calls back at once. */
+const POLL_MS = 1000;
+const POLL_WITH_NOTICE_MS = 5000;
+/** Within "continue" the wait is short, so the service is asked more often. */
+const CONTINUE_POLL_MS = 500;
+/** The document: an absent identifier is asked for under the literal `null`, twice. */
+const NULL_CHECKS = 2;
+
+/** Prepares one effect. Everything random or counted happens here, so that it stands in the claim. */
+export function prepare(
+  deps: OutsideDeps,
+  effect: Effect,
+  at: { conversation: Conversation; attempt: Attempt; facts: Facts },
+): Prepared {
+  switch (effect) {
+    case "push":
+      return preparePush(deps, at);
+    case "text":
+    case "call":
+      return prepareMessage(deps, effect, at);
+    case "create_pairing":
+      return calling(() => createPairing(deps, at));
+    case "check_first_factor":
+      return calling(() => checkFirstFactor(deps, at));
+    case "hold": {
+      const until = at.attempt.receivedMs + at.attempt.client.policy.holdMs;
+      return calling(() =>
+        awaitDecision(deps, at, until, deps.secondFactor.embedded ? POLL_WITH_NOTICE_MS : POLL_MS)
+      );
+    }
+    case "ask_approval": {
+      const until = deps.clock.nowMs() + deps.settings.device.continueWaitMs;
+      return calling(() => awaitDecision(deps, at, until, CONTINUE_POLL_MS));
+    }
+    case "ask_null":
+      return calling(() => askNull(deps));
+    case "ask_pairing":
+      return calling(() => askPairing(deps, at));
+    case "ask_otp":
+      return calling(() => askOtp(deps, at));
+    default:
+      throw new Error(`Cannot prepare "${effect}": it does not reach outside`);
+  }
+}
+
+interface At {
+  readonly conversation: Conversation;
+  readonly attempt: Attempt;
+  readonly facts: Facts;
+}
+
+function calling(perform: () => Promise<void>): Prepared {
+  return { mutations: [], perform };
+}
+
+function preparePush(deps: OutsideDeps, { conversation, facts }: At): Prepared {
+  const wanted = deps.pairings.of(conversation.user).find((pairing) => pairing.kind === "device");
+  const pairingId = conversation.newPairingId ?? wanted?.id ?? "";
+  conversation.factor = "device";
+  conversation.pairingId = pairingId;
+  conversation.requestId = null;
+  conversation.numberToMatch = null;
+  const hasPrompt = facts.held === "no";
+  return {
+    mutations: [deps.limits.countPush(conversation.user)],
+    async perform() {
+      const opened = await deps.secondFactor.initiate({
+        pairingId,
+        terminalName: deps.settings.terminalName,
+        context: { client: conversation.client, place: conversation.place || conversation.source, hasPrompt },
+      });
+      if (!opened.ok) return noteFault(deps, "initiate", conversation, opened.fault);
+      conversation.requestId = opened.value.id;
+      conversation.numberToMatch = hasPrompt ? opened.value.numberToMatch ?? null : null;
+    },
+  };
+}
+
+function prepareMessage(
+  deps: OutsideDeps,
+  effect: "text" | "call",
+  { conversation, attempt, facts }: At,
+): Prepared {
+  const factor = effect === "text" ? "sms" : "voice";
+  const typed = conversation.at === "GET_SMS_PHONE_NUMBER" || conversation.at === "GET_VOICE_PHONE_NUMBER";
+  const known = effect === "text" ? facts.smsNumbers : facts.voiceNumbers;
+  const number = (typed ? facts.number : known[0]) ?? null;
+  conversation.factor = factor;
+  conversation.passcode = null;
+  const allowed = number !== null && isCountryAllowed(number, deps.settings.countryCodes) &&
+    deps.limits.sendsLeft(conversation.user, number);
+  const mutations = deps.limits.countSend(conversation.user, number);
+  if (number === null || !allowed) return { mutations, perform: () => Promise.resolve() };
+  const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
+  const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
+  conversation.passcode = {
+    factor,
+    number,
+    digest: passcodeDigest(deps.vault, conversation.secretId, passcode),
+    expiresMs: deps.clock.nowMs() + lifetimeMs,
+  };
+  return {
+    mutations,
+    async perform() {
+      const sent = effect === "text"
+        ? await deps.telephony.text({
+          to: number,
+          body:
+            `${passcode} is your passcode for ${deps.settings.terminalName}. ${deps.settings.requesterName}`,
+          validitySeconds: Math.ceil(lifetimeMs / 1000),
+        })
+        : await deps.telephony.call({ to: number, intro: spokenIntro(deps, conversation), digits: passcode });
+      attempt.messageSent = sent.ok;
+      if (!sent.ok) noteFault(deps, effect, conversation, sent.fault);
+    },
+  };
+}
+
+function spokenIntro({ settings }: OutsideDeps, { shownUser }: Conversation): string {
+  return `This is ${settings.requesterName}. The passcode of ${shownUser} for ${settings.terminalName} is:`;
+}
+
+async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
+  attempt.firstFactor = await deps.firstFactor.verify({
+    client: conversation.client,
+    userName: conversation.shownUser,
+    password: attempt.password,
+  });
+}
+
+async function askNull(deps: OutsideDeps): Promise<void> {
+  for (let check = 0; check < NULL_CHECKS; check++) await deps.secondFactor.status("null");
+}
+
+/** Asks for the decision until there is one, the time is over, or the conversation ended meanwhile. */
+async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs: number): Promise<void> {
+  const { conversation, attempt } = at;
+  const { requestId } = conversation;
+  if (requestId === null) return;
+  const notice = createNotice(deps.clock);
+  const stop = deps.secondFactor.onDecision(requestId, notice.wake);
+  try {
+    while (conversation.outcome === null) {
+      const answer = await deps.secondFactor.status(requestId);
+      attempt.decision = decisionOf(answer);
+      if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
+      const left = untilMs - deps.clock.nowMs();
+      if (attempt.decision === "granted" || attempt.decision === "denied" || left <= 0) return;
+      await notice.wait(Math.min(pollMs, left));
+    }
+  } finally {
+    stop();
+  }
+}
+
+/** A wait that ends early when somebody wakes it. */
+function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number) => Promise<void> } {
+  let woken = false;
+  let resume: (() => void) | null = null;
+  return {
+    wake() {
+      woken = true;
+      resume?.();
+    },
+    wait(delayMs) {
+      if (woken) {
+        woken = false;
+        return Promise.resolve();
+      }
+      return new Promise((resolve) => {
+        const cancel = clock.after(delayMs, () => done());
+        const done = () => {
+          cancel();
+          resume = null;
+          woken = false;
+          resolve();
+        };
+        resume = done;
+      });
+    },
+  };
+}
+
+/** `granted` counts only with `pending` false; a service that does not know the request has not approved it. */
+function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] {
+  if (!answer.ok) return answer.fault.kind === "unknown" ? "denied" : null;
+  if (answer.value.pending) return "pending";
+  return answer.value.granted && !answer.value.cancelled ? "granted" : "denied";
+}
+
+async function createPairing(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
+  const created = await deps.secondFactor.createPairing({
+    phrase: facts.answer,
+    userName: conversation.shownUser,
+  });
+  notePairing(deps, { conversation, attempt }, created);
+  conversation.newPairingId = created.ok ? created.value.id : null;
+}
+
+async function askPairing(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
+  const { newPairingId } = conversation;
+  if (newPairingId === null) {
+    attempt.pairing = "unknown";
+    return;
+  }
+  notePairing(deps, { conversation, attempt }, await deps.secondFactor.pairing(newPairingId));
+}
+
+function notePairing(
+  deps: OutsideDeps,
+  { conversation, attempt }: { conversation: Conversation; attempt: Attempt },
+  answer: Outcome<DevicePairing>,
+): void {
+  if (!answer.ok) {
+    attempt.pairing = answer.fault.kind === "unknown" ? "unknown" : null;
+    return noteFault(deps, "pairing", conversation, answer.fault);
+  }
+  const { enabled, pending, deactivated, totpLength } = answer.value;
+  attempt.newPairingTotpLength = totpLength;
+  attempt.pairing = deactivated ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
+}
+
+async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
+  const { requestId } = conversation;
+  if (requestId === null) return;
+  const code = attempt.appended?.kind === "code" ? attempt.appended.code : facts.answer;
+  const answer = await deps.secondFactor.otpAuth(requestId, code);
+  if (answer.ok) {
+    attempt.decision = decisionOf(answer);
+    return;
+  }
+  // A 4xx about the code is a wrong code; 401 and 403 speak of our own keys.
+  const { fault } = answer;
+  const refused = fault.kind === "unknown" ||
+    (fault.kind === "refused" && fault.status !== 401 && fault.status !== 403);
+  attempt.decision = refused ? "denied" : null;
+  noteFault(deps, "otp_auth", conversation, fault);
+}
+
+function noteFault(deps: OutsideDeps, call: string, conversation: Conversation, fault: Fault): void {
+  deps.log.warn(`upstream call failed: ${call}`, {
+    conversation: conversation.orderedId,
+    user: conversation.shownUser,
+    fault: fault.kind,
+    detail: fault.detail,
+  });
+}

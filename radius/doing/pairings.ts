@@ -1,0 +1,158 @@
+// The pairings: which factors a user has. A mirror of the store, so that a login reads memory.
+
+import type { Clock } from "../../runtime.ts";
+import { type Random, toHex } from "../../runtime.ts";
+import type { Mutation, Store } from "../../store.ts";
+import type { Vault } from "../../vault.ts";
+import type { Factor } from "../facts/factors.ts";
+
+/** One pairing as it is kept. `user` is canonical; `shownUser` as it was given. */
+export type Pairing =
+  & { readonly id: string; readonly user: string; readonly shownUser: string; readonly createdMs: number }
+  & (
+    | { readonly kind: "device"; readonly totpLength: number }
+    | { readonly kind: "sms" | "voice"; readonly number: string }
+    /** `seed` is sealed for the record's key; `lastStep` is the time step accepted last. */
+    | { readonly kind: "totp"; readonly seed: Uint8Array; readonly lastStep: number }
+  );
+
+export type DevicePairingRow = Extract<Pairing, { kind: "device" }>;
+export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
+
+/** What is asked to be stored; ids of phone numbers and TOTP secrets are made here, a device's is the service's. */
+export type NewPairing =
+  | { kind: "device"; id: string; totpLength: number }
+  | { kind: "sms" | "voice"; number: string }
+  | { kind: "totp"; seed: Uint8Array };
+
+export interface Pairings {
+  of(user: string): readonly Pairing[];
+  preferred(user: string): Factor | null;
+  /** Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces. */
+  prepare(
+    user: { canonical: string; shown: string },
+    pairing: NewPairing,
+  ): { mutation: Mutation; pairing: Pairing };
+  adopt(pairing: Pairing): void;
+  /** The record of a TOTP pairing whose time step was used up. */
+  prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing };
+  /** The seed of a TOTP pairing, or `null` when it cannot be opened with this master key. */
+  seedOf(pairing: TotpPairingRow): Uint8Array | null;
+  /** Sets or clears the factor that comes first. */
+  preparePreference(user: string, factor: Factor | null): Mutation;
+  adoptPreference(user: string, factor: Factor | null): void;
+  /** Takes a pairing out, of the store and of the mirror; `null` when there is none of that id. */
+  revoke(id: string): Promise<Pairing | null>;
+  all(): Iterable<Pairing>;
+  load(): Promise<number>;
+  readonly size: number;
+}
+
+/** Most pairings of one user: a phone, numbers and seeds beyond that are a fault of whoever stores them. */
+const MOST_PER_USER = 20;
+
+const NONE: readonly Pairing[] = [];
+
+/** @param target the directory whose users the pairings belong to. */
+export function createPairings(
+  { store, vault, clock, random, target }: {
+    store: Store;
+    vault: Vault;
+    clock: Clock;
+    random: Random;
+    target: string;
+  },
+): Pairings {
+  const byUser = new Map<string, Pairing[]>();
+  const byId = new Map<string, Pairing>();
+  const preferences = new Map<string, Factor>();
+  const keyOf = (
+    pairing: { user: string; kind: string; id: string },
+  ): Deno.KvKey => ["pairing", target, pairing.user, pairing.kind, pairing.id];
+  const preferenceKey = (user: string): Deno.KvKey => ["preference", target, user];
+
+  const adopt = (pairing: Pairing): void => {
+    drop(pairing.id);
+    const list = byUser.get(pairing.user) ?? [];
+    list.push(pairing);
+    list.sort((a, b) => a.createdMs - b.createdMs);
+    byUser.set(pairing.user, list);
+    byId.set(pairing.id, pairing);
+  };
+  const drop = (id: string): void => {
+    const known = byId.get(id);
+    if (known === undefined) return;
+    byId.delete(id);
+    const rest = (byUser.get(known.user) ?? []).filter((pairing) => pairing.id !== id);
+    if (rest.length === 0) byUser.delete(known.user);
+    else byUser.set(known.user, rest);
+  };
+  const idFor = (user: string, pairing: NewPairing): string => {
+    if (pairing.kind === "device") return pairing.id;
+    if (pairing.kind === "totp") return `totp-${toHex(random.bytes(8))}`;
+    const same = (byUser.get(user) ?? NONE).find((known) =>
+      known.kind === pairing.kind && known.number === pairing.number
+    );
+    return same?.id ?? `${pairing.kind}-${toHex(random.bytes(8))}`;
+  };
+
+  return {
+    of: (user) => byUser.get(user) ?? NONE,
+    preferred: (user) => preferences.get(user) ?? null,
+    prepare({ canonical, shown }, wanted) {
+      if ((byUser.get(canonical) ?? NONE).length >= MOST_PER_USER) {
+        throw new RangeError(
+          `Cannot add a pairing: "${shown}" has ${MOST_PER_USER} already; revoke one first`,
+        );
+      }
+      const head = {
+        id: idFor(canonical, wanted),
+        user: canonical,
+        shownUser: shown,
+        createdMs: clock.nowMs(),
+      };
+      const key = keyOf({ ...head, kind: wanted.kind });
+      const pairing: Pairing = wanted.kind === "device"
+        ? { ...head, kind: "device", totpLength: wanted.totpLength }
+        : wanted.kind === "totp"
+        ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: -1 }
+        : { ...head, kind: wanted.kind, number: wanted.number };
+      return { mutation: { type: "set", key, value: pairing }, pairing };
+    },
+    adopt,
+    prepareUsedStep(pairing, step) {
+      const used = { ...pairing, lastStep: step };
+      return { mutation: { type: "set", key: keyOf(pairing), value: used }, pairing: used };
+    },
+    seedOf: (pairing) => vault.open(keyOf(pairing), pairing.seed),
+    preparePreference: (user, factor) =>
+      factor === null
+        ? { type: "delete", key: preferenceKey(user) }
+        : { type: "set", key: preferenceKey(user), value: factor },
+    adoptPreference(user, factor) {
+      if (factor === null) preferences.delete(user);
+      else preferences.set(user, factor);
+    },
+    async revoke(id) {
+      const known = byId.get(id);
+      if (known === undefined) return null;
+      await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }] });
+      drop(id);
+      return known;
+    },
+    all: () => byId.values(),
+    async load() {
+      for await (const { value } of store.list<Pairing>(["pairing", target])) {
+        if (value !== null) adopt(value);
+      }
+      for await (const { key, value } of store.list<Factor>(["preference", target])) {
+        const user = key[2];
+        if (typeof user === "string" && value !== null) preferences.set(user, value);
+      }
+      return byId.size;
+    },
+    get size() {
+      return byId.size;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+// A request that passed the gate, copied out of the receive buffer, with what the gateway needs to answer it.
+
+import type { PacketView } from "../pure/packet.ts";
+import type { Client } from "./clients.ts";
+import type { Slot } from "./duplicates.ts";
+
+/** Where an answer goes. `hostname` and `port` as the socket reported them. */
+export interface Sender {
+  readonly socket: number;
+  readonly hostname: string;
+  readonly port: number;
+}
+
+export interface Request {
+  /** The packet without padding, a copy. */
+  readonly octets: Uint8Array;
+  readonly client: Client;
+  readonly sender: Sender;
+  readonly receivedMs: number;
+  /** High-resolution time of reception, for the elapsed milliseconds of the log. */
+  readonly startedAt: number;
+  readonly slot: Slot;
+  /** User-Name as text; invalid UTF-8 shows as U+FFFD. */
+  readonly userName: string;
+}
+
+/** Why a sound packet is refused before any conversation is looked at; each is answered with an Access-Reject. */
+export const REFUSALS = {
+  no_user_name: { sentence: "no User-Name", prompt: "denied", ref: "RFC 2865 §4.1" },
+  two_states: { sentence: "two State attributes", prompt: "denied", ref: "RFC 2865 §5.44" },
+  two_passwords: { sentence: "more than one password", prompt: "denied", ref: "RFC 2865 §5.44" },
+  bad_password_length: {
+    sentence: "User-Password is not 16 to 128 octets in steps of 16",
+    prompt: "denied",
+    ref: "RFC 2865 §5.2",
+  },
+  no_password: { sentence: "neither password nor State", prompt: "denied", ref: "RFC 2865 §4.1" },
+  chap: {
+    sentence: "CHAP: a second factor needs PAP; set the client to PAP",
+    prompt: "not_supported",
+    ref: "RFC 2865 §5.3",
+  },
+  eap: { sentence: "EAP ends here: set the client to PAP", prompt: "not_supported", ref: "RFC 3579 §2.2" },
+  unknown_state: {
+    sentence: "a State that this gateway never issues",
+    prompt: "unknown_state",
+    ref: "RFC 2865 §5.24",
+  },
+} as const satisfies Record<string, { sentence: string; prompt: string; ref: string }>;
+
+export type Refusal = keyof typeof REFUSALS;
+
+/** Looks for what makes a sound packet unanswerable; `null` when nothing does. */
+export function findRefusal(view: PacketView): Refusal | null {
+  const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
+  if (eapMessage.count > 0) return "eap";
+  if (userName.count === 0 || userName.lengthOctets === 0) return "no_user_name";
+  if (state.count > 1) return "two_states";
+  if (userPassword.count + chapPassword.count > 1) return "two_passwords";
+  if (chapPassword.count === 1) return "chap";
+  if (userPassword.count === 0 && state.count === 0) return "no_password";
+  return null;
+}

@@ -1,0 +1,173 @@
+// The UDP server: one loop a socket, one receive buffer; the gate, the duplicate cache and Status-Server stand here, the rest in the gateway.
+
+import type { Log } from "../../log.ts";
+import type { Clock } from "../../runtime.ts";
+import { PACKET_CODES } from "../facts/codes.ts";
+import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
+import { createGate } from "./admit.ts";
+import { type Client, type Clients, normalAddress } from "./clients.ts";
+import type { Counters } from "./counters.ts";
+import { createDuplicates } from "./duplicates.ts";
+import type { Gateway } from "./gateway.ts";
+import type { GatewayEvent } from "./ports.ts";
+import { writeReply } from "./replies.ts";
+import type { Request } from "./request.ts";
+
+/** What of a datagram socket is used; Deno's, or a simulated one. */
+export interface DatagramSocket {
+  receive(buffer: Uint8Array): Promise<[Uint8Array, Deno.Addr]>;
+  send(octets: Uint8Array, to: Deno.NetAddr): Promise<number>;
+  close(): void;
+}
+
+export interface ServerDeps {
+  readonly clients: Clients;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: Counters;
+  readonly emit: (event: GatewayEvent) => void;
+  /** When the store last answered: Status-Server vouches for it. */
+  readonly storeAnsweredMs: () => number;
+  /** Notes that a client signs its requests, so that it must from now on. */
+  readonly learn: (client: Client) => void;
+  /** Wires the gateway; called once, with what it needs of the sockets. */
+  readonly createGateway: (send: Gatewayed["send"], release: Gatewayed["release"]) => Gateway;
+}
+
+interface Gatewayed {
+  send: (request: Request, reply: Uint8Array) => void;
+  release: (request: Request) => void;
+}
+
+export interface RadiusServer {
+  /** Serves a socket until it is closed; never rejects. */
+  serve(socket: DatagramSocket): Promise<void>;
+  /** Takes no more requests, finishes what is under way for at most `deadlineMs`, and closes the sockets. */
+  stop(deadlineMs: number): Promise<void>;
+  readonly gateway: Gateway;
+}
+
+/** RFC 5997 §4.2: an answer says that the server works; it does not when the store has been silent this long. */
+const STORE_SILENT_MS = 5000;
+/** A drop of one reason from one source is written at most once in this time. */
+const DROP_LOG_MS = 60_000;
+const MOST_DROP_LOGS = 2000;
+const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
+const RECEIVE_OCTETS = 65_535;
+
+export function createRadiusServer(deps: ServerDeps): RadiusServer {
+  const { log, counters, clock } = deps;
+  const gate = createGate(deps.clients);
+  const duplicates = createDuplicates();
+  const sockets: DatagramSocket[] = [];
+  const saidDrops = new Map<string, number>();
+  const userText = new TextDecoder();
+  let stopping = false;
+
+  const sendTo = (socket: number, to: { hostname: string; port: number }, octets: Uint8Array): void => {
+    const address: Deno.NetAddr = { transport: "udp", hostname: to.hostname, port: to.port };
+    // A send fails when the route or a permission is missing; that concerns one client, never the server.
+    sockets[socket]?.send(octets, address).catch((fault: unknown) => {
+      counters.count("send_failures");
+      sayDrop(
+        "send failed",
+        to.hostname,
+        () => log.warn("a reply could not be sent", { to: to.hostname, fault: String(fault) }),
+      );
+    });
+  };
+
+  const gateway = deps.createGateway(
+    (request, reply) => sendTo(request.sender.socket, request.sender, reply),
+    (request) => duplicates.forget(request.slot),
+  );
+
+  function sayDrop(reason: string, source: string, say: () => void): void {
+    const now = clock.nowMs();
+    const key = `${reason} ${source}`;
+    const said = saidDrops.get(key);
+    if (said !== undefined && now - said < DROP_LOG_MS) return;
+    if (saidDrops.size >= MOST_DROP_LOGS) saidDrops.clear();
+    saidDrops.set(key, now);
+    say();
+  }
+
+  function drop(reason: DropReason, source: string): void {
+    counters.drop(reason);
+    const row = DROP_REASONS[reason];
+    if (row.level === "debug" && !log.enabled("debug")) return;
+    sayDrop(reason, source, () => {
+      const client = gate.client?.name ?? null;
+      log[row.level](`dropped: ${row.sentence}`, { reason, client, source });
+      deps.emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
+    });
+  }
+
+  function receive(socket: number, octets: Uint8Array, from: Deno.NetAddr): void {
+    const startedAt = performance.now();
+    const source = normalAddress(from.hostname);
+    const reason = gate.check(octets, source, from.port);
+    const { client, view } = gate;
+    if (reason !== null || client === null) return drop(reason ?? "unknown_client", source);
+    if (gate.signed && client.learns && !client.requiresSignature) deps.learn(client);
+    const packet = { socket, hostname: from.hostname, port: from.port, octets };
+    const known = duplicates.find(packet);
+    if (known !== null) {
+      counters.count("duplicates");
+      if (known.reply === null) return drop("duplicate_in_progress", source);
+      return sendTo(socket, from, known.reply);
+    }
+    if (stopping) return;
+    const kept = octets.slice(0, view.lengthOctets);
+    const nowMs = clock.nowMs();
+    const userName = view.value("userName");
+    const request: Request = {
+      octets: kept,
+      client,
+      sender: { socket, hostname: from.hostname, port: from.port },
+      receivedMs: nowMs,
+      startedAt,
+      slot: duplicates.note({ ...packet, octets: kept }, nowMs),
+      userName: userName === null ? "" : userText.decode(userName),
+    };
+    if (view.code === ACCESS_REQUEST) gateway.accept(request, view);
+    else answerStatus(request);
+  }
+
+  function answerStatus(request: Request): void {
+    if (clock.nowMs() - deps.storeAnsweredMs() > STORE_SILENT_MS) {
+      duplicates.forget(request.slot);
+      return drop("store_not_answering", request.sender.hostname);
+    }
+    const reply = writeReply(request, { name: "Access-Accept", message: "" });
+    request.slot.reply = reply;
+    counters.count("status_answers");
+    sendTo(request.sender.socket, request.sender, reply);
+  }
+
+  return {
+    gateway,
+    async serve(socket) {
+      const index = sockets.push(socket) - 1;
+      const buffer = new Uint8Array(RECEIVE_OCTETS);
+      while (!stopping) {
+        try {
+          const [octets, from] = await socket.receive(buffer);
+          if (from.transport === "udp") receive(index, octets, from);
+        } catch (fault) {
+          if (
+            stopping || fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted
+          ) return;
+          // Whatever one datagram did, the next one must be served.
+          log.error("a datagram could not be worked on", { fault: String(fault) });
+          await new Promise<void>((resolve) => void clock.after(1, resolve));
+        }
+      }
+    },
+    async stop(deadlineMs) {
+      stopping = true;
+      await gateway.drain(deadlineMs);
+      for (const socket of sockets) socket.close();
+    },
+  };
+}

@@ -1,0 +1,13 @@
+// The four second factors, with the letter of the menu that chooses each.
+
+export const FACTORS = {
+  device: { letter: "S", label: "Smart-phone responder" },
+  sms: { letter: "T", label: "Text-message delivered passcode" },
+  voice: { letter: "P", label: "Phone-call delivered passcode" },
+  totp: { letter: "D", label: "Device-generated passcode" },
+} as const satisfies Record<string, { letter: string; label: string }>;
+
+export type Factor = keyof typeof FACTORS;
+
+/** The order in which a login without a preference takes them. */
+export const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];

@@ -1,0 +1,47 @@
+// What the flow table looks at: plain values, gathered before a row is chosen.
+
+import type { Factor } from "./factors.ts";
+
+/** What stands behind the last comma of an append-mode password. */
+export type Appended = { kind: "code"; code: string } | { kind: "push" } | { kind: "sms" } | { kind: "call" };
+
+export interface Facts {
+  /** The trimmed answer; at the start of a login the password is no answer and this is empty. */
+  readonly answer: string;
+  readonly passwordEmpty: boolean;
+  readonly appended: Appended | null;
+  /** Inactive, deleted, locked out, or unknown where unknown users are rejected. */
+  readonly userRefused: boolean;
+  readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable";
+  readonly enabled: ReadonlySet<Factor>;
+  /** Factors that are enabled and that this user has. */
+  readonly ready: {
+    readonly device: boolean;
+    readonly deviceCodes: boolean;
+    readonly sms: boolean;
+    readonly voice: boolean;
+    readonly totp: boolean;
+  };
+  /** The preferred factor, else the first that is ready. */
+  readonly pick: Factor | null;
+  readonly pushesLeft: boolean;
+  readonly mayEnrol: boolean;
+  /** Numbers that may be texted or called on the user's word: verified ones first, then registered ones. */
+  readonly smsNumbers: readonly string[];
+  readonly voiceNumbers: readonly string[];
+  /** The number that the answer means, whatever policy says of it. */
+  readonly number: string | null;
+  readonly numberUsable: boolean;
+  readonly held: "no" | "then_challenge" | "to_the_end";
+  /** Whether an authentication request's identifier is known. */
+  readonly requestOpened: boolean;
+  /** What the service said of the request; `null`: no usable answer. */
+  readonly decision: "granted" | "denied" | "pending" | null;
+  readonly pairing: "enabled" | "pending" | "denied" | "unknown" | null;
+  readonly messageSent: boolean;
+  readonly passcodeMatches: boolean;
+  readonly answerIsCode: boolean;
+  /** The time step of the user's TOTP that the code belongs to. */
+  readonly totpStep: number | null;
+  readonly mayAskNull: boolean;
+}

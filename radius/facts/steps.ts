@@ -1,0 +1,61 @@
+// The places of a conversation. A step's name is what travels in State; a passage is a place inside the server, where something
+// outside is being asked, and is never seen on the wire.
+
+/** The steps, with what the console and the docs call them. */
+export const STEPS = {
+  CHOOSE_WHICH_MULTIFACTOR: { title: "Choosing a factor" },
+  SECONDFACTOR_GET_PAIRING_PHRASE: { title: "Typing a pairing phrase" },
+  SECONDFACTOR_AWAIT_PAIRING_APPROVAL: { title: "Confirming the pairing" },
+  SECONDFACTOR_AWAIT_DEVICE_APPROVAL: { title: "Waiting for the phone" },
+  GET_SMS_PHONE_NUMBER: { title: "Typing a number for a text" },
+  GET_VOICE_PHONE_NUMBER: { title: "Typing a number for a call" },
+  VERIFY_SMS_PHONE_NUMBER: { title: "Proving a number by text" },
+  VERIFY_VOICE_PHONE_NUMBER: { title: "Proving a number by call" },
+  AWAIT_SMS_DELIVERED_PASSCODE: { title: "Typing the texted passcode" },
+  AWAIT_VOICE_DELIVERED_PASSCODE: { title: "Typing the spoken passcode" },
+  GET_DEVICE_GENERATED_PASSCODE: { title: "Typing the device's passcode" },
+} as const satisfies Record<string, { title: string }>;
+
+export type Step = keyof typeof STEPS;
+
+/**
+ * The passages. `after_crash` is the step at which a conversation goes on when the server died inside: the claim was recorded, so
+ * the effect is not made again, and whoever logs in is asked what they can still answer.
+ */
+export const PASSAGES = {
+  start: { title: "Received", afterCrash: null },
+  first_factor: { title: "Checking the password", afterCrash: null },
+  factor: { title: "Picking a factor", afterCrash: null },
+  pushing: { title: "Sending the approval request", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },
+  holding: { title: "Holding for the phone", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },
+  asking: { title: "Asking for the decision", afterCrash: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" },
+  pushing_for_code: {
+    title: "Opening a request for the passcode",
+    afterCrash: "GET_DEVICE_GENERATED_PASSCODE",
+  },
+  code: { title: "Checking the passcode", afterCrash: "GET_DEVICE_GENERATED_PASSCODE" },
+  asking_otp: { title: "Asking about the passcode", afterCrash: "GET_DEVICE_GENERATED_PASSCODE" },
+  texting: { title: "Sending a text", afterCrash: "AWAIT_SMS_DELIVERED_PASSCODE" },
+  calling: { title: "Placing a call", afterCrash: "AWAIT_VOICE_DELIVERED_PASSCODE" },
+  texting_typed: { title: "Sending a text to a typed number", afterCrash: "VERIFY_SMS_PHONE_NUMBER" },
+  calling_typed: { title: "Calling a typed number", afterCrash: "VERIFY_VOICE_PHONE_NUMBER" },
+  pairing: { title: "Pairing a device", afterCrash: "SECONDFACTOR_GET_PAIRING_PHRASE" },
+  asking_pairing: { title: "Asking for the pairing", afterCrash: "SECONDFACTOR_AWAIT_PAIRING_APPROVAL" },
+  gone: { title: "A State without a conversation", afterCrash: null },
+} as const satisfies Record<string, { title: string; afterCrash: Step | null }>;
+
+export type Passage = keyof typeof PASSAGES;
+export type End = "accept" | "reject";
+export type Place = Step | Passage;
+
+const STEP_NAMES = new Map<string, Step>(Object.keys(STEPS).map((name) => [name, name as Step]));
+
+/** The step of a name on the wire, or `null`: foreign input is only ever looked up here. */
+export function stepByName(name: string): Step | null {
+  return STEP_NAMES.get(name) ?? null;
+}
+
+/** Whether a place is a step, and so travels in State. */
+export function isStep(place: string): place is Step {
+  return STEP_NAMES.has(place);
+}
