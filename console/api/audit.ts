@@ -1,0 +1,29 @@
+// The record of who did what: written in the same commit as the deed.
+
+import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Mutation } from "../../store.ts";
+
+/** One deed. `before` and `after` hold what changed, never a secret. */
+export interface AuditRecord {
+  readonly atMs: number;
+  /** The administrator's name, or what acted on its own. */
+  readonly actor: string;
+  /** The address that the request came from. */
+  readonly source: string;
+  /** A verb and its object's kind: `outbox.reveal`. */
+  readonly action: string;
+  /** What it was done to. */
+  readonly object: string;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** The change that writes a record under `["audit", time, id]`, which is in order of time. */
+export function auditMutation(
+  { clock, random }: { clock: Clock; random: Random },
+  deed: Omit<AuditRecord, "atMs">,
+): Mutation {
+  const atMs = clock.nowMs();
+  const record: AuditRecord = { atMs, ...deed };
+  return { type: "set", key: ["audit", atMs, toHex(random.bytes(8))], value: record };
+}

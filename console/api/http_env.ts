@@ -1,0 +1,99 @@
+// What every handler can ask of its request, and the checks that several routes share.
+
+import type { Context, MiddlewareHandler } from "hono";
+import * as v from "valibot";
+import { Refusal } from "./refusal.ts";
+import type { Session } from "./sessions.ts";
+
+/** Hono's environment: `Bindings` come with the request, `Variables` are set by the checks. */
+export interface HttpEnv {
+  Bindings: {
+    /** The peer's address. */
+    readonly remoteAddress: string;
+    /** Whether the browser reached us over https, so that cookies may be Secure. */
+    readonly secure: boolean;
+  };
+  Variables: { session: Session };
+}
+
+const MAX_JSON_DEPTH = 16;
+
+/** Refuses state changes that another site's page could have caused: SameSite cookies are the first line, this the second. */
+export const sameOrigin: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c.req.raw, c.env)) {
+    throw new Refusal("not_same_origin");
+  }
+  await next();
+};
+
+/** Browsers send Origin with every state change; a request that has neither header is no page of ours. */
+function isSameOrigin(request: Request, { secure }: { secure: boolean }): boolean {
+  const site = request.headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin") return false;
+  const origin = request.headers.get("origin");
+  if (origin === null) return site === "same-origin";
+  return origin === `${secure ? "https" : "http"}://${new URL(request.url).host}`;
+}
+
+/** The types of a JSON body, for handlers and for the typed client. */
+type JsonTypes<S extends v.GenericSchema> = {
+  in: { json: v.InferInput<S> };
+  out: { json: v.InferOutput<S> };
+};
+
+/** Reads a JSON body of the given shape, or refuses. */
+export function jsonBody<S extends v.GenericSchema, P extends string>(
+  schema: S,
+): MiddlewareHandler<HttpEnv, P, JsonTypes<S>> {
+  return async (c, next) => {
+    const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
+    if (type !== "application/json") throw new Refusal("not_json");
+    const parsed = v.safeParse(schema, parseJson(await c.req.text()));
+    if (!parsed.success) throw new Refusal("malformed");
+    c.req.addValidatedData("json", parsed.output as object);
+    await next();
+  };
+}
+
+/** JSON text as a value. The depth is checked first: the parser itself knows no bound. */
+function parseJson(text: string): unknown {
+  if (!isShallow(text)) throw new Refusal("malformed");
+  try {
+    return JSON.parse(text);
+  } catch (_notJson) {
+    throw new Refusal("malformed");
+  }
+}
+
+function isShallow(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const one = text[at];
+    if (inString) {
+      if (one === "\\") at += 1;
+      else if (one === '"') inString = false;
+    } else if (one === '"') inString = true;
+    else if (one === "{" || one === "[") {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH) return false;
+    } else if (one === "}" || one === "]") depth -= 1;
+  }
+  return true;
+}
+
+/** A cookie's name: the `__Host-` prefix makes browsers hold it to this host and https, so it is used wherever there is https. */
+export function cookieName(c: Context<HttpEnv>, name: string): string {
+  return c.env.secure ? `__Host-${name}` : name;
+}
+
+/** How all our cookies are set. Without `maxAgeS` a cookie ends with the browser. */
+export function cookieOptions(c: Context<HttpEnv>, { maxAgeS }: { maxAgeS?: number } = {}) {
+  return {
+    path: "/",
+    httpOnly: true,
+    sameSite: "Strict",
+    secure: c.env.secure,
+    ...(maxAgeS === undefined ? {} : { maxAge: maxAgeS }),
+  } as const;
+}

@@ -1,0 +1,60 @@
+// What monitoring asks: alive, ready, and how many of what (Prometheus text format 0.0.4). No names, no secrets.
+
+import { Hono } from "hono";
+import type { GatewayWatch } from "../../radius/doing/ports.ts";
+import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
+import type { HttpEnv } from "./http_env.ts";
+
+/** Whether the gateway can answer logins, and each part's state in a word or a sentence. */
+export interface Readiness {
+  readonly ok: boolean;
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+export interface MonitoringDeps {
+  readonly ready: () => Readiness;
+  readonly watch: GatewayWatch;
+  readonly desk: SecondFactorDesk | null;
+  readonly residentOctets: () => number;
+  readonly openStreams: () => number;
+}
+
+/** Conversations are counted up to this many; more is shown as this. */
+const COUNTED_LIMIT = 100_000;
+
+export function createMonitoringRoutes(deps: MonitoringDeps) {
+  return new Hono<HttpEnv>()
+    .get("/healthz", (c) => c.text("ok\n"))
+    .get("/readyz", (c) => {
+      const state = deps.ready();
+      return c.json(state, state.ok ? 200 : 503);
+    })
+    .get("/metrics", (c) => c.body(metricsText(deps), 200, { "content-type": "text/plain; version=0.0.4" }));
+}
+
+/** All metrics: counters of the gateway, then gauges. */
+export function metricsText({ watch, desk, ready, residentOctets, openStreams }: MonitoringDeps): string {
+  const lines: string[] = [];
+  const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
+    lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
+  };
+  for (const [name, value] of Object.entries(watch.counters()).toSorted(([a], [b]) => a < b ? -1 : 1)) {
+    add(`countersign_${metricName(name)}_total`, { type: "counter", value });
+  }
+  const live = watch.conversations(COUNTED_LIMIT).filter((view) => view.outcome === null).length;
+  const gauges: readonly (readonly [string, number])[] = [
+    ["conversations_live", live],
+    ["approvals_pending", desk?.pendingApprovals().length ?? 0],
+    ["live_streams_open", openStreams()],
+    ["ready", ready().ok ? 1 : 0],
+    ["resident_memory_bytes", residentOctets()],
+  ];
+  for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
+  return lines.join("\n") + "\n";
+}
+
+/** Letters, digits and underscores; other characters are written as underscores. */
+function metricName(name: string): string {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
+  return words.replace(/[^a-z0-9_]/g, "_").replace(/_total$/, "");
+}

@@ -1,0 +1,61 @@
+// What the console's API answers, as types alone: the pages import them and nothing else from here.
+
+import type { ConversationView } from "../../radius/doing/ports.ts";
+import type { OutboxItem, PendingApproval } from "../../upstream/embedded/interfaces.ts";
+import type { Role } from "./access.ts";
+
+/** Who is signed in, and until when. Times are the server's, in milliseconds since the epoch. */
+export interface SessionInfo {
+  readonly name: string;
+  readonly role: Role;
+  readonly nowMs: number;
+  readonly deadlineMs: number;
+  readonly idleDeadlineMs: number;
+}
+
+/** Which parts this gateway has; external services take theirs elsewhere. */
+export interface Features {
+  readonly approvals: boolean;
+  readonly outbox: boolean;
+  readonly phone: boolean;
+}
+
+export interface SessionAnswer {
+  readonly session: SessionInfo | null;
+  /** No owner exists yet; the server's start printed a link. */
+  readonly needsSetUp: boolean;
+  readonly features: Features;
+}
+
+/** The newest of what waits, and how many there are. */
+export interface ApprovalList {
+  readonly total: number;
+  readonly items: readonly PendingApproval[];
+}
+
+/** Everything at one moment; what follows comes over the stream after `at`. */
+export interface LiveSnapshot {
+  readonly at: string;
+  readonly nowMs: number;
+  readonly conversations: readonly ConversationView[];
+  /** Live conversations at each step. */
+  readonly steps: Readonly<Record<string, number>>;
+  readonly counters: Readonly<Record<string, number>>;
+  readonly approvals: ApprovalList | null;
+  readonly outbox: readonly OutboxItem[] | null;
+}
+
+/** One message of the live stream. Its id is `upTo`; ids are `<epoch>.<number>`, one number a conversation's change. */
+export interface LiveMessage {
+  readonly upTo: string;
+  readonly nowMs: number;
+  readonly conversations: readonly ConversationView[];
+  readonly steps: Readonly<Record<string, number>>;
+  /** Packets that were dropped since the last message, by reason. */
+  readonly drops: Readonly<Record<string, number>>;
+  readonly counters?: Readonly<Record<string, number>>;
+  readonly approvals?: ApprovalList;
+  readonly outbox?: readonly OutboxItem[];
+  /** Changes came faster than they can be kept: fetch the snapshot again. */
+  readonly lost?: number;
+}

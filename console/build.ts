@@ -1,0 +1,177 @@
+// Bundles the console and the phone page into console/dist: `deno task build`. Skipped when nothing changed; the new
+// files are there before the manifest names them, and the manifest is put in place by a rename, so that two builds at
+// once, or a start beside a build, never see half of it.
+
+import * as esbuild from "esbuild";
+import type { Manifest, PageFiles } from "./assets.ts";
+import { toHex } from "../runtime.ts";
+
+const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
+const DIST = `${HERE}dist`;
+/** Besides esbuild's version, what the result depends on. */
+const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}api`];
+const INPUT_FILES = [`${HERE}build.ts`, `${HERE}../deno.json`, `${HERE}../deno.lock`];
+const ENTRIES = {
+  web: { script: "web/main.tsx", style: "web/styles/console.css" },
+  device: { script: "device/main.tsx", style: "device/styles/phone.css" },
+} as const;
+type Entry = typeof ENTRIES[keyof typeof ENTRIES];
+/** How many characters of a content hash a file name carries. */
+const HASH_CHARACTERS = 10;
+/** Files of earlier builds stay this long: a page that is open may still fetch one of their chunks. */
+const KEEP_OLD_MS = 24 * 60 * 60 * 1000;
+
+/** Builds when an input changed. Returns whether it did. */
+export async function build({ force = false } = {}): Promise<boolean> {
+  const inputs = await hashInputs();
+  if (!force && await isCurrent(inputs)) return false;
+  await Deno.mkdir(DIST, { recursive: true });
+  try {
+    const result = await bundle();
+    const icon = await writeIcon();
+    const names = await writeOutputs(result.outputFiles);
+    const pages = Object.fromEntries(
+      Object.entries(ENTRIES).map(([page, entry]) => [page, filesOf(result.metafile, entry)]),
+    );
+    await putInPlace("manifest.json", JSON.stringify({ inputs, pages, icon } satisfies Manifest, null, 2));
+    await removeOld(new Set([...names, icon, "manifest.json"]));
+    return true;
+  } finally {
+    await esbuild.stop();
+  }
+}
+
+function bundle() {
+  return esbuild.build({
+    absWorkingDir: HERE,
+    entryPoints: Object.entries(ENTRIES).flatMap(([out, { script, style }]) => [
+      { in: `${HERE}${script}`, out },
+      { in: `${HERE}${style}`, out },
+    ]),
+    outdir: DIST,
+    entryNames: "[name]-[hash]",
+    chunkNames: "chunk-[hash]",
+    assetNames: "[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    metafile: true,
+    write: false,
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    legalComments: "none",
+    logLevel: "error",
+  });
+}
+
+/** A hash over every input's path and content, and over esbuild's version. */
+async function hashInputs(): Promise<string> {
+  const parts = [`esbuild ${esbuild.version}`];
+  const paths = [...INPUT_FILES];
+  for (const root of INPUT_ROOTS) for await (const path of filesBelow(root)) paths.push(path);
+  for (const path of paths.toSorted()) {
+    parts.push(path.slice(HERE.length), await hashOf(await Deno.readFile(path)));
+  }
+  return await hashOf(new TextEncoder().encode(parts.join("\n")));
+}
+
+async function* filesBelow(directory: string): AsyncGenerator<string> {
+  for await (const entry of Deno.readDir(directory)) {
+    const path = `${directory}/${entry.name}`;
+    if (entry.isDirectory) yield* filesBelow(path);
+    else if (entry.isFile) yield path;
+  }
+}
+
+async function hashOf(content: Uint8Array<ArrayBuffer>): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", content)));
+}
+
+async function isCurrent(inputs: string): Promise<boolean> {
+  try {
+    const manifest = JSON.parse(await Deno.readTextFile(`${DIST}/manifest.json`)) as Manifest;
+    if (manifest.inputs !== inputs) return false;
+    const names = Object.values(manifest.pages).flatMap((page) => [
+      ...page.scripts,
+      ...page.styles,
+      ...page.preloads,
+    ]);
+    await Promise.all([...names, manifest.icon].map((name) => Deno.stat(`${DIST}/${name}`)));
+    return true;
+  } catch (_nothingBuiltOrBroken) {
+    return false;
+  }
+}
+
+async function writeOutputs(files: readonly esbuild.OutputFile[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const file of files) {
+    const name = file.path.slice(file.path.lastIndexOf("/") + 1);
+    await putInPlace(name, file.contents);
+    names.push(name);
+  }
+  return names;
+}
+
+async function writeIcon(): Promise<string> {
+  const icon = await Deno.readFile(`${HERE}web/icon.svg`);
+  const name = `icon-${(await hashOf(icon)).slice(0, HASH_CHARACTERS)}.svg`;
+  await putInPlace(name, icon);
+  return name;
+}
+
+/** Writes beside and renames, so that a reader sees the old file or the new one, never a part. */
+async function putInPlace(name: string, content: string | Uint8Array): Promise<void> {
+  const draft = `${DIST}/.${name}.${crypto.randomUUID()}`;
+  if (typeof content === "string") await Deno.writeTextFile(draft, content);
+  else await Deno.writeFile(draft, content);
+  await Deno.rename(draft, `${DIST}/${name}`);
+}
+
+/** The files of one page, from esbuild's own account of its outputs. */
+function filesOf(metafile: esbuild.Metafile, { script, style }: Entry): PageFiles {
+  const scriptPath = outputOf(metafile, script);
+  return {
+    scripts: [baseName(scriptPath)],
+    styles: [baseName(outputOf(metafile, style))],
+    preloads: staticImports(metafile, scriptPath).map(baseName),
+  };
+}
+
+function outputOf(metafile: esbuild.Metafile, entryPoint: string): string {
+  for (const [path, output] of Object.entries(metafile.outputs)) {
+    if (output.entryPoint === entryPoint) return path;
+  }
+  throw new Error(`Cannot find the output of ${entryPoint}: esbuild did not list it`);
+}
+
+function staticImports(metafile: esbuild.Metafile, path: string, seen = new Set<string>()): string[] {
+  for (const imported of metafile.outputs[path]?.imports ?? []) {
+    if (imported.kind !== "import-statement" || seen.has(imported.path)) continue;
+    seen.add(imported.path);
+    staticImports(metafile, imported.path, seen);
+  }
+  return [...seen];
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+async function removeOld(current: ReadonlySet<string>): Promise<void> {
+  for await (const entry of Deno.readDir(DIST)) {
+    if (!entry.isFile || current.has(entry.name)) continue;
+    const { mtime } = await Deno.stat(`${DIST}/${entry.name}`).catch(() => ({ mtime: null }));
+    if (mtime === null || Date.now() - mtime.getTime() < KEEP_OLD_MS) continue;
+    // Another build may have removed it first; then it is gone as well.
+    await Deno.remove(`${DIST}/${entry.name}`).catch(() => undefined);
+  }
+}
+
+if (import.meta.main) {
+  const startedMs = performance.now();
+  const built = await build({ force: Deno.args.includes("--force") });
+  if (built) console.log(`Built the console in ${Math.round(performance.now() - startedMs)} ms.`);
+}

@@ -1,0 +1,108 @@
+// The phone page: one column, the question first.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
+import type { ClockModel } from "../web/models/clock_model.ts";
+import { Icon, Mark } from "../web/parts/icon.tsx";
+import { Note } from "../web/parts/note.tsx";
+import { PairingQuestion, PairingRow, RequestCard } from "./paired.tsx";
+import type { PhoneModel } from "./phone_model.ts";
+import { InvitationCard, PhraseCard, WaysToPair } from "./unpaired.tsx";
+
+interface AppProps {
+  readonly model: PhoneModel;
+  readonly clock: ClockModel;
+  /** From the address; "" when the page was opened without one. */
+  readonly invitation: string;
+}
+
+export function PhoneApp({ model, clock, invitation }: AppProps) {
+  const open = useSignal(invitation);
+  const state = model.view.value;
+  const nowMs = clock.nowMs.value;
+  return (
+    <main class="phone">
+      <header class="phone-head">
+        <h1 class="wordmark">
+          <Mark />
+          Countersign
+        </h1>
+        {state.kind === "ready" && state.value !== null && <Connection online={model.online.value} />}
+      </header>
+      <Said model={model} />
+      {state.kind === "failed" && (
+        <>
+          <Note tone="bad" role="alert">{state.message}</Note>
+          <button type="button" class="button" onClick={() => void model.load()}>Try again</button>
+        </>
+      )}
+      {state.kind === "ready" && open.value !== "" && (
+        <InvitationCard
+          model={model}
+          invitation={open.value}
+          nowMs={nowMs}
+          done={() => open.value = ""}
+        />
+      )}
+      {state.kind === "ready" &&
+        (state.value === null
+          ? open.value === "" && <WaysToPair model={model} />
+          : <PhoneContents view={state.value} model={model} nowMs={nowMs} />)}
+    </main>
+  );
+}
+
+function Connection({ online }: { online: boolean }) {
+  return (
+    <span class={`chip ${online ? "tone-ok" : "tone-bad"}`} role="status">
+      <Icon name={online ? "check" : "cross"} size={12} />
+      {online ? "Listening" : "Reconnecting"}
+    </span>
+  );
+}
+
+/** The outcome of what was just done; it stays until the next deed. */
+function Said({ model }: { model: PhoneModel }): ComponentChildren {
+  const said = model.said.value;
+  return (
+    <div role="status">
+      {said !== null && (
+        <Note tone={said.good ? "ok" : "bad"} icon={said.good ? "check" : "alert"}>{said.text}</Note>
+      )}
+    </div>
+  );
+}
+
+function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneModel; nowMs: number }) {
+  const asking = view.pairings.filter(({ status }) => status === "asks_approval");
+  const enabled = view.pairings.filter(({ status }) => status === "enabled");
+  const quiet = view.requests.length === 0 && asking.length === 0;
+  return (
+    <>
+      {view.requests.map((request) => (
+        <RequestCard key={request.requestId} request={request} model={model} nowMs={nowMs} />
+      ))}
+      {asking.map((pairing) => <PairingQuestion key={pairing.pairingId} pairing={pairing} model={model} />)}
+      {view.phrase !== null && <PhraseCard phrase={view.phrase} nowMs={nowMs} model={model} />}
+      {quiet && enabled.length > 0 && (
+        <p class="calm">
+          <strong>Nothing to approve</strong>
+          A login that asks this phone shows up here by itself.
+        </p>
+      )}
+      {enabled.length > 0
+        ? (
+          <section class="card accounts" aria-labelledby="accounts">
+            <h2 id="accounts">Paired with</h2>
+            <ul>
+              {enabled.map((pairing) => (
+                <PairingRow key={pairing.pairingId} pairing={pairing} model={model} nowMs={nowMs} />
+              ))}
+            </ul>
+          </section>
+        )
+        : asking.length === 0 && view.phrase === null && <WaysToPair model={model} />}
+    </>
+  );
+}

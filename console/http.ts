@@ -1,0 +1,162 @@
+// The HTTP listener's application: checks, then the console, the phone page, their APIs and monitoring, then the
+// security headers. One door for every answer, errors included.
+
+import { Hono } from "hono";
+import type { Log } from "../log.ts";
+import type { GatewayWatch } from "../radius/doing/ports.ts";
+import { type Clock, type Random, toHex } from "../runtime.ts";
+import type { Store } from "../store.ts";
+import type { OutboxDesk, PhoneService, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import type { Vault } from "../vault.ts";
+import type { Admins } from "./api/admins.ts";
+import { createAttempts } from "./api/attempts.ts";
+import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
+import { createDeviceApi } from "./api/device_api.ts";
+import { createEventStreams } from "./api/event_stream.ts";
+import type { HttpEnv } from "./api/http_env.ts";
+import { createLiveFeed } from "./api/live_feed.ts";
+import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
+import { Refusal, type RefusalBody, refusalResponse, REFUSALS } from "./api/refusal.ts";
+import { createSessions } from "./api/sessions.ts";
+import { assetResponse, type Dist } from "./assets.ts";
+import { type PageName, pageResponse } from "./pages.ts";
+import { createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { withSecurityHeaders } from "./security_headers.ts";
+
+/** What is known of a request besides itself. */
+export interface PeerInfo {
+  readonly remoteAddress: string;
+}
+
+/** Another part's door on the same listener, such as SCIM: everything below `prefix` is its own. */
+export interface Mount {
+  readonly prefix: string;
+  readonly handle: (request: Request, info: PeerInfo) => Promise<Response> | Response;
+}
+
+export interface HttpAppDeps {
+  readonly http: HttpSettings;
+  readonly console: { readonly sessionMs: number; readonly idleMs: number };
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly vault: Vault;
+  readonly store: Store;
+  readonly admins: Admins;
+  readonly watch: GatewayWatch;
+  /** `null` where an external service is used. */
+  readonly phone: PhoneService | null;
+  readonly desk: SecondFactorDesk | null;
+  readonly outbox: OutboxDesk | null;
+  readonly ready: () => Readiness;
+  readonly dist: Dist;
+  readonly mounts?: readonly Mount[];
+  readonly residentOctets?: () => number;
+  readonly bodyDeadlineMs?: number;
+}
+
+/** Answers requests; never rejects. `close` ends the event streams, so that the listener can stop. */
+export interface HttpApp {
+  (request: Request, info: PeerInfo): Promise<Response>;
+  close(): void;
+}
+
+/** Addresses that are pages of the console; the page itself reads which one it is. */
+const CONSOLE_PAGES = ["/", "/live", "/setup"];
+const MAX_STREAMS = { console: 64, phones: 2000 };
+const MAX_STREAMS_EACH = { console: 12, phones: 6 };
+
+export function createHttpApp(deps: HttpAppDeps): HttpApp {
+  const { clock, log, http } = deps;
+  const gate = createRequestGate({ settings: http, clock, bodyDeadlineMs: deps.bodyDeadlineMs });
+  const publicUrl = new URL(http.publicUrl);
+  const streams = {
+    console: createEventStreams({
+      clock,
+      maxOpen: MAX_STREAMS.console,
+      maxPerOwner: MAX_STREAMS_EACH.console,
+    }),
+    phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
+  };
+  const routes = createRoutes(deps, streams);
+
+  const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
+    try {
+      const admitted = await gate.admit(request);
+      const path = new URL(admitted.url).pathname;
+      const mount = deps.mounts?.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+      return await (mount?.handle(admitted, info) ?? routes.fetch(admitted, info));
+    } catch (fault) {
+      return faultResponse(fault, { log, random: deps.random });
+    }
+  };
+  const app = async (request: Request, info: PeerInfo): Promise<Response> => {
+    const secure = isSecure(request.url, publicUrl);
+    return withSecurityHeaders(await answer(request, { ...info, secure }), { secure });
+  };
+  return Object.assign(app, {
+    close() {
+      streams.console.closeAll();
+      streams.phones.closeAll();
+    },
+  });
+}
+
+/** Over TLS, or by the public name behind a proxy that does TLS. */
+function isSecure(url: string, publicUrl: URL): boolean {
+  const asked = URL.parse(url);
+  return asked !== null &&
+    (asked.protocol === "https:" ||
+      (publicUrl.protocol === "https:" && asked.hostname === publicUrl.hostname));
+}
+
+type Streams = Record<"console" | "phones", ReturnType<typeof createEventStreams>>;
+
+function createRoutes(deps: HttpAppDeps, streams: Streams) {
+  const { clock, log, dist, phone } = deps;
+  const sessions = createSessions({ ...deps, settings: deps.console });
+  const consoleApi = createConsoleApi({
+    ...deps,
+    sessions,
+    streams: streams.console,
+    feed: createLiveFeed(deps),
+    attempts: createAttempts({ clock }),
+    features: { approvals: deps.desk !== null, outbox: deps.outbox !== null, phone: phone !== null },
+  });
+  const monitoring = createMonitoringRoutes({
+    ...deps,
+    residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
+    openStreams: () => streams.console.openCount() + streams.phones.openCount(),
+  });
+  const page = (name: PageName) => () => pageResponse(name, dist);
+  const app = new Hono<HttpEnv>();
+  app.onError((fault) => faultResponse(fault, { log, random: deps.random }));
+  app.notFound(() => refusalResponse(new Refusal("not_found")));
+  app.route("/", monitoring);
+  app.route(CONSOLE_API_PATH, consoleApi);
+  app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
+  for (const path of CONSOLE_PAGES) app.get(path, page("console"));
+  app.get("/device", phone === null ? () => refusalPage() : page("device"));
+  app.get("/assets/:name", (c) => {
+    const asset = dist.read(c.req.param("name"));
+    if (asset === null) throw new Refusal("not_found");
+    return assetResponse(asset, c.req.raw);
+  });
+  return app;
+}
+
+/** A person opened the phone page where there is none. */
+function refusalPage(): Response {
+  const { status, message } = REFUSALS.no_phone_page;
+  return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+/** The one place that turns what was thrown into an answer; the cause goes to the log, an id to both. */
+function faultResponse(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
+  if (fault instanceof Refusal) return refusalResponse(fault);
+  const id = toHex(random.bytes(4));
+  const error = fault instanceof Error ? fault : new Error(String(fault));
+  log.error("an HTTP request failed", { id, error: error.message, stack: error.stack });
+  const { status, message } = REFUSALS.internal;
+  return Response.json({ error: { code: "internal", message, id } } satisfies RefusalBody, { status });
+}

@@ -1,0 +1,59 @@
+// The HTML around the two applications: it names their files and nothing else, so one strict policy fits all.
+
+import type { Dist } from "./assets.ts";
+import { PAGE_POLICY } from "./security_headers.ts";
+
+interface PageRow {
+  readonly entry: "web" | "device";
+  readonly title: string;
+  readonly noscript: string;
+}
+
+const PAGES = {
+  console: {
+    entry: "web",
+    title: "Countersign",
+    noscript: "The console shows logins as they happen and needs JavaScript for it.",
+  },
+  device: {
+    entry: "device",
+    title: "Countersign on this phone",
+    noscript: "This page shows login requests as they arrive and needs JavaScript for it.",
+  },
+} as const satisfies Record<string, PageRow>;
+
+export type PageName = keyof typeof PAGES;
+
+/** The page as an answer. It is checked again each time: the names in it change with each build. */
+export function pageResponse(page: PageName, dist: Dist): Response {
+  return new Response(pageHtml(page, dist), {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": PAGE_POLICY,
+      "cache-control": "no-cache",
+    },
+  });
+}
+
+function pageHtml(page: PageName, dist: Dist): string {
+  const { entry, title, noscript } = PAGES[page];
+  const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
+  const lines = [
+    "<!doctype html>",
+    '<html lang="en">',
+    "<head>",
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    `<title>${title}</title>`,
+    `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
+    ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
+    ...files.preloads.map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
+    ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
+    "</head>",
+    `<body><div id="app"></div><noscript>${noscript}</noscript></body>`,
+    "</html>",
+    "",
+  ];
+  return lines.join("\n");
+}

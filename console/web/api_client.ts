@@ -1,0 +1,67 @@
+// The typed client of the console's API: refusals become one kind of failure, with a code to branch on.
+
+import { hc } from "hono/client";
+import type { ConsoleApi } from "../api/console_api.ts";
+import type { RefusalBody } from "../api/refusal.ts";
+import { FAILURES } from "./words.ts";
+
+/** Why a call did not work. `code` is the API's, or `offline` or `nonsense`. */
+export class ApiFailure extends Error {
+  readonly code: string;
+  /** Milliseconds to wait, as the server asked; 0 when it did not. */
+  readonly retryAfterMs: number;
+
+  constructor(code: string, { message, retryAfterMs = 0 }: { message?: string; retryAfterMs?: number } = {}) {
+    super(FAILURES[code] ?? message ?? FAILURES.nonsense ?? code);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The calls, without the network's and the refusals' ways of failing. */
+export function createApiClient() {
+  return hc<ConsoleApi>("/console/api");
+}
+export type ApiClient = ReturnType<typeof createApiClient>;
+
+/** What a typed answer holds. */
+interface TypedAnswer<T> {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: Headers;
+  json(): Promise<T>;
+}
+
+/**
+ * The value of a call.
+ *
+ * @throws ApiFailure and nothing else.
+ */
+export async function take<T>(call: Promise<TypedAnswer<T>>): Promise<T> {
+  const response = await call.catch(() => {
+    throw new ApiFailure("offline");
+  });
+  if (!response.ok) throw await failureOf(response);
+  try {
+    return await response.json();
+  } catch (_notJson) {
+    throw new ApiFailure("nonsense");
+  }
+}
+
+async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
+  const retryAfterMs = Number(response.headers.get("retry-after") ?? 0) * 1000;
+  try {
+    const { error } = await response.json() as RefusalBody;
+    return new ApiFailure(error.code, { message: error.message, retryAfterMs });
+  } catch (_notOurs) {
+    return new ApiFailure(response.status >= 500 ? "offline" : "nonsense", { retryAfterMs });
+  }
+}
+
+/** The sentence for what was caught. */
+export function failureText(fault: unknown): string {
+  if (!(fault instanceof ApiFailure)) return FAILURES.nonsense ?? "";
+  if (fault.code !== "too_many_attempts") return fault.message;
+  return `${fault.message} Try again in ${Math.ceil(fault.retryAfterMs / 1000)} s.`;
+}

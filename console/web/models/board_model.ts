@@ -1,0 +1,182 @@
+// The board of logins: what the stream brings is kept here, newest first, and shown through filters. While somebody
+// points at the list it stands still and counts what is newer.
+
+import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { ConversationView } from "../../../radius/doing/ports.ts";
+import type { LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
+import { nodeOf } from "../words.ts";
+
+/** What the list is narrowed to; "" means everything. */
+export interface BoardFilter {
+  readonly text: string;
+  /** A node of the strip, or an outcome. */
+  readonly state: string;
+  readonly client: string;
+}
+
+export interface BoardModel {
+  readonly rows: ReadonlySignal<readonly ConversationView[]>;
+  /** How many arrived since the list was held. */
+  readonly newer: ReadonlySignal<number>;
+  readonly total: ReadonlySignal<number>;
+  readonly clients: ReadonlySignal<readonly string[]>;
+  /** How many of the logins kept here ended in which way. */
+  readonly outcomes: ReadonlySignal<Readonly<Record<string, number>>>;
+  readonly paused: ReadonlySignal<boolean>;
+  reset(snapshot: LiveSnapshot): void;
+  /** Takes a message in; nothing changes on the page until `show`. */
+  take(message: LiveMessage): void;
+  /** Lets the page see what was taken. */
+  show(): void;
+  hold(held: boolean): void;
+  pause(paused: boolean): void;
+  /** Shows what is newer although the list is held. */
+  showNewer(): void;
+  conversation(id: string): ConversationView | null;
+}
+
+export const BOARD_LIMIT = 5000;
+
+export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardModel {
+  const byId = new Map<string, ConversationView>();
+  /** Newest first. */
+  let order: string[] = [];
+  let changed = false;
+  const version = signal(0);
+  const held = signal(false);
+  const paused = signal(false);
+  /** The newest row when the list was held; what is before it in `order` is newer. */
+  const heldAt = signal<string | null>(null);
+
+  const matching = computed(() => {
+    version.value;
+    const fits = matcher(filter.value);
+    const rows: ConversationView[] = [];
+    for (const id of order) {
+      const view = byId.get(id);
+      if (view !== undefined && fits(view)) rows.push(view);
+    }
+    return rows;
+  });
+  const cutAt = computed(() => {
+    const mark = held.value || paused.value ? heldAt.value : null;
+    if (mark === null) return 0;
+    return Math.max(0, matching.value.findIndex((view) => compare(view.id, mark) <= 0));
+  });
+  const total = computed(() => {
+    version.value;
+    return order.length;
+  });
+  const clients = computed(() => {
+    version.value;
+    const names = new Set<string>();
+    for (const view of byId.values()) if (names.size < 200) names.add(view.client);
+    return [...names].sort();
+  });
+
+  const outcomes = computed(() => {
+    version.value;
+    const counts: Record<string, number> = {};
+    for (const { outcome } of byId.values()) {
+      if (outcome !== null) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    }
+    return counts;
+  });
+
+  const put = (view: ConversationView): void => {
+    if (!byId.has(view.id)) insert(order, view.id);
+    byId.set(view.id, view);
+  };
+  const shrink = (): void => {
+    for (const id of order.slice(BOARD_LIMIT)) byId.delete(id);
+    order = order.slice(0, BOARD_LIMIT);
+  };
+  const mark = (): void => {
+    heldAt.value = order[0] ?? null;
+  };
+
+  return {
+    rows: computed(() => cutAt.value === 0 ? matching.value : matching.value.slice(cutAt.value)),
+    newer: cutAt,
+    total,
+    clients,
+    outcomes,
+    paused,
+    reset(snapshot) {
+      byId.clear();
+      for (const view of snapshot.conversations) byId.set(view.id, view);
+      order = [...byId.keys()].sort((a, b) => compare(b, a));
+      shrink();
+      version.value += 1;
+    },
+    take(message) {
+      for (const view of message.conversations) put(view);
+      if (order.length > BOARD_LIMIT) shrink();
+      changed ||= message.conversations.length > 0;
+    },
+    show() {
+      if (!changed || paused.peek()) return;
+      changed = false;
+      version.value += 1;
+    },
+    hold(next) {
+      if (next === held.peek()) return;
+      batch(() => {
+        held.value = next;
+        if (next && !paused.peek()) mark();
+      });
+    },
+    pause(next) {
+      batch(() => {
+        paused.value = next;
+        if (next) mark();
+        else if (changed) {
+          changed = false;
+          version.value += 1;
+        }
+      });
+    },
+    showNewer() {
+      batch(() => {
+        mark();
+        changed = false;
+        version.value += 1;
+      });
+    },
+    conversation(id) {
+      version.value;
+      return byId.get(id) ?? null;
+    },
+  };
+}
+
+/** Ordered ids compare as text. */
+function compare(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** New ones nearly always belong to the front, so the search starts there. */
+function insert(order: string[], id: string): void {
+  let at = 0;
+  while (at < order.length && compare(order[at] ?? "", id) > 0) at += 1;
+  order.splice(at, 0, id);
+}
+
+function matcher({ text, state, client }: BoardFilter): (view: ConversationView) => boolean {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return (view) => {
+    if (client !== "" && view.client !== client) return false;
+    if (state !== "" && stateName(view) !== state && !(state === "live" && view.outcome === null)) {
+      return false;
+    }
+    if (words.length === 0) return true;
+    const hay = `${view.user} ${view.client} ${view.place} ${view.source}`.toLowerCase();
+    return words.every((word) => hay.includes(word));
+  };
+}
+
+/** The node or the outcome that a conversation counts for. */
+export function stateName(view: ConversationView): string {
+  return view.outcome ?? nodeOf(view.step);
+}

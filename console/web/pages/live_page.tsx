@@ -1,0 +1,111 @@
+// Live: the traffic, where it stands, and what waits for somebody.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { countText, durationText } from "../format.ts";
+import type { Models } from "../models/models.ts";
+import { ApprovalsPanel } from "../parts/approvals_panel.tsx";
+import { ConversationList } from "../parts/conversation_list.tsx";
+import { FilterBar } from "../parts/filter_bar.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Inspector } from "../parts/inspector.tsx";
+import { Note } from "../parts/note.tsx";
+import { OutboxPanel } from "../parts/outbox_panel.tsx";
+import { Chip } from "../parts/status.tsx";
+import { StepStrip } from "../parts/step_strip.tsx";
+import { nodeOf, OUTCOMES } from "../words.ts";
+
+const SUMMARY_EVERY_MS = 10_000;
+
+export function LivePage({ models }: { models: Models }) {
+  const { live, board, router, clock } = models;
+  useEffect(() => {
+    live.start();
+    return live.stop;
+  }, []);
+  const chosenId = router.param("c");
+  const chosen = chosenId === "" ? null : board.conversation(chosenId);
+  const path = new Set(chosen?.moments.map(({ step }) => placeName(step)) ?? []);
+  const below = [live.approvals.value, live.outbox.value].filter((list) => list !== null).length;
+  return (
+    <main class="page live">
+      <LiveBar models={models} />
+      <ReconnectNote models={models} />
+      <StepStrip models={models} path={path} />
+      <FilterBar models={models} />
+      <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
+        <ConversationList models={models} chosenId={chosenId} />
+        {chosenId !== "" && (
+          <Inspector
+            view={chosen}
+            nowMs={clock.nowMs.value}
+            close={() => router.setParams({ c: "" })}
+          />
+        )}
+      </div>
+      {below > 0 && (
+        <div class={`below ${below === 1 ? "single" : ""}`}>
+          <ApprovalsPanel models={models} />
+          <OutboxPanel models={models} />
+        </div>
+      )}
+    </main>
+  );
+}
+
+function placeName(step: string): string {
+  return step in OUTCOMES ? step : nodeOf(step);
+}
+
+function LiveBar({ models: { live, board } }: { models: Models }) {
+  const paused = board.paused.value;
+  return (
+    <header class="page-bar">
+      <h1 tabIndex={-1}>Live</h1>
+      <Chip words={linkWords(live.link.value.kind, paused)} />
+      <div class="end">
+        <span class="quiet">{`${countText(live.rate.value)} changes/s`}</span>
+        <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
+          <Icon name={paused ? "play" : "pause"} size={12} />
+          {paused ? "Go on" : "Pause"}
+        </button>
+      </div>
+      <Summary live={live} />
+    </header>
+  );
+}
+
+function linkWords(kind: "connecting" | "live" | "reconnecting", paused: boolean) {
+  if (kind === "reconnecting") return { label: "Reconnecting", tone: "bad", shape: "cross" } as const;
+  if (kind === "connecting") return { label: "Connecting", tone: "idle", shape: "ring" } as const;
+  return paused
+    ? { label: "Paused", tone: "wait", shape: "clock" } as const
+    : { label: "Live", tone: "ok", shape: "check" } as const;
+}
+
+/** What screen readers hear: how many are under way, at most every ten seconds, never each row. */
+function Summary({ live }: { live: Models["live"] }) {
+  const said = useSignal("");
+  const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
+  useEffect(() => {
+    const timer = setInterval(() => {
+      said.value = `${underWay.peek()} logins under way`;
+    }, SUMMARY_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="unseen" role="status">{said}</span>;
+}
+
+function ReconnectNote({ models: { live, clock } }: { models: Models }) {
+  const link = live.link.value;
+  if (link.kind !== "reconnecting") return null;
+  clock.nowMs.value;
+  return (
+    <Note tone="bad" role="status">
+      <strong>The server does not answer.</strong>{" "}
+      {`What you see is ${
+        durationText(Date.now() - link.sinceMs)
+      } old. It is brought up to date as soon as the server is back.`}
+    </Note>
+  );
+}

@@ -1,0 +1,164 @@
+// The list of logins: newest first, still under the pointer.
+
+import type { ConversationView } from "../../../radius/doing/ports.ts";
+import { countText, durationText, fullTimeText, timeText } from "../format.ts";
+import type { Models } from "../models/models.ts";
+import { EMPTY, stateWords, TRY_COMMAND } from "../words.ts";
+import { Empty } from "./note.tsx";
+import { Status } from "./status.tsx";
+import { Bar } from "./time_left.tsx";
+import { VirtualList } from "./virtual_list.tsx";
+
+const COLUMNS = ["Started", "User", "Client", "From", "State", "Age"];
+
+export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
+  const { board, live, clock, router } = models;
+  const rows = board.rows.value;
+  const newer = board.newer.value;
+  const nowMs = clock.nowMs.value;
+  return (
+    <section class="panel list" aria-label="Logins">
+      {newer > 0 && (
+        <button type="button" class="button button-small newer" onClick={() => board.showNewer()}>
+          {`${countText(newer)} newer`}
+        </button>
+      )}
+      {rows.length === 0 ? <NoRows models={models} /> : (
+        <div
+          class="list"
+          role="table"
+          aria-label="Logins"
+          aria-rowcount={rows.length + 1}
+          style={{ flex: "1" }}
+        >
+          <div class="list-head" role="row">
+            {COLUMNS.map((name) => (
+              <span key={name} role="columnheader" class={name === "Age" ? "number" : undefined}>
+                {name}
+              </span>
+            ))}
+          </div>
+          <VirtualList
+            rows={rows}
+            keyOf={(view) => view.id}
+            label="Newest logins first"
+            onHold={board.hold}
+            renderRow={(view, place) => (
+              <ConversationRow
+                view={view}
+                place={place}
+                nowMs={nowMs}
+                chosen={view.id === chosenId}
+                choose={() => router.setParams({ c: view.id === chosenId ? "" : view.id })}
+                href={linkTo(models, view.id)}
+              />
+            )}
+          />
+        </div>
+      )}
+      <span class="unseen" role="status">
+        {live.link.value.kind === "live" ? "" : "The list is not live"}
+      </span>
+    </section>
+  );
+}
+
+/** The same filters, with this login chosen. */
+function linkTo({ router }: Models, id: string): string {
+  const query = new URLSearchParams();
+  for (const name of ["q", "state", "client"]) {
+    if (router.param(name) !== "") query.set(name, router.param(name));
+  }
+  query.set("c", id);
+  return `/live?${query}`;
+}
+
+interface RowProps {
+  readonly view: ConversationView;
+  readonly place: { readonly index: number; readonly transform: string };
+  readonly nowMs: number;
+  readonly chosen: boolean;
+  readonly choose: () => void;
+  readonly href: string;
+}
+
+function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps) {
+  const ended = view.outcome !== null;
+  return (
+    <div
+      class={`row ${ended ? "ended" : ""}`}
+      role="row"
+      aria-rowindex={place.index + 2}
+      data-chosen={chosen ? "" : undefined}
+      style={{ transform: place.transform }}
+      onClick={(event) => {
+        // A click with a key held is the browser's: a new tab, say.
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        choose();
+      }}
+    >
+      <span class="mono time c-time" role="cell" title={fullTimeText(view.startedMs)}>
+        {timeText(view.startedMs)}
+      </span>
+      <span class="mono cut c-user" role="cell">
+        <a href={href} aria-current={chosen ? "true" : undefined}>
+          <span class="cut">{view.user === "" ? "(no name)" : view.user}</span>
+        </a>
+      </span>
+      <span class="mono cut c-client" role="cell">{view.client}</span>
+      <span class="mono cut quiet c-place" role="cell">{view.place || view.source}</span>
+      <span class="cut c-step" role="cell">
+        <Status words={stateWords(view)} />
+      </span>
+      <span class="c-age" role="cell">
+        <Age view={view} nowMs={nowMs} />
+      </span>
+    </div>
+  );
+}
+
+/** Under way: how long, and how much of its time is used; amber from half. Ended: how long it took. */
+function Age({ view, nowMs }: { view: ConversationView; nowMs: number }) {
+  if (view.outcome !== null) {
+    return (
+      <span class="age mono">
+        <span>{durationText(view.updatedMs - view.startedMs)}</span>
+      </span>
+    );
+  }
+  const used = Math.min(
+    1,
+    Math.max(0, (nowMs - view.startedMs) / Math.max(1, view.deadlineMs - view.startedMs)),
+  );
+  return (
+    <span class={`age mono ${used >= 0.5 ? "tone-wait" : ""}`}>
+      <span>{durationText(nowMs - view.startedMs)}</span>
+      <Bar share={used} />
+    </span>
+  );
+}
+
+function NoRows({ models }: { models: Models }) {
+  if (models.board.total.value > 0) {
+    return (
+      <Empty {...EMPTY.filtered}>
+        <button
+          type="button"
+          class="button button-small"
+          onClick={() => models.router.setParams({ q: "", state: "", client: "" })}
+        >
+          Clear filters
+        </button>
+      </Empty>
+    );
+  }
+  if (models.live.link.value.kind === "connecting") {
+    return <div class="empty" role="status">Fetching logins…</div>;
+  }
+  return (
+    <Empty {...EMPTY.live}>
+      <code>{TRY_COMMAND}</code>
+    </Empty>
+  );
+}

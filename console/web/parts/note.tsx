@@ -1,0 +1,38 @@
+// A short message in the page: what is the matter, and what to do.
+
+import type { ComponentChildren } from "preact";
+import type { Tone } from "../words.ts";
+import { Icon, type IconName } from "./icon.tsx";
+
+interface NoteProps {
+  readonly tone: Tone;
+  readonly icon?: IconName;
+  /** `alert` is read out at once, `status` when it suits. */
+  readonly role?: "alert" | "status";
+  readonly children: ComponentChildren;
+}
+
+export function Note({ tone, icon = "alert", role, children }: NoteProps) {
+  return (
+    <div class={`note tone-${tone}`} role={role}>
+      <Icon name={icon} />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+interface EmptyProps {
+  readonly title: string;
+  readonly next: string;
+  readonly children?: ComponentChildren;
+}
+
+/** Why there is nothing, and the next step. */
+export function Empty({ title, next, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      {next} {children}
+    </div>
+  );
+}
