@@ -13,7 +13,7 @@ import { renderPrompt } from "../pure/render.ts";
 import { canonicalName, type Tuple, tupleOf } from "../pure/tuple.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Client } from "./clients.ts";
-import { type Conversation, type LastAnswer, newSecretId, newToken, settle, viewOf } from "./conversation.ts";
+import { type Conversation, type LastAnswer, newSecretId, newToken, settle } from "./conversation.ts";
 import type { Counters } from "./counters.ts";
 import { type MachineDeps, play } from "./machine.ts";
 import type { GatewayEvent } from "./ports.ts";
@@ -21,7 +21,7 @@ import { type Reply, writeReply } from "./replies.ts";
 import { findRefusal, type Refusal, REFUSALS, type Request } from "./request.ts";
 import { toBase64Url } from "../../runtime.ts";
 
-export interface GatewayDeps extends Omit<MachineDeps, "startOver" | "changed"> {
+export interface GatewayDeps extends Omit<MachineDeps, "startOver"> {
   readonly stateForm: "auto" | "name" | "token";
   readonly conversationTtlMs: number;
   readonly loginJoinWindowMs: number;
@@ -31,8 +31,6 @@ export interface GatewayDeps extends Omit<MachineDeps, "startOver" | "changed"> 
   readonly counters: Counters;
   readonly log: Log;
   readonly emit: (event: GatewayEvent) => void;
-  /** Whether anybody watches; views are only built then. */
-  readonly watched: () => boolean;
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that will not be answered, so that its retransmission is worked on. */
   readonly release: (request: Request) => void;
@@ -71,15 +69,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const nullAsks = new Map<string, number[]>();
   let delayed = 0;
 
-  const machine: MachineDeps = {
-    ...deps,
-    startOver,
-    changed: (conversation) => {
-      if (deps.watched()) {
-        deps.emit({ kind: "conversation", atMs: clock.nowMs(), conversation: viewOf(conversation) });
-      }
-    },
-  };
+  const machine: MachineDeps = { ...deps, startOver };
 
   function digestOf(typed: Uint8Array): string {
     const digest = new Uint8Array(16);

@@ -5,6 +5,7 @@ import { type Random, toHex } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Factor } from "../facts/factors.ts";
+import { canonicalName } from "../pure/tuple.ts";
 
 /** One pairing as it is kept. `user` is canonical; `shownUser` as it was given. */
 export type Pairing =
@@ -34,6 +35,8 @@ export interface Pairings {
     pairing: NewPairing,
   ): { mutation: Mutation; pairing: Pairing };
   adopt(pairing: Pairing): void;
+  /** Stores a device pairing that a phone enabled by itself, by invitation. */
+  addDevice(device: { id: string; userName: string; totpLength: number }): Promise<void>;
   /** The record of a TOTP pairing whose time step was used up. */
   prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing };
   /** The seed of a TOTP pairing, or `null` when it cannot be opened with this master key. */
@@ -96,30 +99,40 @@ export function createPairings(
     return same?.id ?? `${pairing.kind}-${toHex(random.bytes(8))}`;
   };
 
+  const prepare: Pairings["prepare"] = ({ canonical, shown }, wanted) => {
+    if ((byUser.get(canonical) ?? NONE).length >= MOST_PER_USER) {
+      throw new RangeError(
+        `Cannot add a pairing: "${shown}" has ${MOST_PER_USER} already; revoke one first`,
+      );
+    }
+    const head = {
+      id: idFor(canonical, wanted),
+      user: canonical,
+      shownUser: shown,
+      createdMs: clock.nowMs(),
+    };
+    const key = keyOf({ ...head, kind: wanted.kind });
+    const pairing: Pairing = wanted.kind === "device"
+      ? { ...head, kind: "device", totpLength: wanted.totpLength }
+      : wanted.kind === "totp"
+      ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: -1 }
+      : { ...head, kind: wanted.kind, number: wanted.number };
+    return { mutation: { type: "set", key, value: pairing }, pairing };
+  };
+
   return {
     of: (user) => byUser.get(user) ?? NONE,
     preferred: (user) => preferences.get(user) ?? null,
-    prepare({ canonical, shown }, wanted) {
-      if ((byUser.get(canonical) ?? NONE).length >= MOST_PER_USER) {
-        throw new RangeError(
-          `Cannot add a pairing: "${shown}" has ${MOST_PER_USER} already; revoke one first`,
-        );
-      }
-      const head = {
-        id: idFor(canonical, wanted),
-        user: canonical,
-        shownUser: shown,
-        createdMs: clock.nowMs(),
-      };
-      const key = keyOf({ ...head, kind: wanted.kind });
-      const pairing: Pairing = wanted.kind === "device"
-        ? { ...head, kind: "device", totpLength: wanted.totpLength }
-        : wanted.kind === "totp"
-        ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: -1 }
-        : { ...head, kind: wanted.kind, number: wanted.number };
-      return { mutation: { type: "set", key, value: pairing }, pairing };
-    },
+    prepare,
     adopt,
+    async addDevice({ id, userName, totpLength }) {
+      const { mutation, pairing } = prepare(
+        { canonical: canonicalName(userName), shown: userName },
+        { kind: "device", id, totpLength },
+      );
+      await store.commit({ mutations: [mutation] });
+      adopt(pairing);
+    },
     prepareUsedStep(pairing, step) {
       const used = { ...pairing, lastStep: step };
       return { mutation: { type: "set", key: keyOf(pairing), value: used }, pairing: used };

@@ -34,7 +34,6 @@ export const REFUSALS = {
     prompt: "denied",
     ref: "RFC 2865 §5.2",
   },
-  no_password: { sentence: "neither password nor State", prompt: "denied", ref: "RFC 2865 §4.1" },
   chap: {
     sentence: "CHAP: a second factor needs PAP; set the client to PAP",
     prompt: "not_supported",
@@ -58,6 +57,6 @@ export function findRefusal(view: PacketView): Refusal | null {
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
   if (chapPassword.count === 1) return "chap";
-  if (userPassword.count === 0 && state.count === 0) return "no_password";
+  // Neither password nor State: some clients (radclient is one) send an empty password as none at all.
   return null;
 }

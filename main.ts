@@ -1,0 +1,246 @@
+// Countersign's composition root: settings → store → services → UDP → HTTP → shutdown. It alone sees every folder.
+
+import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
+import { loadConfig } from "./config.ts";
+import { createAdmins } from "./console/api/admins.ts";
+import { type Dist, loadDist } from "./console/assets.ts";
+import { createHttpApp } from "./console/http.ts";
+import { type HttpListener, serveHttp } from "./console/listener.ts";
+import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts";
+import { type DataDir, DataDirFault, openDataDir, sharedSecret } from "./host/data_dir.ts";
+import { holdInspectorPort } from "./host/inspector_port.ts";
+import { ListenFault, listenUdp, type UdpSocket } from "./host/listening.ts";
+import { createLog, wholeWrites } from "./log.ts";
+import { createRadius, type Radius } from "./radius/gateway.ts";
+import type { Directory } from "./radius/doing/ports.ts";
+import { reducePhoneNumber } from "./radius/pure/phone_number.ts";
+import { matchTotp, totpAt } from "./radius/pure/totp.ts";
+import { createSystemRandom, systemClock } from "./runtime.ts";
+import { createPeopleDirectory, type PeopleDirectory } from "./scim/directory.ts";
+import { createServices, type Services } from "./upstream/services.ts";
+
+const VERSION = "0.1.0";
+/** How long requests that are under way may still take after SIGTERM. */
+const DRAIN_MS = 10_000;
+/** A second SIGTERM or Ctrl-C within this time is the same one arriving twice. */
+const SAME_SIGNAL_MS = 2000;
+const HEARTBEAT_MS = 2000;
+const STORE_SILENT_MS = 5000;
+
+const clock = systemClock;
+const random = createSystemRandom();
+
+const loaded = loadConfig({
+  env: Deno.env.get,
+  readTextFile: Deno.readTextFileSync,
+  cwd: Deno.cwd(),
+  checkReplyAttribute: replyAttributeProblem,
+});
+if (!loaded.ok) fail(printFaults(loaded.faults));
+const { config, warnings } = loaded;
+
+const log = createLog({
+  format: config.server.logFormat,
+  level: config.server.logLevel,
+  clock,
+  write: wholeWrites(Deno.stderr),
+});
+globalThis.addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
+  log.error("something failed that nobody waited for", { fault: String(event.reason) });
+});
+
+await start().catch(async (fault: unknown) => {
+  await log.flush();
+  if (fault instanceof DataDirFault || fault instanceof ListenFault) fail(fault.message);
+  fail(`Cannot start: ${fault instanceof Error ? fault.message : String(fault)}`);
+});
+
+function fail(message: string): never {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${message.trimEnd()}\n`));
+  Deno.exit(1);
+}
+
+/** Starts everything in order, and arranges for the end. */
+async function start(): Promise<void> {
+  const dist = await loadDist(new URL("console/dist", import.meta.url));
+  const dataDir = await openDataDir(config.server.dataDir, {
+    random,
+    masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
+  });
+  const sockets = listenUdp(config.radius.listen, log);
+  const releaseInspector = holdInspectorPort({ clock, log });
+  const generated = config.radius.clients.length === 0 && config.radius.secret === ""
+    ? await sharedSecret(dataDir, random)
+    : null;
+
+  const { store, vault } = dataDir;
+  const people = createPeopleDirectory({ store, target: config.radius.directory });
+  await people.load();
+  const services = await createServices({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    totp: { at: totpAt, match: matchTotp },
+    userAgent: `Countersign/${VERSION}`,
+    onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
+  });
+  const radius = await createRadius({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    directory: directoryOf(people),
+    secondFactor: services.secondFactor,
+    telephony: services.telephony,
+    anySecret: config.radius.secret || generated?.secret || "unused",
+    openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
+  });
+  followPhones(services, radius);
+  const stopHeartbeat = beat(dataDir);
+
+  const http = await openHttp({ dataDir, dist, services, radius });
+  const serving = sockets.map(({ socket }) => radius.server.serve(socket));
+  await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
+  await signalled();
+
+  log.info("stopping: requests under way are finished");
+  await Promise.all([radius.server.stop(DRAIN_MS), http.listener.stop({ deadlineMs: DRAIN_MS })]);
+  await Promise.all(serving);
+  stopHeartbeat();
+  radius.close();
+  releaseInspector();
+  await services.close();
+  await dataDir.close();
+  log.info("stopped");
+  await log.flush();
+  Deno.exit(0);
+}
+
+/** The directory as the gateway asks for it. */
+function directoryOf(people: PeopleDirectory): Directory {
+  return {
+    lookUp(name) {
+      const found = people.find(name);
+      if (found === null || found === "deleted") {
+        return { status: found === null ? "unknown" : "deleted", name, phoneNumbers: [], groups: [] };
+      }
+      return {
+        status: found.active ? "active" : "inactive",
+        name: found.userName,
+        phoneNumbers: found.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []),
+        groups: found.groups,
+      };
+    },
+  };
+}
+
+/** A phone that pairs by invitation becomes a factor of its user; one that unpairs stops being one. */
+function followPhones({ embedded }: Services, { pairings }: Radius): void {
+  if (embedded === null) return;
+  embedded.desk.onPaired(({ pairingId, userName, totpLength }) =>
+    pairings.addDevice({ id: pairingId, userName, totpLength })
+  );
+  embedded.desk.onUnpaired(async ({ pairingId }) => {
+    await pairings.revoke(pairingId);
+  });
+}
+
+/** Asks the store for something each two seconds, so that its silence is noticed. Returns what stops it. */
+function beat({ store }: DataDir): () => void {
+  let cancel = (): void => {};
+  const ask = (): void => {
+    store.get(["vault", "check"]).catch((fault: unknown) =>
+      log.error("the store does not answer", { fault: String(fault) })
+    );
+    cancel = clock.after(HEARTBEAT_MS, ask);
+  };
+  ask();
+  return () => cancel();
+}
+
+interface Http {
+  readonly listener: HttpListener;
+  readonly setupLink: string | null;
+}
+
+async function openHttp(
+  { dataDir, dist, services, radius }: { dataDir: DataDir; dist: Dist; services: Services; radius: Radius },
+): Promise<Http> {
+  const { store, vault } = dataDir;
+  const admins = createAdmins({
+    store,
+    vault,
+    clock,
+    random,
+    configAdmins: config.console.admins,
+    log,
+    publicUrl: config.http.publicUrl,
+  });
+  const app = createHttpApp({
+    http: config.http,
+    console: config.console,
+    log,
+    clock,
+    random,
+    vault,
+    store,
+    admins,
+    watch: radius.watch,
+    phone: services.embedded?.phone ?? null,
+    desk: services.embedded?.desk ?? null,
+    outbox: services.outbox?.desk ?? null,
+    ready: () => {
+      const silent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
+      return { ok: !silent, parts: { radius: "listening", store: silent ? "does not answer" : "answers" } };
+    },
+    dist,
+  });
+  const listener = serveHttp({ listen: config.http.listen, tls: config.http.tls, app, log, clock });
+  return { listener, setupLink: await admins.setupLink() };
+}
+
+/** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
+async function announce(
+  { sockets, http, generatedSecret }: {
+    sockets: readonly UdpSocket[];
+    http: Http;
+    generatedSecret: string | null;
+  },
+): Promise<void> {
+  const facts: BannerFacts = {
+    config,
+    radius: sockets.map(({ address }) => address),
+    http: http.listener.address,
+    generatedSecret,
+    setupLink: http.setupLink,
+    warnings: warnings.map(({ key, problem }) => `${key}: ${problem}`),
+  };
+  await writeFirstStart(facts);
+  console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));
+  const readyFile = Deno.env.get("COUNTERSIGN_READY_FILE");
+  if (readyFile === undefined) return;
+  const told = { radius: facts.radius, http: facts.http, pid: Deno.pid };
+  await Deno.writeTextFile(`${readyFile}.new`, JSON.stringify(told));
+  await Deno.rename(`${readyFile}.new`, readyFile);
+}
+
+/** Resolves at the first SIGTERM or SIGINT; the same one arriving again within two seconds is ignored, a later one ends at once. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    let firstMs: number | null = null;
+    const note = (): void => {
+      if (firstMs === null) {
+        firstMs = clock.nowMs();
+        return resolve();
+      }
+      if (clock.nowMs() - firstMs > SAME_SIGNAL_MS) Deno.exit(130);
+    };
+    Deno.addSignalListener("SIGTERM", note);
+    Deno.addSignalListener("SIGINT", note);
+  });
+}

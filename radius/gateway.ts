@@ -1,0 +1,186 @@
+// The RADIUS gateway, put together from its parts over the ports that it is given.
+
+import type { ClientSettings, Config } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { Clock, Random } from "../runtime.ts";
+import type { Store } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import { createClients } from "./doing/clients.ts";
+import { createConversations } from "./doing/conversations.ts";
+import { createCounters } from "./doing/counters.ts";
+import { createRadiusFirstFactor } from "./doing/first_factor.ts";
+import { createGateway } from "./doing/gateway.ts";
+import { createLearnt, type Learnt } from "./doing/learnt.ts";
+import { createLimits, type Limits } from "./doing/limits.ts";
+import { createOrderedIds } from "./doing/ordered_ids.ts";
+import { createPairings, type Pairings } from "./doing/pairings.ts";
+import type { Directory, GatewayWatch, SecondFactorService, TelephonyService } from "./doing/ports.ts";
+import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./doing/server.ts";
+import { createBoard } from "./doing/watch.ts";
+import { encodeReplyAttribute } from "./pure/attributes.ts";
+
+export interface RadiusDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly directory: Directory;
+  readonly secondFactor: SecondFactorService;
+  readonly telephony: TelephonyService;
+  /** The secret for any client address, while no client is configured. */
+  readonly anySecret: string;
+  /** Opens a datagram socket on a free port, for the first factor at another RADIUS server. */
+  readonly openSocket: (hostname: string) => DatagramSocket;
+}
+
+export interface Radius {
+  readonly server: RadiusServer;
+  readonly watch: GatewayWatch;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly learnt: Learnt;
+  readonly clientNames: readonly string[];
+  readonly orderedId: () => string;
+  /** Makes a client unlearn that it signs, in the store and at the gate. */
+  forgetClient(name: string): Promise<boolean>;
+  /** Stops timers and side sockets; the server is stopped by its own. */
+  close(): void;
+}
+
+/** Conversations in memory, alive and lately ended together. */
+const MOST_CONVERSATIONS = 100_000;
+const SWEEP_MS = 1000;
+
+/** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
+export async function createRadius(deps: RadiusDeps): Promise<Radius> {
+  const { config, store, vault, clock, random, log } = deps;
+  const { radius, factors } = config;
+  const counters = createCounters();
+  const conversations = createConversations({ store, clock, most: MOST_CONVERSATIONS });
+  const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
+  const limits = createLimits({ store, clock, settings: factors });
+  const learnt = createLearnt({ store, log });
+  const [loaded] = await Promise.all([conversations.load(), pairings.load(), limits.load(), learnt.load()]);
+  if (loaded.unreadable > 0) {
+    log.warn("records of conversations could not be read and were left out", { records: loaded.unreadable });
+  }
+  if (loaded.alive > 0) log.info("conversations of an earlier run go on", { conversations: loaded.alive });
+
+  const board = createBoard({ conversations, counters, clock, log });
+  const clients = createClients({
+    settings: radius.clients,
+    anyClient: radius.anyClient,
+    anySecret: deps.anySecret,
+    learnt: learnt.names,
+  });
+  const firstFactor = createRadiusFirstFactor({
+    serverOf: firstFactorServers(config),
+    open: deps.openSocket,
+    clock,
+    random,
+    log,
+  });
+  const orderedId = createOrderedIds(clock, random);
+  const acceptAttributes = encodeAcceptAttributes(radius.replyDefault);
+
+  const server = createRadiusServer({
+    clients,
+    clock,
+    log,
+    counters,
+    emit: board.emit,
+    storeAnsweredMs: store.lastAnswerMs,
+    learn: learnt.learn,
+    createGateway: (send, release) =>
+      createGateway({
+        stateForm: radius.state,
+        conversationTtlMs: radius.conversationTtlMs,
+        loginJoinWindowMs: radius.loginJoinWindowMs,
+        settings: factors,
+        enabled: new Set(factors.enabled),
+        acceptAttributes,
+        directory: deps.directory,
+        secondFactor: deps.secondFactor,
+        telephony: deps.telephony,
+        firstFactor,
+        pairings,
+        limits,
+        conversations,
+        counters,
+        store,
+        vault,
+        clock,
+        random,
+        log,
+        orderedId,
+        emit: board.emit,
+        changed: board.changed,
+        send,
+        release,
+      }),
+  });
+
+  const stopSweeping = sweepEachSecond();
+  function sweepEachSecond(): () => void {
+    let cancel = (): void => {};
+    const sweep = (): void => {
+      for (const conversation of conversations.sweep()) {
+        counters.count("expired");
+        log.info("conversation expired", {
+          conversation: conversation.orderedId,
+          user: conversation.shownUser,
+          step: conversation.at,
+        });
+        board.changed(conversation);
+      }
+      cancel = clock.after(SWEEP_MS, sweep);
+    };
+    cancel = clock.after(SWEEP_MS, sweep);
+    return () => cancel();
+  }
+
+  return {
+    server,
+    watch: board,
+    pairings,
+    limits,
+    learnt,
+    clientNames: clients.all.map(({ name }) => name),
+    orderedId,
+    async forgetClient(name) {
+      const known = await learnt.forget(name);
+      for (const client of clients.all) {
+        if (client.name === name) client.requiresSignature = client.policy.messageAuthenticator === "require";
+      }
+      return known;
+    },
+    close() {
+      stopSweeping();
+      firstFactor.close();
+    },
+  };
+}
+
+function firstFactorServers({ radius }: Config): (client: string) => ClientSettings["firstFactorServer"] {
+  const servers = new Map(radius.clients.map((client) => [client.name, client.firstFactorServer]));
+  return (client) =>
+    radius.clients.length === 0 ? radius.anyClient.firstFactorServer : servers.get(client) ?? null;
+}
+
+/** The attributes of every Access-Accept; the settings were checked, so what cannot be encoded is a bug. */
+function encodeAcceptAttributes(settings: Readonly<Record<string, string | number>>): Uint8Array {
+  const parts = Object.entries(settings).map(([name, value]) => {
+    const encoded = encodeReplyAttribute(name, value);
+    if (!encoded.ok) throw new Error(`Cannot encode the reply attribute "${name}": ${encoded.problem}`);
+    return encoded.value;
+  });
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,134 @@
+// The second-factor and the telephony service as the settings want them: external ones by URL, else the embedded ones behind the same client code.
+
+import type { Config } from "../config.ts";
+import type { SecondFactorService, TelephonyService } from "../radius/doing/ports.ts";
+import type { Clock, Random } from "../runtime.ts";
+import type { Store } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import type { Totp } from "./embedded/house.ts";
+import { createOutbox, type Outbox } from "./embedded/outbox.ts";
+import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "./embedded/second_factor.ts";
+import { createHttpCaller, type HttpCaller, IN_PROCESS_CONNECTIONS } from "./http.ts";
+import { openHttpClient } from "./http_client.ts";
+import { createSecondFactorClient } from "./second_factor.ts";
+import { createTelephonyClient } from "./telephony.ts";
+
+export interface Services {
+  readonly secondFactor: SecondFactorService;
+  readonly telephony: TelephonyService;
+  /** `null` where an external service is configured. */
+  readonly embedded: EmbeddedSecondFactor | null;
+  readonly outbox: Outbox | null;
+  /** Waits for what is under way. */
+  close(): Promise<void>;
+}
+
+interface ServiceDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly totp: Totp;
+  readonly userAgent: string;
+  readonly onBug: (fault: unknown) => void;
+}
+
+/** Makes both services and reads what the embedded ones have in the store. */
+export async function createServices(deps: ServiceDeps): Promise<Services> {
+  const { telephony: { connectionsPerRoute, connectionsTotal } } = deps.config;
+  const pool = openHttpClient({ idlePerHost: connectionsPerRoute });
+  const second = await createSecondFactor(deps, {
+    fetch: pool.fetch,
+    // The document bounds connections to the telephony service per route, and all of them together.
+    most: Math.max(1, connectionsTotal - connectionsPerRoute),
+  });
+  const phone = await createTelephony(deps, { fetch: pool.fetch });
+  return {
+    secondFactor: second.service,
+    telephony: phone.service,
+    embedded: second.embedded,
+    outbox: phone.outbox,
+    async close() {
+      await Promise.all([second.caller.close(), phone.caller.close()]);
+      await second.embedded?.close();
+      pool.close();
+    },
+  };
+}
+
+interface Outward {
+  readonly fetch: ReturnType<typeof openHttpClient>["fetch"];
+}
+
+async function createSecondFactor(
+  deps: ServiceDeps,
+  { fetch, most }: Outward & { most: number },
+): Promise<{ service: SecondFactorService; caller: HttpCaller; embedded: EmbeddedSecondFactor | null }> {
+  const { config, clock, random, userAgent } = deps;
+  if (config.secondFactor.url !== "") {
+    const caller = createHttpCaller({ fetch, clock, random, connections: { perRoute: most, total: most } });
+    const service = createSecondFactorClient({
+      caller,
+      settings: config.secondFactor,
+      clock,
+      random,
+      userAgent,
+      embedded: null,
+    });
+    return { service, caller, embedded: null };
+  }
+  const embedded = createEmbeddedSecondFactor({
+    ...deps,
+    settings: {
+      requesterName: config.factors.requesterName,
+      numberMatching: config.factors.device.numberMatching,
+      requestTtlMs: config.radius.conversationTtlMs,
+    },
+  });
+  await embedded.load();
+  const caller = createHttpCaller({
+    fetch: embedded.fetch,
+    clock,
+    random,
+    connections: IN_PROCESS_CONNECTIONS,
+  });
+  const { clientSettings: settings, link } = embedded;
+  return {
+    service: createSecondFactorClient({ caller, settings, clock, random, userAgent, embedded: link }),
+    caller,
+    embedded,
+  };
+}
+
+async function createTelephony(
+  deps: ServiceDeps,
+  { fetch }: Outward,
+): Promise<{ service: TelephonyService; caller: HttpCaller; outbox: Outbox | null }> {
+  const { config, clock, random, userAgent } = deps;
+  if (config.telephony.url !== "") {
+    const { connectionsPerRoute, connectionsTotal } = config.telephony;
+    const connections = { perRoute: connectionsPerRoute, total: connectionsTotal };
+    const caller = createHttpCaller({ fetch, clock, random, connections });
+    return {
+      service: createTelephonyClient({ caller, settings: config.telephony, userAgent, embedded: false }),
+      caller,
+      outbox: null,
+    };
+  }
+  const outbox = createOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
+  await outbox.load();
+  const caller = createHttpCaller({
+    fetch: outbox.fetch,
+    clock,
+    random,
+    connections: IN_PROCESS_CONNECTIONS,
+  });
+  const service = createTelephonyClient({
+    caller,
+    settings: outbox.clientSettings,
+    userAgent,
+    embedded: true,
+  });
+  return { service, caller, outbox };
+}
