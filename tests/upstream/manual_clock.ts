@@ -1,0 +1,42 @@
+// A clock that moves only when a test moves it.
+
+import type { Clock } from "../../runtime.ts";
+
+export interface ManualClock extends Clock {
+  /** Moves on and runs what has come due, in order. */
+  advance(byMs: number): void;
+  /** Timers that are set. */
+  timers(): number;
+}
+
+/** @param startMs default: a Thursday in 2027. */
+export function createManualClock(startMs = 1_800_000_000_000): ManualClock {
+  let nowMs = startMs;
+  const timers = new Map<symbol, { atMs: number; task: () => void }>();
+  const nextDue = (untilMs: number) =>
+    [...timers].filter(([, { atMs }]) => atMs <= untilMs).sort(([, a], [, b]) => a.atMs - b.atMs)[0];
+  return {
+    nowMs: () => nowMs,
+    after(delayMs, task) {
+      const key = Symbol();
+      timers.set(key, { atMs: nowMs + delayMs, task });
+      return () => timers.delete(key);
+    },
+    advance(byMs) {
+      const untilMs = nowMs + byMs;
+      for (let due = nextDue(untilMs); due !== undefined; due = nextDue(untilMs)) {
+        const [key, { atMs, task }] = due;
+        timers.delete(key);
+        nowMs = Math.max(nowMs, atMs);
+        task();
+      }
+      nowMs = untilMs;
+    },
+    timers: () => timers.size,
+  };
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+}

@@ -1,0 +1,168 @@
+// What the gateway may expect of any second-factor service, run on an external one and on the embedded one.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { CONTEXT, right, SECOND_FACTOR_WORLDS, type SecondFactorWorld } from "./worlds.ts";
+
+const ask = async ({ service }: SecondFactorWorld, pairingId: string) =>
+  right(await service.initiate({ pairingId, terminalName: "VPN Zürich (1)", context: CONTEXT }));
+
+const EXPECTATIONS: readonly { it: string; holds: (world: SecondFactorWorld) => Promise<void> }[] = [
+  {
+    it: "asks the phone and says that nothing is decided",
+    async holds(world) {
+      const request = await ask(world, await world.pair("ada"));
+      assertMatch(request.id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      const { pending, granted, cancelled, reason, reasonCode } = request;
+      assertEquals({ pending, granted, cancelled, reason, reasonCode }, {
+        pending: true,
+        granted: false,
+        cancelled: false,
+        reason: "",
+        reasonCode: 0,
+      });
+      const status = right(await world.service.status(request.id));
+      assertEquals([status.id, status.pending, status.granted], [request.id, true, false]);
+    },
+  },
+  {
+    it: "tells an approval",
+    async holds(world) {
+      const { id } = await ask(world, await world.pair("ada"));
+      await world.approve(id);
+      const { pending, granted } = right(await world.service.status(id));
+      assertEquals([pending, granted], [false, true]);
+    },
+  },
+  {
+    it: "tells a denial",
+    async holds(world) {
+      const { id } = await ask(world, await world.pair("ada"));
+      await world.deny(id);
+      const { pending, granted, reason } = right(await world.service.status(id));
+      assertEquals([pending, granted], [false, false]);
+      assertEquals(reason.length > 0, true);
+    },
+  },
+  {
+    it: "does not know the literal identifier null",
+    async holds({ service }) {
+      assertEquals(await service.status("null"), {
+        ok: false,
+        fault: { kind: "unknown", code: 404, detail: "Not Found" },
+      });
+    },
+  },
+  {
+    it: "does not know an identifier that would leave its path",
+    async holds({ service }) {
+      for (const id of ["..", ".", "", "a b", "é", "x".repeat(200)]) {
+        const answer = await service.status(id);
+        assertEquals(!answer.ok && answer.fault.kind, "unknown");
+        assertEquals((await service.pairing(id)).ok, false);
+        assertEquals((await service.otpAuth(id, "123456")).ok, false);
+      }
+      const slashed = await service.status("a/../../pairings/x?y#z%");
+      assertEquals(!slashed.ok && slashed.fault.kind, "unknown");
+    },
+  },
+  {
+    it: "does not ask for an unknown pairing",
+    async holds({ service }) {
+      const pairingId = "11111111-1111-4111-8111-111111111111";
+      const asked = await service.initiate({ pairingId, terminalName: "VPN", context: CONTEXT });
+      assertEquals(!asked.ok && asked.fault.kind, "unknown");
+    },
+  },
+  {
+    it: "does not ask for a pairing that ended",
+    async holds(world) {
+      const pairingId = await world.pair("ada");
+      await world.pair("another that keeps the phone");
+      await world.endPairing(pairingId);
+      const asked = await world.service.initiate({ pairingId, terminalName: "VPN", context: CONTEXT });
+      assertEquals(!asked.ok && asked.fault.kind === "refused" && [asked.fault.status, asked.fault.code], [
+        409,
+        707,
+      ]);
+      const { enabled, deactivated } = right(await world.service.pairing(pairingId));
+      assertEquals([enabled, deactivated], [false, true]);
+    },
+  },
+  {
+    it: "grants by the right passcode of the device",
+    async holds(world) {
+      const pairingId = await world.pair("ada");
+      const { id } = await ask(world, pairingId);
+      const { pending, granted } = right(
+        await world.service.otpAuth(id, await world.passcode(pairingId)),
+      );
+      assertEquals([pending, granted], [false, true]);
+    },
+  },
+  {
+    it: "denies by a wrong passcode of the device, and the right one comes too late then",
+    async holds(world) {
+      const pairingId = await world.pair("ada");
+      const { id } = await ask(world, pairingId);
+      const code = await world.passcode(pairingId);
+      const wrong = code === "000000" ? "000001" : "000000";
+      const first = right(await world.service.otpAuth(id, wrong));
+      assertEquals([first.pending, first.granted], [false, false]);
+      const second = right(await world.service.otpAuth(id, code));
+      assertEquals([second.pending, second.granted], [false, false]);
+    },
+  },
+  {
+    it: "pairs by a phrase, once, after the person confirmed",
+    async holds(world) {
+      const phrase = await world.offerPhrase();
+      const created = right(await world.service.createPairing({ phrase, userName: "Ådä O'Neil+&=" }));
+      assertEquals([created.enabled, created.pending, created.userName, created.totpLength], [
+        false,
+        true,
+        "Ådä O'Neil+&=",
+        6,
+      ]);
+      const asked = await world.service.initiate({
+        pairingId: created.id,
+        terminalName: "VPN",
+        context: CONTEXT,
+      });
+      assertEquals(!asked.ok && asked.fault.kind === "refused" && asked.fault.code, 601);
+      await world.confirmPairing(created.id);
+      const { enabled, pending } = right(await world.service.pairing(created.id));
+      assertEquals([enabled, pending], [true, false]);
+      assertEquals((await ask(world, created.id)).pending, true);
+      const again = await world.service.createPairing({ phrase, userName: "ada" });
+      assertEquals(!again.ok && again.fault.kind, "unknown");
+    },
+  },
+  {
+    it: "does not pair by a phrase that nobody offered",
+    async holds({ service }) {
+      const created = await service.createPairing({ phrase: "never offered 12345", userName: "ada" });
+      assertEquals(!created.ok && created.fault.kind, "unknown");
+    },
+  },
+  {
+    it: "takes a cancel and a watch for any request without complaint",
+    async holds(world) {
+      const { id } = await ask(world, await world.pair("ada"));
+      const stop = world.service.onDecision(id, () => undefined);
+      stop();
+      await world.service.cancel(id);
+      await world.service.cancel("never-heard-of");
+      const { granted } = right(await world.service.status(id));
+      assertEquals(granted, false);
+    },
+  },
+];
+
+for (const [name, open] of Object.entries(SECOND_FACTOR_WORLDS)) {
+  for (const { it, holds } of EXPECTATIONS) {
+    Deno.test(`SecondFactorService over ${name} ${it}`, async () => {
+      await using world = await open();
+      await holds(world);
+    });
+  }
+}

@@ -1,0 +1,236 @@
+// The same ports over different services: the client against a fake over real HTTP, and the client against the embedded
+// service in-process. What a person does with the phone is behind one set of controls.
+
+import type { SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
+import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
+import { createStore, type Store } from "../../store.ts";
+import { createOutbox, type Outbox } from "../../upstream/embedded/outbox.ts";
+import {
+  createEmbeddedSecondFactor,
+  type EmbeddedSecondFactor,
+} from "../../upstream/embedded/second_factor.ts";
+import { createHttpCaller, IN_PROCESS_CONNECTIONS } from "../../upstream/http.ts";
+import { openHttpClient } from "../../upstream/http_client.ts";
+import { createSecondFactorClient } from "../../upstream/second_factor.ts";
+import { createTelephonyClient } from "../../upstream/telephony.ts";
+import { createVault, type Vault } from "../../vault.ts";
+import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
+import { startFakeTelephony } from "../fakes/telephony_server.ts";
+
+export const CONTEXT = { client: "vpn-1", place: "192.0.2.7", hasPrompt: true } as const;
+export const USER_AGENT = "Countersign/test";
+const MASTER_KEY = new Uint8Array(32).fill(7);
+
+/** A second-factor service and the person with the phone. */
+export interface SecondFactorWorld {
+  readonly service: SecondFactorService;
+  /** An enabled pairing. */
+  pair(userName: string): Promise<string>;
+  /** A phrase that waits to be typed. */
+  offerPhrase(): Promise<string>;
+  confirmPairing(pairingId: string): Promise<void>;
+  approve(requestId: string): Promise<void>;
+  deny(requestId: string): Promise<void>;
+  endPairing(pairingId: string): Promise<void>;
+  /** The code that the device shows. */
+  passcode(pairingId: string): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface Ground {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: ReturnType<typeof createSystemRandom>;
+}
+
+/** A store in memory with everything that a service needs besides. */
+export async function openGround(clock: Clock = systemClock): Promise<Ground> {
+  const random = createSystemRandom();
+  return {
+    store: createStore(await Deno.openKv(":memory:"), () => clock.nowMs()),
+    vault: createVault(MASTER_KEY, random),
+    clock,
+    random,
+  };
+}
+
+/** The embedded second-factor service over a ground, with number matching. */
+export async function openEmbedded(
+  ground: Ground,
+  settings: { requestTtlMs?: number; numberMatching?: boolean; phrasesPerMinute?: number } = {},
+): Promise<EmbeddedSecondFactor> {
+  const embedded = createEmbeddedSecondFactor({
+    ...ground,
+    totp: { at: totpAt, match: matchTotp },
+    settings: { requesterName: "Countersign", numberMatching: true, requestTtlMs: 60_000, ...settings },
+    onBug: (fault) => {
+      throw fault;
+    },
+  });
+  await embedded.load();
+  return embedded;
+}
+
+/** The client of an embedded second-factor service. */
+export function clientOf(embedded: EmbeddedSecondFactor, { clock, random }: Ground): SecondFactorService {
+  const caller = createHttpCaller({
+    fetch: embedded.fetch,
+    clock,
+    random,
+    connections: IN_PROCESS_CONNECTIONS,
+  });
+  const settings = embedded.clientSettings;
+  return createSecondFactorClient({
+    caller,
+    settings,
+    clock,
+    random,
+    userAgent: USER_AGENT,
+    embedded: embedded.link,
+  });
+}
+
+/** The client of an outbox. */
+export function clientOfOutbox(outbox: Outbox, { clock, random }: Ground): TelephonyService {
+  const caller = createHttpCaller({
+    fetch: outbox.fetch,
+    clock,
+    random,
+    connections: IN_PROCESS_CONNECTIONS,
+  });
+  return createTelephonyClient({
+    caller,
+    settings: outbox.clientSettings,
+    userAgent: USER_AGENT,
+    embedded: true,
+  });
+}
+
+/** The value of a result that must be one. */
+export function right<T>(result: { ok: true; value: T } | { ok: false }): T {
+  if (!result.ok) throw new Error(`Not ok: ${JSON.stringify(result)}`);
+  return result.value;
+}
+
+async function externalWorld(): Promise<SecondFactorWorld> {
+  const fake = await startFakeSecondFactor({ acceptAnyPairing: false });
+  const random = createSystemRandom();
+  const pool = openHttpClient({ idlePerHost: 2 });
+  const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
+  const service = createSecondFactorClient({
+    caller,
+    settings: { ...fake, timeoutMs: 2000 },
+    clock: systemClock,
+    random,
+    userAgent: USER_AGENT,
+    embedded: null,
+  });
+  let phrases = 0;
+  return {
+    service,
+    pair: (userName) => Promise.resolve(fake.pair({ userName }).id),
+    offerPhrase() {
+      const phrase = `maple river ${++phrases}`;
+      fake.offerPhrase(phrase);
+      return Promise.resolve(phrase);
+    },
+    confirmPairing: (id) => Promise.resolve(fake.changePairing(id, { enabled: true, pending: false })),
+    approve: (id) => Promise.resolve(fake.decide(id, { granted: true })),
+    deny: (id) => Promise.resolve(fake.decide(id, { granted: false, reason: "no" })),
+    endPairing: (id) => Promise.resolve(fake.changePairing(id, { enabled: false, deactivated: true })),
+    passcode(id) {
+      fake.setOtp(id, "123456");
+      return Promise.resolve("123456");
+    },
+    async [Symbol.asyncDispose]() {
+      await caller.close();
+      pool.close();
+      await fake.close();
+    },
+  };
+}
+
+async function embeddedWorld(): Promise<SecondFactorWorld> {
+  const ground = await openGround();
+  const embedded = await openEmbedded(ground, { phrasesPerMinute: 1000 });
+  const service = clientOf(embedded, ground);
+  const numbers = new Map<string, string>();
+  const { token } = right(await embedded.phone.startWithPhrase("test"));
+  return {
+    service: {
+      ...service,
+      async initiate(request) {
+        const asked = await service.initiate(request);
+        if (asked.ok) numbers.set(asked.value.id, asked.value.numberToMatch ?? "");
+        return asked;
+      },
+    },
+    async pair(userName) {
+      const { invitation } = await embedded.desk.invite(userName);
+      return right(await embedded.phone.acceptInvitation(invitation, { token, source: "test" })).pairingId;
+    },
+    offerPhrase: async () => right(await embedded.phone.newPhrase(token, "test")).phrase,
+    confirmPairing: async (id) => void right(await embedded.phone.decidePairing(token, id, true)),
+    approve: async (id) =>
+      void right(
+        await embedded.phone.decide(token, id, { approve: true, number: numbers.get(id) ?? null }),
+      ),
+    deny: async (id) => void right(await embedded.phone.decide(token, id, { approve: false })),
+    endPairing: async (id) => void right(await embedded.phone.unpair(token, id)),
+    passcode: async (id) => right(await embedded.phone.passcode(token, id)).code,
+    async [Symbol.asyncDispose]() {
+      await embedded.close();
+      await ground.store.close();
+    },
+  };
+}
+
+export const SECOND_FACTOR_WORLDS = {
+  "an external service": externalWorld,
+  "the embedded service": embeddedWorld,
+} as const;
+
+/** A telephony service, and what arrives at the telephone. */
+export interface TelephonyWorld {
+  readonly service: TelephonyService;
+  /** The passcode of the last text or call to a number. */
+  received(to: string): Promise<string | undefined>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function externalTelephony(twimlEchoUrl: string): Promise<TelephonyWorld> {
+  const fake = await startFakeTelephony();
+  const caller = createHttpCaller({ fetch, clock: systemClock, random: createSystemRandom() });
+  const settings = { ...fake, twimlEchoUrl, timeoutMs: 2000 };
+  return {
+    service: createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false }),
+    received: (to) => Promise.resolve(fake.lastPasscode(to)),
+    async [Symbol.asyncDispose]() {
+      await caller.close();
+      await fake.close();
+    },
+  };
+}
+
+async function embeddedTelephony(): Promise<TelephonyWorld> {
+  const ground = await openGround();
+  const outbox = createOutbox(ground);
+  await outbox.load();
+  return {
+    service: clientOfOutbox(outbox, ground),
+    async received(to) {
+      const last = outbox.desk.items().find((item) => item.to === to);
+      const text = last === undefined ? null : await outbox.desk.reveal(last.id);
+      return text?.match(/\d{4,10}/g)?.at(-1);
+    },
+    [Symbol.asyncDispose]: () => ground.store.close(),
+  };
+}
+
+export const TELEPHONY_WORLDS = {
+  "an external service with inline markup": () => externalTelephony(""),
+  "an external service with an echo service": () => externalTelephony("https://echo.example/twiml"),
+  "the embedded outbox": embeddedTelephony,
+} as const;
