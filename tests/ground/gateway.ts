@@ -30,6 +30,8 @@ export interface RunningGateway extends AsyncDisposable {
   readonly startedInMs: number;
   /** Everything that it wrote, both streams, in the order of arrival; the oldest lines go after 20,000. */
   logLines(): readonly string[];
+  /** The first line that holds `text`, waited for (5 s): the log is written after the answer. Throws without one. */
+  logged(text: string): Promise<string>;
   /** Opens a client with the gateway's secret. */
   client(): RadiusClient;
   /** Runs `commands/pair.ts` with the same settings. */
@@ -54,6 +56,7 @@ export const PROGRAM_PERMISSIONS = [
 ] as const;
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;
+const LOG_WAIT_MS = 5000;
 
 interface Process {
   readonly child: Deno.ChildProcess;
@@ -98,6 +101,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
     dataDir: paths.dataDir,
     configPath: paths.config,
     logLines: () => lines,
+    logged: (text) => findLine(lines, text),
     client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
     pair: (...args) => runCommand("commands/pair.ts", { args, paths, env: options.env }),
     stop,
@@ -183,6 +187,15 @@ async function waitForReady(
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return null;
+}
+
+async function findLine(lines: readonly string[], text: string): Promise<string> {
+  for (const end = performance.now() + LOG_WAIT_MS; performance.now() < end;) {
+    const line = lines.find((one) => one.includes(text));
+    if (line !== undefined) return line;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`The log has no "${text}" but:\n${lines.slice(-20).join("\n")}`);
 }
 
 async function keep(stream: ReadableStream<Uint8Array>, lines: string[]): Promise<void> {
