@@ -18,7 +18,7 @@ const EVERYTHING = [""];
 export const ROOMS: readonly RoomRow[] = [
   { at: "radius/facts/", code: [], types: [] },
   { at: "radius/pure/", code: ["radius/facts/", "runtime.ts"], types: [] },
-  { at: "radius/doing/", code: ["radius/", ...GROUND], types: ["config"] },
+  { at: "radius/", code: GROUND, types: ["config"] },
   { at: "scim/", code: GROUND, types: ["config"] },
   { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },
   {
@@ -34,6 +34,8 @@ export const ROOMS: readonly RoomRow[] = [
   },
   { at: "console/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
   { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
+  // What touches the operating system for main: sockets, the data directory, the control socket.
+  { at: "host/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
   { at: "commands/try", code: ["radius/facts/", "radius/pure/", "runtime.ts"], types: [] },
   { at: "commands/", code: EVERYTHING, types: [] },
   { at: "docs/", code: EVERYTHING, types: [] },

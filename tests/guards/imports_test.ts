@@ -15,7 +15,7 @@ Deno.test("imports go only where the rows allow, and packages are pinned", async
   assert(edges.length > 100, "the graph was read");
   const problems = edges.flatMap((edge) => [importProblem(edge), packageProblem(edge, pinned)])
     .filter((problem) => problem !== null);
-  assertEquals(problems, []);
+  assertEquals([...new Set(problems)], []);
 });
 
 Deno.test("deno.json pins every package to one version, and the lock file is frozen", () => {
