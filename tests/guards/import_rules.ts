@@ -35,7 +35,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "console/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
   { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
   // What touches the operating system for main: sockets, the data directory, the control socket.
-  { at: "host/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
+  { at: "host/", code: ["radius/facts/", "radius/pure/", "config", ...GROUND], types: EVERYTHING },
   { at: "commands/try", code: ["radius/facts/", "radius/pure/", "runtime.ts"], types: [] },
   { at: "commands/", code: EVERYTHING, types: [] },
   { at: "docs/", code: EVERYTHING, types: [] },

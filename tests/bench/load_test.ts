@@ -1,0 +1,70 @@
+// The load generator, compiled and tried against a throw-away server: it counts right, and it notices what is wrong.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { startChallengeServer } from "../ground/challenge_server.ts";
+import { testNeeding } from "../ground/needing.ts";
+import { compileLoad, runLoad } from "./load.ts";
+
+const SECRET = "shared with the generator";
+const NEEDS = { peers: ["gcc", "libc", "openssl"] } as const;
+
+/** Compiles the generator into a directory of its own for one test. */
+async function withGenerator(body: (generator: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir({ prefix: "countersign-load-" });
+  try {
+    await body(await compileLoad(directory));
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+testNeeding(
+  NEEDS,
+  "radius_load sends so many new requests, and gets as many challenges",
+  () =>
+    withGenerator(async (generator) => {
+      using server = startChallengeServer({ secret: SECRET, code: "1" });
+      const target = { port: server.port, secret: SECRET, name: "the server" };
+      const result = await runLoad(generator, target, { count: 500, seconds: 20, "in-flight": 16 });
+      assertEquals([result.sent, result.answered, result.challenges, result.lost], [500, 500, 500, 0]);
+      const authenticators = new Set(server.received.map((packet) => packet.slice(4, 20).toHex()));
+      assertEquals(authenticators.size, 500, "no authenticator occurs twice");
+    }),
+);
+
+testNeeding(
+  NEEDS,
+  "radius_load keeps to a rate, and times from when a request was due",
+  () =>
+    withGenerator(async (generator) => {
+      using server = startChallengeServer({ secret: SECRET, code: "1" });
+      const target = { port: server.port, secret: SECRET, name: "the server" };
+      const result = await runLoad(generator, target, { rate: 200, seconds: 1 });
+      assert(result.sent > 150 && result.sent <= 201, String(result.sent));
+      assert(result.p50Us > 0 && result.p50Us <= result.p99Us && result.p99Us <= result.maxUs);
+    }),
+);
+
+testNeeding(
+  NEEDS,
+  "a measurement is void when answers do not verify",
+  () =>
+    withGenerator(async (generator) => {
+      using server = startChallengeServer({ secret: "another", code: "1" });
+      const target = { port: server.port, secret: SECRET, name: "the server" };
+      await assertRejects(() => runLoad(generator, target, { count: 8, seconds: 3 }), Error, "void");
+    }),
+);
+
+testNeeding(
+  NEEDS,
+  "a measurement is void when garbage is answered",
+  () =>
+    withGenerator(async (generator) => {
+      // This server verifies nothing, so it answers what is only wrongly signed.
+      using server = startChallengeServer({ secret: SECRET, code: "1" });
+      const target = { port: server.port, secret: SECRET, name: "the server" };
+      const options = { mode: "garbage", garbage: "signature", burst: 8, seconds: 0.3 };
+      await assertRejects(() => runLoad(generator, target, options), Error, "void");
+    }),
+);
