@@ -62,11 +62,11 @@ export const IN_PROCESS_CONNECTIONS: ConnectionLimits = { perRoute: 500, total: 
 
 const MAX_ANSWER_OCTETS = 256 * 1024;
 const MAX_ROUTES = 100;
-const REPEAT_AFTER_MS = 50;
 const DEFAULT_LIMITS: ConnectionLimits = { perRoute: 2, total: 20, waiting: 1000 };
 
 /**
- * @param deps.fetch `globalThis.fetch`, that of {@link openHttpClient}, or an embedded service's.
+ * @param deps.fetch that of `openHttpClient()` (never the global one, which may send a POST twice), or an embedded
+ * service's.
  * @param deps.connections exchanges at once; default 2 per route, 20 in all, 1,000 waiting.
  */
 export function createHttpCaller(
@@ -94,8 +94,6 @@ export function createHttpCaller(
   const attemptTwice = async (call: HttpCall, deadlineMs: number): Promise<Exchange> => {
     const first = await attempt(call, deadlineMs);
     if (first.ok || call.method !== "GET" || !first.loss.repeatable) return first;
-    if (clock.nowMs() + REPEAT_AFTER_MS >= deadlineMs) return first;
-    await new Promise<void>((resolve) => clock.after(REPEAT_AFTER_MS, resolve));
     return await attempt(call, deadlineMs);
   };
 

@@ -62,7 +62,7 @@ export interface RawServer {
   underWay(): number;
   /** From now on requests wait, until the function that is returned is called. */
   hold(): () => void;
-  /** Closes the listener and every connection, and waits for both. */
+  /** Closes the listener and every connection, and waits for both. A second time does nothing. */
   close(): Promise<void>;
 }
 
@@ -133,7 +133,7 @@ export function startRawServer(handle: (request: RawRequest) => Handling): RawSe
     },
     async close() {
       closing.resolve();
-      listener.close();
+      closeQuietly(listener);
       for (const connection of connections) closeQuietly(connection);
       await Promise.all([accepting, ...loops]);
     },
@@ -295,9 +295,9 @@ function isConnectionLoss(fault: unknown): boolean {
     fault instanceof Deno.errors.UnexpectedEof;
 }
 
-function closeQuietly(connection: Deno.TcpConn): void {
+function closeQuietly(resource: { close(): void }): void {
   try {
-    connection.close();
+    resource.close();
   } catch (fault) {
     if (!(fault instanceof Deno.errors.BadResource)) throw fault;
   }

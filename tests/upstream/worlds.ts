@@ -49,7 +49,7 @@ export interface Ground {
 export async function openGround(clock: Clock = systemClock): Promise<Ground> {
   const random = createSystemRandom();
   return {
-    store: createStore(await Deno.openKv(":memory:"), () => clock.nowMs()),
+    store: createStore(await Deno.openKv(":memory:"), { nowMs: () => clock.nowMs() }),
     vault: createVault(MASTER_KEY, random),
     clock,
     random,
@@ -117,7 +117,7 @@ export function right<T>(result: { ok: true; value: T } | { ok: false }): T {
 async function externalWorld(): Promise<SecondFactorWorld> {
   const fake = await startFakeSecondFactor({ acceptAnyPairing: false });
   const random = createSystemRandom();
-  const pool = openHttpClient({ idlePerHost: 2 });
+  const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
   const service = createSecondFactorClient({
     caller,
@@ -202,13 +202,15 @@ export interface TelephonyWorld {
 
 async function externalTelephony(twimlEchoUrl: string): Promise<TelephonyWorld> {
   const fake = await startFakeTelephony();
-  const caller = createHttpCaller({ fetch, clock: systemClock, random: createSystemRandom() });
+  const pool = openHttpClient();
+  const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
   const settings = { ...fake, twimlEchoUrl, timeoutMs: 2000 };
   return {
     service: createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false }),
     received: (to) => Promise.resolve(fake.lastPasscode(to)),
     async [Symbol.asyncDispose]() {
       await caller.close();
+      pool.close();
       await fake.close();
     },
   };

@@ -1,0 +1,234 @@
+// The caller: connections as the far end counts them, deadlines, closing.
+
+import { assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
+import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createHttpCaller, type HttpCall } from "../../upstream/http.ts";
+import { openHttpClient } from "../../upstream/http_client.ts";
+import { type RawServer, startRawServer } from "../fakes/raw_http.ts";
+import { createManualClock, settle } from "./manual_clock.ts";
+
+/** Kept open for the whole file: a client without a call has nothing open. */
+const singleUse = openHttpClient();
+
+const JSON_REPLY = { status: 200, headers: { "Content-Type": "application/json" }, body: "{}" };
+
+const startServer = (): RawServer => startRawServer(() => ({ reply: JSON_REPLY }));
+
+const get = (url: string, overrides: Partial<HttpCall> = {}): HttpCall => ({
+  method: "GET",
+  url,
+  headers: () => ({}),
+  timeoutMs: 5000,
+  readError: () => ({ code: undefined, detail: undefined }),
+  secrets: [],
+  ...overrides,
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  const endMs = performance.now() + 5000;
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error("It never came to hold");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+Deno.test("HttpCaller opens at most 2 connections per route, as the far end counts them", async () => {
+  const server = startServer();
+  const caller = createHttpCaller({
+    fetch: singleUse.fetch,
+    clock: systemClock,
+    random: createSystemRandom(),
+  });
+  const release = server.hold();
+  const calls = Array.from({ length: 30 }, (_, at) => caller.call(get(`${server.url}/${at}`)));
+  await until(() => server.underWay() === 2);
+  assertEquals(caller.load(), { underWay: 2, waiting: 28, openRoutes: [] });
+  release();
+  assertEquals((await Promise.all(calls)).filter(({ ok }) => ok).length, 30);
+  assertEquals(server.mostUnderWay(), 2);
+  // One more may be seen for a moment: the far end learns late that a connection was closed.
+  assertLessOrEqual(server.mostConnections(), 4);
+  await caller.close();
+  await server.close();
+});
+
+Deno.test("HttpCaller opens at most 20 connections in all, as the far ends count them", async () => {
+  const servers = Array.from({ length: 15 }, startServer);
+  const caller = createHttpCaller({
+    fetch: singleUse.fetch,
+    clock: systemClock,
+    random: createSystemRandom(),
+  });
+  const releases = servers.map((server) => server.hold());
+  const calls = servers.flatMap(({ url }) => [0, 1, 2].map(() => caller.call(get(url))));
+  const underWay = () => servers.reduce((sum, server) => sum + server.underWay(), 0);
+  await until(() => underWay() === 20);
+  await settle();
+  assertEquals([underWay(), caller.load().underWay, caller.load().waiting], [20, 20, 25]);
+  for (const release of releases) release();
+  assertEquals((await Promise.all(calls)).filter(({ ok }) => ok).length, 45);
+  assertEquals(Math.max(...servers.map((server) => server.mostUnderWay())), 2);
+  await caller.close();
+  for (const server of servers) await server.close();
+});
+
+Deno.test("HttpCaller.call() does not call whom no connection became free for within the deadline", async () => {
+  const server = startServer();
+  const caller = createHttpCaller({
+    fetch: singleUse.fetch,
+    clock: systemClock,
+    random: createSystemRandom(),
+  });
+  const release = server.hold();
+  const busy = [caller.call(get(server.url)), caller.call(get(server.url))];
+  await until(() => server.underWay() === 2);
+  const late = await caller.call(get(server.url, { timeoutMs: 50 }));
+  assertEquals(late, {
+    ok: false,
+    fault: { kind: "not_called", detail: "no connection became free in time" },
+  });
+  release();
+  await Promise.all(busy);
+  await caller.close();
+  await server.close();
+});
+
+Deno.test("HttpCaller.call() turns away what does not fit into the queue", async () => {
+  const server = startServer();
+  const connections = { perRoute: 1, total: 1, waiting: 1 };
+  const caller = createHttpCaller({
+    fetch: singleUse.fetch,
+    clock: systemClock,
+    random: createSystemRandom(),
+    connections,
+  });
+  const release = server.hold();
+  const taken = [caller.call(get(server.url)), caller.call(get(server.url))];
+  const turnedAway = await caller.call(get(server.url));
+  assertEquals(!turnedAway.ok && turnedAway.fault.kind, "not_called");
+  release();
+  assertEquals((await Promise.all(taken)).map(({ ok }) => ok), [true, true]);
+  await caller.close();
+  await server.close();
+});
+
+Deno.test("HttpCaller.call() ends by its deadline even when fetch ignores the signal", async () => {
+  const clock = createManualClock();
+  const never = Promise.withResolvers<Response>();
+  const caller = createHttpCaller({ fetch: () => never.promise, clock, random: createSystemRandom() });
+  const calling = caller.call(get("http://service.invalid/", { timeoutMs: 1000 }));
+  await settle();
+  clock.advance(1000);
+  assertEquals(await calling, {
+    ok: false,
+    fault: { kind: "unreachable", sent: true, detail: "no answer in time" },
+  });
+  assertEquals([caller.load().underWay, clock.timers()], [0, 0]);
+});
+
+Deno.test("HttpCaller.call() ends by its deadline when a body never ends", async () => {
+  const clock = createManualClock();
+  const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array([123])) });
+  const answer = new Response(body, { headers: { "Content-Type": "application/json" } });
+  const caller = createHttpCaller({
+    fetch: () => Promise.resolve(answer),
+    clock,
+    random: createSystemRandom(),
+  });
+  const calling = caller.call(get("http://service.invalid/", { timeoutMs: 1000 }));
+  await settle();
+  clock.advance(1000);
+  assertEquals(await calling, {
+    ok: false,
+    fault: { kind: "unreachable", sent: true, detail: "the answer did not end in time" },
+  });
+});
+
+Deno.test("HttpCaller.call() makes a value of whatever fetch throws", async () => {
+  for (const thrown of [new TypeError("fetch failed"), "text", undefined, new Error("x", { cause: 1 })]) {
+    const caller = createHttpCaller({
+      fetch: () => Promise.reject(thrown),
+      clock: systemClock,
+      random: createSystemRandom(),
+    });
+    assertEquals(await caller.call(get("http://service.invalid/")), {
+      ok: false,
+      fault: { kind: "unreachable", sent: true, detail: "the exchange broke off" },
+    });
+  }
+});
+
+Deno.test("HttpCaller.call() takes 256 KiB and not one octet more", async () => {
+  const sizes = { fits: 256 * 1024, exceeds: 256 * 1024 + 1 };
+  const answers: boolean[] = [];
+  for (const octets of Object.values(sizes)) {
+    const body = `"${"x".repeat(octets - 8)}"`;
+    const answer = new Response(`{"a":${body}}`, { headers: { "Content-Type": "application/json" } });
+    const caller = createHttpCaller({
+      fetch: () => Promise.resolve(answer),
+      clock: systemClock,
+      random: createSystemRandom(),
+    });
+    answers.push((await caller.call(get("http://service.invalid/"))).ok);
+  }
+  assertEquals(answers, [true, false]);
+});
+
+Deno.test("HttpCaller.call() calls no address but http and https", async () => {
+  let called = false;
+  const caller = createHttpCaller({
+    fetch: () => {
+      called = true;
+      return Promise.reject(new Error("called"));
+    },
+    clock: systemClock,
+    random: createSystemRandom(),
+  });
+  for (const url of ["file:///etc/passwd", "data:application/json,{}", "not an address"]) {
+    const answer = await caller.call(get(url));
+    assertEquals(!answer.ok && answer.fault.kind, "not_called");
+  }
+  assertEquals(called, false);
+});
+
+Deno.test("HttpCaller tries a service again after the wait, with one call", async () => {
+  const clock = createManualClock();
+  let healthy = false;
+  let calls = 0;
+  const caller = createHttpCaller({
+    fetch() {
+      calls++;
+      return Promise.resolve(Response.json({}, { status: healthy ? 200 : 503 }));
+    },
+    clock,
+    random: createSystemRandom(),
+  });
+  const call = () => caller.call(get("http://service.invalid/"));
+  for (let at = 0; at < 5; at++) await call();
+  assertEquals(caller.load().openRoutes, ["http://service.invalid"]);
+  assertEquals([(await call()).ok, calls], [false, 5]);
+  healthy = true;
+  clock.advance(5000);
+  const [probe, beside] = await Promise.all([call(), call()]);
+  assertEquals([probe?.ok, beside?.ok, calls], [true, false, 6]);
+  assertEquals([(await call()).ok, caller.load().openRoutes.length], [true, 0]);
+});
+
+Deno.test("HttpCaller.close() lets what is under way end, and calls nobody any more", async () => {
+  const server = startServer();
+  const caller = createHttpCaller({
+    fetch: singleUse.fetch,
+    clock: systemClock,
+    random: createSystemRandom(),
+  });
+  const release = server.hold();
+  const underWay = caller.call(get(server.url));
+  await until(() => server.underWay() === 1);
+  const closing = caller.close();
+  assertEquals((await caller.call(get(server.url))).ok, false);
+  release();
+  assertEquals((await underWay).ok, true);
+  await closing;
+  await server.close();
+  await assertRejects(() => fetch(server.url));
+});
