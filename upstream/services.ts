@@ -37,7 +37,7 @@ interface ServiceDeps {
 /** Makes both services and reads what the embedded ones have in the store. */
 export async function createServices(deps: ServiceDeps): Promise<Services> {
   const { telephony: { connectionsPerRoute, connectionsTotal } } = deps.config;
-  const pool = openHttpClient({ idlePerHost: connectionsPerRoute });
+  const pool = openHttpClient();
   const second = await createSecondFactor(deps, {
     fetch: pool.fetch,
     // The document bounds connections to the telephony service per route, and all of them together.
