@@ -16,6 +16,17 @@ export interface Check {
 export interface Transaction {
   readonly checks?: readonly Check[];
   readonly mutations: readonly Mutation[];
+  /**
+   * One line for the journal: a record that is new and small and may be among very many. Lines of one batch share a value, which
+   * makes each about ten times cheaper than a key of its own.
+   */
+  readonly journal?: JournalLine;
+}
+
+export interface JournalLine {
+  /** Without a line end; at most 20,000 characters. */
+  readonly text: string;
+  readonly expireInMs: number;
 }
 
 /** `raced`: a check did not hold any more, and nothing was changed. */
@@ -33,6 +44,8 @@ export interface Store {
   get<T>(key: Deno.KvKey): Promise<Entry<T>>;
   /** All entries below `prefix`, in key order, read in batches of up to 500. */
   list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<Entry<T>>;
+  /** The journal's lines, newest first; those of one value come together. */
+  journal(): AsyncIterable<string>;
   /** Resolves when the changes are durable. Rejects only when the store itself fails. */
   commit(transaction: Transaction): Promise<CommitOutcome>;
   /** When the store last answered (milliseconds since the epoch); feeds Status-Server and /readyz. */
@@ -44,6 +57,10 @@ export interface Store {
 /** Deno KV takes 1,000 mutations and 100 checks an atomic operation; 500 was fastest when measured. */
 const MAX_MUTATIONS = 500;
 const MAX_CHECKS = 100;
+/** A value takes 64 KiB; a character takes at most three octets of UTF-8. */
+const MAX_JOURNAL_CHARACTERS = 20_000;
+/** Bounds the time of one commit, and so the wait of the next. */
+const MAX_JOURNAL_LINES = 2000;
 
 interface Waiting {
   readonly transaction: Transaction;
@@ -57,7 +74,11 @@ interface Waiting {
  * Two transactions of one batch never touch a key that one of them checks: the later one waits for the next batch,
  * because checks are evaluated against the state before the batch.
  */
-export function createStore(kv: Deno.Kv, nowMs: () => number = Date.now): Store {
+export function createStore(
+  kv: Deno.Kv,
+  { nowMs = Date.now, node = "0" }: { nowMs?: () => number; node?: string } = {},
+): Store {
+  const journalKey = createJournalKeys(nowMs, node);
   let queue: Waiting[] = [];
   let running: Promise<void> | null = null;
   let lastAnswer = nowMs();
@@ -65,6 +86,7 @@ export function createStore(kv: Deno.Kv, nowMs: () => number = Date.now): Store 
   const commitOne = async (transaction: Transaction): Promise<CommitOutcome> => {
     const atomic = kv.atomic();
     fill(atomic, transaction);
+    writeJournal(atomic, [transaction], journalKey);
     const done = await atomic.commit();
     lastAnswer = nowMs();
     return done.ok ? { ok: true, versionstamp: done.versionstamp } : { ok: false, reason: "raced" };
@@ -74,6 +96,7 @@ export function createStore(kv: Deno.Kv, nowMs: () => number = Date.now): Store 
     try {
       const atomic = kv.atomic();
       for (const { transaction } of batch) fill(atomic, transaction);
+      writeJournal(atomic, batch.map(({ transaction }) => transaction), journalKey);
       const done = await atomic.commit();
       lastAnswer = nowMs();
       if (done.ok) {
@@ -115,6 +138,14 @@ export function createStore(kv: Deno.Kv, nowMs: () => number = Date.now): Store 
     async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
       yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
     },
+    async *journal() {
+      const decoder = new TextDecoder();
+      for await (
+        const { value } of kv.list<Uint8Array>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
+      ) {
+        if (value instanceof Uint8Array) yield* decoder.decode(value).split("\n");
+      }
+    },
     commit(transaction) {
       return new Promise((resolve, reject) => {
         queue.push({ transaction, resolve, reject });
@@ -127,6 +158,43 @@ export function createStore(kv: Deno.Kv, nowMs: () => number = Date.now): Store 
       kv.close();
     },
   };
+}
+
+/** Keys that grow with time, so that they are written in order, and differ between nodes. */
+function createJournalKeys(nowMs: () => number, node: string): () => Deno.KvKey {
+  let last = 0;
+  return () => {
+    last = Math.max(last + 1, nowMs() * 1024);
+    return ["journal", last, node];
+  };
+}
+
+/** Gathers the journal lines of a batch into as few values as they fit. */
+function writeJournal(
+  atomic: Deno.AtomicOperation,
+  batch: readonly Transaction[],
+  journalKey: () => Deno.KvKey,
+): void {
+  let lines: string[] = [];
+  let characters = 0;
+  let expireIn = 0;
+  const write = (): void => {
+    if (lines.length > 0) atomic.set(journalKey(), new TextEncoder().encode(lines.join("\n")), { expireIn });
+    lines = [];
+    characters = 0;
+    expireIn = 0;
+  };
+  for (const { journal } of batch) {
+    if (journal === undefined) continue;
+    if (journal.text.length > MAX_JOURNAL_CHARACTERS) {
+      throw new RangeError("Cannot write a journal line of over 20,000 characters");
+    }
+    if (characters + journal.text.length + 1 > MAX_JOURNAL_CHARACTERS) write();
+    lines.push(journal.text);
+    characters += journal.text.length + 1;
+    expireIn = Math.max(expireIn, Math.round(journal.expireInMs), 1);
+  }
+  write();
 }
 
 function fill(atomic: Deno.AtomicOperation, { checks, mutations }: Transaction): void {
@@ -146,11 +214,13 @@ function takeBatch(queue: Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
   const guarded = new Set<string>();
   let mutations = 0;
   let checks = 0;
+  let lines = 0;
   for (const [at, waiting] of queue.entries()) {
     const { transaction } = waiting;
     const checkCount = transaction.checks?.length ?? 0;
     const full = batch.length > 0 &&
-      (mutations + transaction.mutations.length > MAX_MUTATIONS || checks + checkCount > MAX_CHECKS);
+      (mutations + transaction.mutations.length > MAX_MUTATIONS || checks + checkCount > MAX_CHECKS ||
+        lines >= MAX_JOURNAL_LINES);
     if (full || collides(transaction, written, guarded)) {
       // Order is kept: nothing overtakes a transaction that had to wait.
       return { batch, rest: rest.concat(queue.slice(at)) };
@@ -158,6 +228,7 @@ function takeBatch(queue: Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
     batch.push(waiting);
     mutations += transaction.mutations.length;
     checks += checkCount;
+    if (transaction.journal !== undefined) lines++;
     for (const { key } of transaction.mutations) written.add(keyText(key));
     for (const { key } of transaction.checks ?? []) guarded.add(keyText(key));
   }

@@ -35,7 +35,7 @@ export async function openDataDir(
   try {
     const { key, isNew } = await readMasterKey(path, masterKeyHex, random);
     const vault = createVault(key, random);
-    const store = createStore(await openKv(`${path}/countersign.kv`));
+    const store = createStore(await openKv(`${path}/countersign.kv`), { node: random.bytes(4).toHex() });
     await checkKey(store, vault);
     return {
       path,

@@ -61,8 +61,11 @@ export interface ConversationRecord {
 
 /** A record with what only this process knows of it. */
 export interface Conversation extends ConversationRecord {
-  /** Of the record in the store; `null` before the first commit. */
-  versionstamp: string | null;
+  /**
+   * Where its record stands: nowhere yet, in the journal (the first commit of most logins, and their last), or under a key of its own with
+   * that versionstamp.
+   */
+  stored: "not" | "journal" | { readonly versionstamp: string };
 }
 
 /** Most moments that a conversation keeps; a login that goes round longer keeps the first and the latest. */
@@ -76,32 +79,56 @@ export function conversationKey(orderedId: string): Deno.KvKey {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** A record as one line of JSON; what is `null` or empty is left out. */
+export function recordText(conversation: Conversation): string {
+  return JSON.stringify(
+    conversation,
+    (name, value: unknown) => name === "stored" || value === null ? undefined : value,
+  );
+}
+
 /** Octets of a record; a value of octets costs the store a third less than an object. */
 export function encodeRecord(conversation: Conversation): Uint8Array<ArrayBuffer> {
-  return encoder.encode(JSON.stringify({ ...conversation, versionstamp: undefined }));
+  return encoder.encode(recordText(conversation));
 }
+
+/** What a record leaves out. */
+const EMPTY = {
+  token: null,
+  factor: null,
+  requestId: null,
+  pairingId: null,
+  newPairingId: null,
+  numberToMatch: null,
+  passcode: null,
+  prompt: null,
+  lastAnswer: null,
+  outcome: null,
+} as const;
 
 /**
  * Reads a record back. One that stood in a passage when the server died goes on at the step behind it: the effect was claimed
  * and is not made again.
  *
- * @returns `null` when the octets are no record: the store file is foreign input too.
+ * @param record octets of a key's value, or a line of the journal.
+ * @returns `null` when it is no record: the store file is foreign input too.
  */
-export function decodeRecord(octets: unknown, versionstamp: string | null): Conversation | null {
-  if (!(octets instanceof Uint8Array)) return null;
+export function decodeRecord(record: unknown, stored: Conversation["stored"]): Conversation | null {
+  const line = record instanceof Uint8Array ? decoder.decode(record) : record;
+  if (typeof line !== "string") return null;
   let parsed: Partial<ConversationRecord>;
   try {
-    parsed = JSON.parse(decoder.decode(octets)) as Partial<ConversationRecord>;
+    parsed = JSON.parse(line) as Partial<ConversationRecord>;
   } catch (_notJson) {
     return null;
   }
   if (
-    typeof parsed.orderedId !== "string" || typeof parsed.secretId !== "string" ||
+    parsed === null || typeof parsed.orderedId !== "string" || typeof parsed.secretId !== "string" ||
     typeof parsed.tuple !== "string" || typeof parsed.deadlineMs !== "number" ||
     typeof parsed.at !== "string" ||
     !Array.isArray(parsed.moments)
   ) return null;
-  const conversation = { ...parsed, versionstamp } as Conversation;
+  const conversation = { ...EMPTY, ...parsed, stored } as Conversation;
   return settle(conversation) ? conversation : null;
 }
 

@@ -1,12 +1,23 @@
 // The conversations that this node owns: found in memory, kept in the store, ended at their deadline. Bounded.
 
 import type { Clock } from "../../runtime.ts";
-import type { Mutation, Store } from "../../store.ts";
-import { addMoment, type Conversation, conversationKey, decodeRecord, encodeRecord } from "./conversation.ts";
+import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
+import {
+  addMoment,
+  type Conversation,
+  conversationKey,
+  decodeRecord,
+  encodeRecord,
+  recordText,
+} from "./conversation.ts";
 import type { ConversationOutcome } from "./ports.ts";
 
 /** How long an ended conversation stays findable, for answers that are re-issued and for the console. */
 export const REMEMBERED_MS = 60_000;
+
+export type RecordWriting =
+  | { readonly journal: JournalLine }
+  | { readonly check: Check; readonly mutation: Mutation };
 
 export interface Conversations {
   byTuple(tuple: string): Conversation | null;
@@ -15,9 +26,9 @@ export interface Conversations {
   add(conversation: Conversation): void;
   /** Takes one out, as if it had never been: its first commit failed. */
   remove(conversation: Conversation): void;
-  /** The mutation that writes the record. */
-  mutation(conversation: Conversation): Mutation;
-  /** Notes the end in memory; the record is written with {@link mutation}. */
+  /** What writes the record: a line of the journal at first, later its own key under compare-and-set. */
+  record(conversation: Conversation): RecordWriting;
+  /** Notes the end in memory; the record is written with {@link record}. */
   end(conversation: Conversation, outcome: ConversationOutcome, row: string): void;
   /** Ends what is past its deadline and forgets what ended long ago. Returns those that expired now. */
   sweep(): Conversation[];
@@ -66,12 +77,16 @@ export function createConversations(
     add,
     remove: forget,
     end,
-    mutation: (conversation) => ({
-      type: "set",
-      key: conversationKey(conversation.orderedId),
-      value: encodeRecord(conversation),
-      expireInMs: conversation.deadlineMs - clock.nowMs() + REMEMBERED_MS,
-    }),
+    record(conversation) {
+      const expireInMs = conversation.deadlineMs - clock.nowMs() + REMEMBERED_MS;
+      const { stored } = conversation;
+      if (stored === "not") return { journal: { text: recordText(conversation), expireInMs } };
+      const key = conversationKey(conversation.orderedId);
+      return {
+        check: { key, versionstamp: stored === "journal" ? null : stored.versionstamp },
+        mutation: { type: "set", key, value: encodeRecord(conversation), expireInMs },
+      };
+    },
     sweep() {
       const now = clock.nowMs();
       const expired: Conversation[] = [];
@@ -90,13 +105,23 @@ export function createConversations(
     async load() {
       let unreadable = 0;
       const now = clock.nowMs();
-      for await (const entry of store.list<unknown>(["conversation"])) {
-        const conversation = decodeRecord(entry.value, entry.versionstamp);
+      const found = new Map<string, Conversation>();
+      const keep = (conversation: Conversation | null): void => {
         if (conversation === null) unreadable++;
         else if (conversation.deadlineMs > now || conversation.updatedMs + REMEMBERED_MS > now) {
-          add(conversation);
+          found.set(conversation.orderedId, conversation);
         }
+      };
+      for await (const line of store.journal()) {
+        if (found.size >= most) break;
+        keep(decodeRecord(line, "journal"));
       }
+      // A key of its own is newer than the line in the journal that began the conversation.
+      for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
+        if (versionstamp !== null) keep(decodeRecord(value, { versionstamp }));
+      }
+      const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
+      for (const conversation of inOrder) add(conversation);
       return { alive, unreadable };
     },
     newestFirst: (limit) => [...all.values()].slice(-limit).reverse(),

@@ -207,7 +207,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       authenticator: authenticatorText(request),
       atMs: request.receivedMs,
     };
-    const before = conversation.versionstamp === null ? null : structuredClone(conversation);
+    const before = conversation.stored === "not" ? null : structuredClone(conversation);
     const playing = play(machine, { conversation, attempt, lastAnswer }, ended);
     const work: Work = { request, state, digest, finished: playing.then(() => {}, () => {}) };
     works.set(conversation.orderedId, work);
@@ -237,10 +237,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
   /** Takes memory back to what the store holds, so that nothing unrecorded can be answered from it. */
   function restore(conversation: Conversation, before: Conversation | null): void {
-    if (before === null && conversation.versionstamp === null) return conversations.remove(conversation);
+    if (before === null && conversation.stored === "not") return conversations.remove(conversation);
     conversations.remove(conversation);
     const kept = before ?? conversation;
-    kept.versionstamp = conversation.versionstamp;
+    kept.stored = conversation.stored;
     kept.outcome = null;
     if (settle(kept)) conversations.add(kept);
   }
@@ -432,7 +432,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lastAnswer: null,
       outcome: null,
       moments: [],
-      versionstamp: null,
+      stored: "not",
     };
   }
 
@@ -458,7 +458,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lastAnswer: null,
       outcome: null,
       moments: [],
-      versionstamp: null,
+      stored: "not",
     };
     conversations.add(next);
     return next;

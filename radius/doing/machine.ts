@@ -1,14 +1,14 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
-import type { Mutation, Store } from "../../store.ts";
+import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import type { Effect, FlowRow } from "../facts/flow.ts";
 import { EFFECTS } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
-import { addMoment, type Conversation, conversationKey, type LastAnswer } from "./conversation.ts";
-import type { Conversations } from "./conversations.ts";
+import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
+import type { Conversations, RecordWriting } from "./conversations.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
 
 export interface MachineDeps extends FactDeps, OutsideDeps {
@@ -226,19 +226,24 @@ async function finish(
 async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   const mutations = turn.draft;
-  mutations.push(deps.conversations.mutation(conversation));
-  for (const older of ended) mutations.push(deps.conversations.mutation(older));
-  // A new record's key is random: nobody else can have it, and checks are dear (100 an atomic operation).
-  const checks = conversation.versionstamp === null
-    ? undefined
-    : [{ key: conversationKey(conversation.orderedId), versionstamp: conversation.versionstamp }];
-  const outcome = await deps.store.commit(checks === undefined ? { mutations } : { checks, mutations });
+  const checks: Check[] = [];
+  const write = (writing: RecordWriting): JournalLine | undefined => {
+    if ("journal" in writing) return writing.journal;
+    checks.push(writing.check);
+    mutations.push(writing.mutation);
+    return undefined;
+  };
+  const journal = write(deps.conversations.record(conversation));
+  // What is replaced was recorded before: a login under way ends only after its own first commit or never reached the store.
+  for (const older of ended) if (older.stored !== "not") write(deps.conversations.record(older));
+  const outcome = await deps.store.commit({ checks, mutations, journal });
   if (!outcome.ok) {
     throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
   }
-  conversation.versionstamp = outcome.versionstamp;
+  const { versionstamp } = outcome;
+  conversation.stored = journal === undefined ? { versionstamp } : "journal";
   for (const older of ended) {
-    older.versionstamp = outcome.versionstamp;
+    if (older.stored !== "not") older.stored = { versionstamp };
     deps.changed(older);
   }
   for (const task of turn.after) task();

@@ -44,8 +44,12 @@ export interface Pairings {
   /** Sets or clears the factor that comes first. */
   preparePreference(user: string, factor: Factor | null): Mutation;
   adoptPreference(user: string, factor: Factor | null): void;
-  /** Takes a pairing out, of the store and of the mirror; `null` when there is none of that id. */
-  revoke(id: string): Promise<Pairing | null>;
+  /**
+   * Takes a pairing out, of the store and of the mirror; `null` when there is none of that id.
+   *
+   * @param also changes that belong into the same commit, an audit record for one.
+   */
+  revoke(id: string, also?: readonly Mutation[]): Promise<Pairing | null>;
   all(): Iterable<Pairing>;
   load(): Promise<number>;
   readonly size: number;
@@ -146,10 +150,10 @@ export function createPairings(
       if (factor === null) preferences.delete(user);
       else preferences.set(user, factor);
     },
-    async revoke(id) {
+    async revoke(id, also = []) {
       const known = byId.get(id);
       if (known === undefined) return null;
-      await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }] });
+      await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...also] });
       drop(id);
       return known;
     },
