@@ -1,30 +1,11 @@
 // RADIUS packets as the tests' own judge builds and reads them (RFC 2865, RFC 2869 §5.14). Written on node:crypto and
 // on nothing of the gateway, so that a mistake there is not repeated here.
 
-import { Buffer } from "node:buffer";
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import { authenticityProblems, contentProblems } from "./radius_judge.ts";
+import { CODES, TYPES } from "./radius_numbers.ts";
 
-/** The packet types that the tests meet. */
-export const CODES = {
-  accessRequest: 1,
-  accessAccept: 2,
-  accessReject: 3,
-  accountingRequest: 4,
-  accessChallenge: 11,
-  statusServer: 12,
-} as const;
-
-/** The attribute types that the tests name. */
-export const TYPES = {
-  userName: 1,
-  userPassword: 2,
-  nasPort: 5,
-  replyMessage: 18,
-  state: 24,
-  callingStationId: 31,
-  proxyState: 33,
-  messageAuthenticator: 80,
-} as const;
+export { CODES, TYPES };
 
 /** One attribute; `value` has at most 253 octets. */
 export interface Attribute {
@@ -188,63 +169,6 @@ function readAttributes(bytes: Uint8Array): Attribute[] | null {
     at += length;
   }
   return attributes;
-}
-
-function authenticityProblems(
-  bytes: Uint8Array,
-  attributes: readonly Attribute[],
-  { request, secret }: { request: BuiltRequest; secret: string },
-): string[] {
-  const problems: string[] = [];
-  if (bytes[1] !== request.identifier) problems.push("the Identifier is another one");
-  const asSigned = Uint8Array.from(bytes);
-  asSigned.set(request.authenticator, 4);
-  const response = createHash("md5").update(asSigned).update(secret).digest();
-  if (!timingSafeEqual(response, Buffer.from(bytes.subarray(4, 20)))) {
-    problems.push("the Response Authenticator is wrong");
-  }
-  if (attributes[0]?.type !== TYPES.messageAuthenticator) {
-    return [...problems, "Message-Authenticator is not the first attribute"];
-  }
-  const sent = bytes.slice(22, 38);
-  asSigned.fill(0, 22, 38);
-  const expected = createHmac("md5", secret).update(asSigned).digest();
-  if (sent.length !== 16 || !timingSafeEqual(expected, Buffer.from(sent))) {
-    problems.push("the Message-Authenticator is wrong");
-  }
-  return problems;
-}
-
-/** RFC 2865 §5.44: what a reply may not carry, and what of it may be there once at most. */
-const NEVER_IN_REPLIES = [TYPES.userPassword, 3, 4, TYPES.nasPort, 30, TYPES.callingStationId, 32, 60, 61];
-const BARE_REPLIES = new Map<number, readonly number[]>([
-  [CODES.accessReject, [TYPES.replyMessage, TYPES.proxyState, TYPES.messageAuthenticator, 79, 101]],
-  [CODES.accessChallenge, [
-    ...[TYPES.replyMessage, TYPES.state, TYPES.proxyState, TYPES.messageAuthenticator],
-    ...[26, 27, 28, 76, 79],
-  ]],
-]);
-
-function contentProblems(code: number, of: (type: number) => Uint8Array[], request: BuiltRequest): string[] {
-  const problems: string[] = [];
-  for (const type of NEVER_IN_REPLIES) {
-    if (of(type).length > 0) problems.push(`attribute ${type} is not allowed`);
-  }
-  const allowed = BARE_REPLIES.get(code);
-  if (allowed !== undefined) {
-    for (let type = 1; type < 256; type++) {
-      if (!allowed.includes(type) && of(type).length > 0) problems.push(`attribute ${type} is not allowed`);
-    }
-  }
-  if (code === CODES.accessChallenge) {
-    if (of(TYPES.state).length !== 1) problems.push("a challenge needs exactly one State");
-    if (of(TYPES.replyMessage).length === 0) problems.push("a challenge needs a Reply-Message");
-  }
-  const copies = of(TYPES.proxyState).map(String);
-  if (copies.join() !== request.proxyStates.map(String).join()) {
-    problems.push("Proxy-State is not copied in order");
-  }
-  return problems;
 }
 
 function octets(value: string | Uint8Array | undefined): Uint8Array | undefined {

@@ -4,7 +4,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { testNeeding } from "../ground/needing.ts";
 import type { Login, PeerSetUp } from "./peers/login.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
-import { type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
+import { decideOnDevice, type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
 import { startWorld, type World } from "./world.ts";
 
 let people = 0;
@@ -38,6 +38,44 @@ for (const peer of PEER_ROWS) {
     }
   });
 }
+
+const HOLD = `
+[radius]
+device = "hold"`;
+
+/** Waits until the approval is asked for, then grants it: the login itself is held meanwhile. */
+async function grantWhenAsked(world: World, person: Person): Promise<void> {
+  const isAsked = () =>
+    world.secondFactor.initiated().some(({ pairingId }) => pairingId === person.devicePairing);
+  for (const end = performance.now() + 10_000; performance.now() < end && !isAsked();) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  decideOnDevice(world, person, true);
+}
+
+testNeeding(
+  { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
+  "a held login is accepted in one round trip once the device approves, for every peer",
+  async (context) => {
+    await using world = await startWorld(HOLD);
+    for (const row of PEER_ROWS) {
+      await context.step(`${row.title}: held`, async () => {
+        await using setUp = await row.setUp({ port: world.gateway.radiusPort, secret: world.gateway.secret });
+        const person = newPerson();
+        await world.pair(person.name, "--device", person.devicePairing);
+        const [login] = await Promise.all([
+          setUp.login({ name: person.name, password: "first" }),
+          grantWhenAsked(world, person),
+        ]);
+        assertEquals((await login.end()).verdict, "accept");
+        const pushes = world.secondFactor.initiated().filter(({ pairingId }) =>
+          pairingId === person.devicePairing
+        );
+        assertEquals(pushes.length, 1);
+      });
+    }
+  },
+);
 
 const EXPIRY = `
 [radius]

@@ -1,0 +1,23 @@
+// The packet and attribute numbers that the tests name (RFC 2865, RFC 3579, RFC 5997), written down once more on purpose.
+
+/** The packet types that the tests meet. */
+export const CODES = {
+  accessRequest: 1,
+  accessAccept: 2,
+  accessReject: 3,
+  accountingRequest: 4,
+  accessChallenge: 11,
+  statusServer: 12,
+} as const;
+
+/** The attribute types that the tests name. */
+export const TYPES = {
+  userName: 1,
+  userPassword: 2,
+  nasPort: 5,
+  replyMessage: 18,
+  state: 24,
+  callingStationId: 31,
+  proxyState: 33,
+  messageAuthenticator: 80,
+} as const;
