@@ -1,0 +1,83 @@
+// Answers of the desk as lines for a terminal.
+
+import { renderUnicodeCompact } from "uqr";
+import type { DeskDone, ShownLock, ShownPairing } from "../host/desk_answer.ts";
+import type { Factor } from "../radius/facts/factors.ts";
+
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** Names come from logins and files; a terminal must not obey them. */
+export function printable(text: string): string {
+  return text.replace(UNSAFE, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+/** What an answer says, line by line. */
+export function answerText(answer: DeskDone): string {
+  const { did, notes, pairings, preferred, more = 0, invitation, lock } = answer;
+  return [
+    `${printable(did)}\n`,
+    ...pairings === undefined || pairings.length === 0 ? [] : ["\n", pairingTable(pairings)],
+    ...more > 0 ? [`  and ${more} more; name a user to see theirs\n`] : [],
+    ...preferred === undefined || preferred === null ? [] : [`\nPreferred: ${preferred}\n`],
+    ...invitation === undefined ? [] : [invitationText(invitation)],
+    ...lock === undefined ? [] : ["\n", lockText(lock)],
+    ...notes.map((note) => `\nNote: ${printable(note)}\n`),
+  ].join("");
+}
+
+const DETAILS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
+  device: ({ totpLength = 0 }) => totpLength === 0 ? "no passcodes" : `${totpLength}-digit passcodes`,
+  sms: ({ number = "" }) => number,
+  voice: ({ number = "" }) => number,
+  totp: () => "6-digit passcodes",
+};
+
+function pairingTable(pairings: readonly ShownPairing[]): string {
+  const rows = pairings.map((pairing) => [
+    pairing.id,
+    pairing.user,
+    pairing.kind,
+    DETAILS[pairing.kind](pairing),
+    timeText(pairing.createdMs),
+  ]);
+  return table([["id", "user", "kind", "what", "created"], ...rows]);
+}
+
+function lockText(
+  { inRow, total, locks, lockedUntilMs, hardLocked, pushesLeft, sendsLeft }: ShownLock,
+): string {
+  return table([
+    ["failures in a row", String(inRow)],
+    ["failures since a success", String(total)],
+    ["locks", String(locks)],
+    [
+      "locked until",
+      hardLocked
+        ? "an administrator unlocks"
+        : lockedUntilMs === 0
+        ? "never locked"
+        : timeText(lockedUntilMs),
+    ],
+    ["approvals may be asked", pushesLeft ? "yes" : "no, for now"],
+    ["texts and calls may be sent", sendsLeft ? "yes" : "no, for now"],
+  ]);
+}
+
+function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
+  // Right on a dark terminal; on a light one it is inverted, which phones read as well.
+  const code = renderUnicodeCompact(link, { border: 2 });
+  return `\n${printable(link)}\n\n${code}\n\nIt is good until ${timeText(deadlineMs)}.\n`;
+}
+
+/** Cells in columns, two blanks apart and two in front. */
+function table(rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map(printable));
+  const widths: number[] = [];
+  for (const row of cells) row.forEach((cell, at) => widths[at] = Math.max(widths[at] ?? 0, cell.length));
+  return cells.map((row) => `  ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd()}\n`)
+    .join("");
+}
+
+function timeText(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,36 @@
+// The desk's operation on clients: forget that one signs its requests, for when it is replaced by one that does not.
+
+import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
+import { type DeskAnswer, done, refused } from "./desk_answer.ts";
+import { INPUTS } from "./desk_inputs.ts";
+
+const MOST_NAMES = 20;
+
+export const clientOperations = {
+  "client.forget": operation({ name: INPUTS.clientName }, forget),
+};
+
+async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskAnswer> {
+  const { learnt, clients, store } = deps;
+  if (!learnt.names.has(name)) {
+    return clients.includes(name)
+      ? done(`Nothing was learnt of client ${JSON.stringify(name)}.`)
+      : refused("unknown_client", `Cannot forget it: no client has that name. ${known(clients)}`);
+  }
+  const audit = auditOf(deps, { action: "client.forgotten", client: name });
+  // The record goes in the commit of its audit record; what follows brings memory, and the gate, up to that.
+  await store.commit({ mutations: [{ type: "delete", key: ["learnt", name] }, audit] });
+  await (deps.forgetClient ?? learnt.forget)(name);
+  return done(
+    `Client ${JSON.stringify(name)} may send unsigned requests again, until it sends a signed one.`,
+    clients.includes(name) ? {} : { notes: ["The settings have no client of that name."] },
+  );
+}
+
+function known(clients: readonly string[]): string {
+  if (clients.length === 0) return "The settings have no [[radius.client]].";
+  const more = clients.length - MOST_NAMES;
+  return `The settings have ${clients.slice(0, MOST_NAMES).join(", ")}${
+    more > 0 ? ` and ${more} more` : ""
+  }.`;
+}

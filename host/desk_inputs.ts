@@ -1,0 +1,107 @@
+// The inputs of the desk's operations, as rows: what each may be, and what is said when it is not.
+
+import { type Factor, FACTORS } from "../radius/facts/factors.ts";
+import { reducePhoneNumber } from "../radius/pure/phone_number.ts";
+import { decodeBase32 } from "../radius/pure/totp.ts";
+
+/** One input. `read` gives `null` when the value is not sound. */
+export interface Input<T> {
+  read(value: unknown): { readonly value: T } | null;
+  /** What it must be; never quotes the value, which may be a secret. */
+  readonly problem: string;
+}
+
+export type Inputs = Readonly<Record<string, Input<unknown>>>;
+export type ValuesOf<I extends Inputs> = { readonly [K in keyof I]: I[K] extends Input<infer T> ? T : never };
+
+const MAX_USER_CHARACTERS = 256;
+const MAX_ID_CHARACTERS = 128;
+const MAX_CLIENT_CHARACTERS = 64;
+const DEFAULT_TOTP_LENGTH = 6;
+const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10];
+
+/** Control and format characters, among them those that turn the direction of writing, and unpaired surrogates. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+function text(maxCharacters: number, problem: string, forbidden: RegExp = UNSAFE): Input<string> {
+  return {
+    problem,
+    read: (value) =>
+      typeof value === "string" && value.trim() !== "" && value.length <= maxCharacters &&
+        !UNSAFE.test(value) && !forbidden.test(value)
+        ? { value }
+        : null,
+  };
+}
+
+/** An input that may be left out. */
+function optional<T>(input: Input<T>): Input<T | null> {
+  return {
+    ...input,
+    read: (value) => value === undefined || value === null ? { value: null } : input.read(value),
+  };
+}
+
+function found<T>(value: T | null): { value: T } | null {
+  return value === null ? null : { value };
+}
+
+const user = text(
+  MAX_USER_CHARACTERS,
+  `a user name has 1 to ${MAX_USER_CHARACTERS} characters, no control character and no "/"`,
+  /\//,
+);
+
+export const INPUTS = {
+  user,
+  anyUser: optional(user),
+  deviceId: text(
+    MAX_ID_CHARACTERS,
+    `a device's pairing id has 1 to ${MAX_ID_CHARACTERS} printable characters and no blank`,
+    /\s/,
+  ),
+  pairingId: text(
+    MAX_ID_CHARACTERS,
+    `a pairing's id has 1 to ${MAX_ID_CHARACTERS} printable characters; --list shows them`,
+  ),
+  clientName: text(
+    MAX_CLIENT_CHARACTERS,
+    `a client's name has 1 to ${MAX_CLIENT_CHARACTERS} printable characters`,
+  ),
+  totpLength: {
+    problem: "the length of a device's passcodes is 4 to 10, or 0 for none",
+    read: (value) => {
+      if (value === undefined) return { value: DEFAULT_TOTP_LENGTH };
+      return typeof value === "number" && TOTP_LENGTHS.includes(value) ? { value } : null;
+    },
+  },
+  number: {
+    problem: "a phone number is +, country code and digits, 8 to 15 digits in all, such as +14155550123",
+    read: (value) => typeof value === "string" ? found(reducePhoneNumber(value)) : null,
+  },
+  seed: {
+    problem: "a TOTP secret is base32 (A to Z, 2 to 7) of at least 16 characters",
+    read: (value) => typeof value === "string" ? found(decodeBase32(value)) : null,
+  },
+  preference: {
+    problem: `what comes first is one of ${Object.keys(FACTORS).join(", ")}, or none`,
+    read: (value) => {
+      if (value === "none") return { value: null };
+      return isFactor(value) ? { value } : null;
+    },
+  },
+} as const satisfies {
+  user: Input<string>;
+  anyUser: Input<string | null>;
+  deviceId: Input<string>;
+  pairingId: Input<string>;
+  clientName: Input<string>;
+  totpLength: Input<number>;
+  number: Input<string>;
+  seed: Input<Uint8Array>;
+  preference: Input<Factor | null>;
+};
+
+function isFactor(value: unknown): value is Factor {
+  return typeof value === "string" && Object.hasOwn(FACTORS, value);
+}

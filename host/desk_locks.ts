@@ -1,0 +1,48 @@
+// The desk's operations on the lock that follows failures.
+
+import { canonicalName } from "../radius/pure/tuple.ts";
+import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
+import { type DeskAnswer, done, type ShownLock } from "./desk_answer.ts";
+import { INPUTS } from "./desk_inputs.ts";
+
+const quoted = (name: string) => JSON.stringify(name);
+
+export const lockOperations = {
+  "unlock": operation({ user: INPUTS.user }, unlock),
+  "lock.show": operation({ user: INPUTS.user }, show),
+};
+
+async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskAnswer> {
+  const before = shownLock(deps, user);
+  const cleared = deps.limits.clear(canonicalName(user));
+  if (cleared === null) return done(`${quoted(user)} is not locked and has no failures.`);
+  const audit = auditOf(deps, {
+    action: "user.unlocked",
+    user,
+    failures: before.total,
+    locks: before.locks,
+  });
+  await deps.store.commit({ mutations: [cleared, audit] });
+  const was = before.locked ? "is unlocked" : "was not locked";
+  return done(`${quoted(user)} ${was}; ${counted(before.total)} forgotten.`);
+}
+
+function show(deps: DeskDeps, { user }: { user: string }): DeskAnswer {
+  const lock = shownLock(deps, user);
+  return done(`${quoted(user)} is ${lock.locked ? "locked" : "not locked"}.`, { lock });
+}
+
+function counted(failures: number): string {
+  return failures === 1 ? "one failure is" : `${failures} failures are`;
+}
+
+function shownLock({ limits }: DeskDeps, user: string): ShownLock {
+  const canonical = canonicalName(user);
+  return {
+    user,
+    locked: limits.isLocked(canonical),
+    ...limits.failures(canonical),
+    pushesLeft: limits.pushesLeft(canonical),
+    sendsLeft: limits.sendsLeft(canonical, null),
+  };
+}

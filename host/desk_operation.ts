@@ -1,0 +1,74 @@
+// What an operation of the desk is made of: its inputs, its work, and the audit record that goes with a change.
+
+import type { Config } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { Learnt } from "../radius/doing/learnt.ts";
+import type { Limits } from "../radius/doing/limits.ts";
+import type { Pairings } from "../radius/doing/pairings.ts";
+import type { Clock } from "../runtime.ts";
+import type { Mutation, Store } from "../store.ts";
+import type { SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import { type DeskAnswer, refused } from "./desk_answer.ts";
+import type { Inputs, ValuesOf } from "./desk_inputs.ts";
+
+export interface DeskDeps {
+  readonly config: Pick<Config, "factors" | "http" | "secondFactor">;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly learnt: Learnt;
+  /** Names of the configured clients. */
+  readonly clients: readonly string[];
+  /** Makes a client unlearn; `learnt.forget` unless given. A running server lowers its gate here as well. */
+  readonly forgetClient?: (name: string) => Promise<boolean>;
+  /** `null` when an external second-factor service is configured. */
+  readonly secondFactorDesk: SecondFactorDesk | null;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly orderedId: () => string;
+  /** Told of what failed inside an operation; whoever asked learns only that it did. */
+  readonly log?: Log;
+}
+
+/** A row of the desk's table: the inputs, and what is done with them. */
+export interface Operation {
+  /** @returns the work to do, or a refusal when an input is not sound. */
+  prepare(request: object): ((deps: DeskDeps) => Promise<DeskAnswer>) | DeskAnswer;
+}
+
+/** Makes a row whose `run` gets its inputs read and checked. */
+export function operation<I extends Inputs>(
+  inputs: I,
+  run: (deps: DeskDeps, values: ValuesOf<I>) => Promise<DeskAnswer> | DeskAnswer,
+): Operation {
+  return {
+    prepare(request) {
+      const given = new Map<string, unknown>(Object.entries(request));
+      const values: Record<string, unknown> = {};
+      for (const [name, input] of Object.entries(inputs)) {
+        const read = input.read(given.get(name));
+        if (read === null) return refused("bad_input", `Cannot do that: ${input.problem}.`);
+        values[name] = read.value;
+      }
+      const extra = [...given.keys()].some((name) => name !== "op" && !Object.hasOwn(inputs, name));
+      if (extra) {
+        return refused("not_a_request", "Cannot do that: the request has an input that it does not take.");
+      }
+      return async (deps) => await run(deps, values as ValuesOf<I>);
+    },
+  };
+}
+
+const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+
+/** The record of a deed, for the commit of the deed. `what` holds no secret, and numbers masked. */
+export function auditOf(
+  { clock, orderedId }: DeskDeps,
+  what: { readonly action: string; readonly [name: string]: string | number | null },
+): Mutation {
+  return {
+    type: "set",
+    key: ["audit", orderedId()],
+    value: { atMs: clock.nowMs(), actor: "command", ...what },
+    expireInMs: AUDIT_KEPT_MS,
+  };
+}
