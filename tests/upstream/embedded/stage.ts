@@ -1,0 +1,66 @@
+// An embedded second-factor service on a clock of its own, with a phone that is paired for ada.
+
+import type { ApprovalRequest, SecondFactorService } from "../../../radius/doing/ports.ts";
+import type { EmbeddedSecondFactor } from "../../../upstream/embedded/second_factor.ts";
+import { createManualClock, type ManualClock } from "../manual_clock.ts";
+import { clientOf, CONTEXT, type Ground, openEmbedded, openGround, right } from "../worlds.ts";
+
+export interface Stage {
+  readonly clock: ManualClock;
+  readonly ground: Ground;
+  readonly embedded: EmbeddedSecondFactor;
+  readonly client: SecondFactorService;
+  /** Ada's phone and its pairing. */
+  readonly token: string;
+  readonly pairingId: string;
+  /** A request to ada's phone; with a prompt, so a number must be matched. */
+  ask(options?: { hasPrompt?: boolean; pairingId?: string }): Promise<ApprovalRequest>;
+  /** The same store under a service that starts anew. */
+  restart(): Promise<EmbeddedSecondFactor>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export const TTL_MS = 60_000;
+
+export async function openStage(settings: { numberMatching?: boolean } = {}): Promise<Stage> {
+  const clock = createManualClock();
+  const ground = await openGround(clock);
+  const embedded = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
+  const client = clientOf(embedded, ground);
+  const started: EmbeddedSecondFactor[] = [embedded];
+  const { token, pairingId } = await pairPhone(embedded, "ada");
+  return {
+    clock,
+    ground,
+    embedded,
+    client,
+    token,
+    pairingId,
+    ask: async ({ hasPrompt = true, pairingId: asked = pairingId } = {}) =>
+      right(
+        await client.initiate({
+          pairingId: asked,
+          terminalName: "VPN Access",
+          context: { ...CONTEXT, hasPrompt },
+        }),
+      ),
+    async restart() {
+      const again = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
+      started.push(again);
+      return again;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const service of started) await service.close();
+      await ground.store.close();
+    },
+  };
+}
+
+/** A new phone that is paired by an invitation. */
+export async function pairPhone(
+  embedded: EmbeddedSecondFactor,
+  userName: string,
+): Promise<{ token: string; pairingId: string }> {
+  const { invitation } = await embedded.desk.invite(userName);
+  return right(await embedded.phone.acceptInvitation(invitation, { token: null, source: userName }));
+}
