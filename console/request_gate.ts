@@ -46,7 +46,6 @@ export function createRequestGate(
         method: request.method,
         headers: request.headers,
         body,
-        signal: request.signal,
       });
     },
   };
@@ -56,7 +55,6 @@ function withoutBody(request: Request): Request {
   return new Request(request.url, {
     method: request.method,
     headers: request.headers,
-    signal: request.signal,
   });
 }
 

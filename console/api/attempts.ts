@@ -26,7 +26,9 @@ export function createAttempts({ clock }: { clock: Clock }): Attempts {
     take(source) {
       const nowMs = clock.nowMs();
       const key = sourceKey(source);
-      const recent = (bySource.get(key) ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
+      // Changed in place, so that an attempt under way can still be forgiven.
+      const recent = bySource.get(key) ?? [];
+      while (nowMs - (recent[0] ?? nowMs) >= WINDOW_MS) recent.shift();
       const oldest = recent[0];
       if (oldest !== undefined && recent.length >= LIMIT) {
         const waitS = Math.max(1, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000));

@@ -19,9 +19,6 @@ export interface MonitoringDeps {
   readonly openStreams: () => number;
 }
 
-/** Conversations are counted up to this many; more is shown as this. */
-const COUNTED_LIMIT = 100_000;
-
 export function createMonitoringRoutes(deps: MonitoringDeps) {
   return new Hono<HttpEnv>()
     .get("/healthz", (c) => c.text("ok\n"))
@@ -41,9 +38,8 @@ export function metricsText({ watch, desk, ready, residentOctets, openStreams }:
   for (const [name, value] of Object.entries(watch.counters()).toSorted(([a], [b]) => a < b ? -1 : 1)) {
     add(`countersign_${metricName(name)}_total`, { type: "counter", value });
   }
-  const live = watch.conversations(COUNTED_LIMIT).filter((view) => view.outcome === null).length;
   const gauges: readonly (readonly [string, number])[] = [
-    ["conversations_live", live],
+    ["conversations_live", watch.alive()],
     ["approvals_pending", desk?.pendingApprovals().length ?? 0],
     ["live_streams_open", openStreams()],
     ["ready", ready().ok ? 1 : 0],

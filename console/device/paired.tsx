@@ -129,6 +129,9 @@ export function PairingRow(
   const passcode = useSignal<Passcode | null>(null);
   const dialog = useRef<HTMLDialogElement>(null);
   const shown = passcode.value !== null && passcode.value.validUntilMs > nowMs ? passcode.value : null;
+  const toggle = async () => {
+    passcode.value = shown === null ? await model.passcode(pairing.pairingId) : null;
+  };
   const titleId = `unpair-${pairing.pairingId}`;
   return (
     <li class="pairing">
@@ -150,11 +153,11 @@ export function PairingRow(
         <button
           type="button"
           class="button"
-          disabled={model.busy.value || shown !== null}
-          onClick={() => void model.passcode(pairing.pairingId).then((code) => passcode.value = code)}
+          disabled={model.busy.value}
+          onClick={() => void toggle()}
         >
           <Icon name="key" />
-          Show passcode
+          {shown === null ? "Show passcode" : "Hide passcode"}
           <span class="unseen">{` for ${pairing.userName}`}</span>
         </button>
       </div>

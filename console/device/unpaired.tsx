@@ -54,6 +54,10 @@ export function InvitationCard(
 export function WaysToPair({ model }: { model: PhoneModel }) {
   return (
     <>
+      <p class="intro">
+        <strong>Pair this phone</strong>
+        Then your logins ask it, and you approve or deny them here. There are two ways.
+      </p>
       <section class="card" aria-labelledby="by-link">
         <h2 id="by-link">
           <Icon name="link" size={16} />With an invitation

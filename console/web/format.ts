@@ -7,7 +7,11 @@ const timeFormat = new Intl.DateTimeFormat(undefined, {
   second: "2-digit",
   hourCycle: "h23",
 });
-const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const fullFormat = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 
 export function countText(count: number): string {
   return numberFormat.format(count).replaceAll(",", "\u202f");
@@ -38,8 +42,9 @@ export function countdownText(leftMs: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-/** Since the start, with tenths while short: "+6.2 s". */
+/** Since the start, finer while short: "+41 ms", "+6.2 s". */
 export function offsetText(spanMs: number): string {
+  if (spanMs < 1000) return `+${Math.max(0, Math.round(spanMs))} ms`;
   const seconds = Math.max(0, spanMs) / 1000;
   return seconds < 100 ? `+${seconds.toFixed(1)} s` : `+${durationText(spanMs)}`;
 }

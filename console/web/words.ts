@@ -26,13 +26,13 @@ export interface StateWords {
 
 /** Where logins stand, as the strip shows it: one node for steps that are the same to a person. */
 export const NODES = {
-  start: { label: "Starting", tone: "idle", shape: "door" },
-  menu: { label: "Choosing a factor", tone: "challenge", shape: "diamond" },
+  start: { label: "Received", tone: "idle", shape: "door" },
+  menu: { label: "Menu", tone: "challenge", shape: "diamond" },
   pairing: { label: "Pairing", tone: "wait", shape: "link" },
-  phone: { label: "Phone approval", tone: "wait", shape: "phone" },
-  text: { label: "Text message", tone: "wait", shape: "text" },
-  call: { label: "Voice call", tone: "wait", shape: "call" },
-  code: { label: "Device passcode", tone: "challenge", shape: "key" },
+  phone: { label: "Phone", tone: "wait", shape: "phone" },
+  text: { label: "Text", tone: "wait", shape: "text" },
+  call: { label: "Call", tone: "wait", shape: "call" },
+  code: { label: "Passcode", tone: "challenge", shape: "key" },
 } as const satisfies Record<string, StateWords>;
 export type NodeName = keyof typeof NODES;
 export const FACTOR_NODES: readonly NodeName[] = ["phone", "text", "call", "code", "pairing"];

@@ -108,7 +108,7 @@ function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps)
       </span>
       <span class="mono cut c-client" role="cell">{view.client}</span>
       <span class="mono cut quiet c-place" role="cell">{view.place || view.source}</span>
-      <span class="cut c-step" role="cell">
+      <span class="c-step" role="cell">
         <Status words={stateWords(view)} />
       </span>
       <span class="c-age" role="cell">

@@ -62,7 +62,7 @@ export function Icon({ name, size = 14 }: { name: IconName; size?: number }) {
   );
 }
 
-/** The product's mark: an answer that comes back, and the sign above it. */
+/** The product's mark: a challenge goes out, its answer comes back. */
 export function Mark({ size = 20 }: { size?: number }) {
   return (
     <svg
@@ -76,9 +76,8 @@ export function Mark({ size = 20 }: { size?: number }) {
       stroke-linecap="round"
       stroke-linejoin="round"
     >
-      <path d="M2 6.5h8.5a4.5 4.5 0 0 1 0 9H7" />
-      <path d="M10 11.5l-4 4 4 4" transform="translate(0 -1.5) scale(1 .97)" />
-      <circle cx="16.5" cy="4.5" r="1.8" fill="currentColor" stroke="none" />
+      <path d="M2.5 6.5h13M12 2.5l4 4-4 4" />
+      <path d="M17.5 13.5h-13M8 9.5l-4 4 4 4" opacity="0.55" />
     </svg>
   );
 }

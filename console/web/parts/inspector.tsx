@@ -19,11 +19,9 @@ export function Inspector({ view, nowMs, close }: InspectorProps) {
     <aside class="panel inspector" aria-label="Chosen login">
       <div class="panel-head">
         <h2 class="mono cut">{view === null ? "Login" : view.user || "(no name)"}</h2>
-        {view !== null && <Chip words={stateWords(view)} />}
         <button
           type="button"
           class="button button-small button-plain"
-          style={{ "margin-left": "auto" }}
           onClick={close}
         >
           <Icon name="close" />
@@ -41,7 +39,10 @@ function Body({ view, nowMs }: { view: ConversationView; nowMs: number }) {
   const last = view.moments.at(-1);
   return (
     <div class="body" tabIndex={0} role="group" aria-label="Details">
-      {last !== undefined && <p class="explain">{rowSentence(last.row)}</p>}
+      <div class="verdict">
+        <Chip words={stateWords(view)} />
+        {last !== undefined && <p class="explain">{rowSentence(last.row)}</p>}
+      </div>
       <dl class="facts">
         <dt>Client</dt>
         <dd class="mono">{view.client}</dd>

@@ -24,8 +24,8 @@ export function OutboxPanel({ models }: { models: Models }) {
         <h2 id="outbox-title">
           Outbox <span class="count">{countText(alive.length)}</span>
         </h2>
+        <span class="quiet small">For evaluation: nothing is sent, each reading is recorded.</span>
       </div>
-      <p class="panel-note">For evaluation: nothing is sent. Each reading of a message is recorded.</p>
       {alive.length === 0
         ? <Empty {...EMPTY.outbox} />
         : (

@@ -3,7 +3,7 @@
 import type { Models } from "../models/models.ts";
 import { countText } from "../format.ts";
 import { FACTOR_NODES, nodeOf, NODES, OUTCOMES, type StateWords } from "../words.ts";
-import { Icon } from "./icon.tsx";
+import { Status } from "./status.tsx";
 
 interface NodeProps {
   readonly name: string;
@@ -20,12 +20,11 @@ function Node({ name, words, count, onPath, models }: NodeProps) {
     <li>
       <button
         type="button"
-        class={`node tone-${words.tone} ${count === 0 ? "zero" : ""} ${onPath ? "on-path" : ""}`}
+        class={`node ${count === 0 ? "zero" : ""} ${onPath ? "on-path" : ""}`}
         aria-pressed={chosen}
         onClick={() => router.setParams({ state: chosen ? "" : name })}
       >
-        <Icon name={words.shape} size={15} />
-        <span>{words.label}</span>
+        <Status words={words} />
         <b>{countText(count)}</b>
       </button>
     </li>

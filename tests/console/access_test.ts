@@ -1,0 +1,102 @@
+// Every route of the console's API, for every role and for nobody.
+
+import { assertEquals } from "@std/assert";
+import { ACCESS, accessRow, isAllowed, ROLES } from "../../console/api/access.ts";
+import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
+import { approval } from "../fakes/console_gateway.ts";
+import { startConsole } from "../fakes/console_app.ts";
+
+/** What the call answers to whoever may make it; the bodies are as small as they may be. */
+const ALLOWED_STATUS: Readonly<Record<string, number>> = {
+  "GET /session": 200,
+  "POST /session": 400,
+  "DELETE /session": 200,
+  "POST /session/stay": 200,
+  "POST /setup": 400,
+  "GET /live": 200,
+  "GET /live/stream": 200,
+  "POST /approvals/:id/deny": 409,
+  "POST /approvals/:id/cancel": 409,
+  "GET /outbox": 200,
+  "POST /outbox/:id/reveal": 410,
+};
+
+Deno.test("ACCESS has a row for every registered route, and no other", () => {
+  // Routes do not run when they are registered, so nothing that they need is touched.
+  const api = createConsoleApi({} as Parameters<typeof createConsoleApi>[0]);
+  const registered = new Set(
+    api.routes.filter(({ method }) => method !== "ALL").map(({ method, path }) => `${method} ${path}`),
+  );
+  const rows = new Set(ACCESS.map(({ method, path }) => `${method} ${path}`));
+  assertEquals([...registered].toSorted(), [...rows].toSorted());
+  assertEquals([...rows].toSorted(), Object.keys(ALLOWED_STATUS).toSorted());
+});
+
+Deno.test("createConsoleApi() lets each role do what its row says, and refuses the rest", async (t) => {
+  for (const row of ACCESS) {
+    for (const who of [null, ...ROLES]) {
+      const allowed = row.needs === "anyone" || (who !== null && isAllowed(who, row.needs));
+      const expected = allowed ? ALLOWED_STATUS[`${row.method} ${row.path}`] : who === null ? 401 : 403;
+      await t.step(`${row.method} ${row.path} for ${who ?? "nobody"}: ${expected}`, async () => {
+        await using site = await startConsole();
+        const cookie = who === null ? undefined : await site.signIn(who);
+        const response = await site.call(CONSOLE_API_PATH + row.path.replace(":id", "some-id"), {
+          method: row.method,
+          json: row.method === "POST" ? {} : undefined,
+          cookie,
+        });
+        await response.body?.cancel();
+        assertEquals(response.status, expected);
+      });
+    }
+  }
+});
+
+Deno.test("accessRow() knows no path that only looks like a row's", () => {
+  for (const path of ["/live/", "/live/stream/x", "/approvals//deny", "/Live", "/session/../live", ""]) {
+    assertEquals(accessRow("GET", path), null, path);
+  }
+  assertEquals(accessRow("TRACE", "/live"), null);
+  assertEquals(accessRow("HEAD", "/live")?.path, "/live");
+});
+
+Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did it", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("operator");
+  site.desk.wait(approval("r1"));
+  site.desk.wait(approval("r2", { userName: "grace" }));
+  for (const [id, verb] of [["r1", "deny"], ["r2", "cancel"]] as const) {
+    const path = `/console/api/approvals/${id}/${verb}`;
+    const first = await site.call(path, { method: "POST", json: {}, cookie });
+    assertEquals([first.status, await first.json()], [200, { done: true }]);
+    const again = await site.call(path, { method: "POST", json: {}, cookie });
+    assertEquals([again.status, (await again.json()).error.code], [409, "already_decided"]);
+  }
+  assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }, { id: "r2", verb: "cancel" }]);
+  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object]), [
+    ["operator", "approval.deny", "r1"],
+    ["operator", "approval.cancel", "r2"],
+  ]);
+});
+
+Deno.test("createOutboxRoutes() shows a text to an owner alone, records it, and never logs it", async () => {
+  await using site = await startConsole();
+  site.outbox.put(
+    { id: "m1", kind: "text", to: "+15550100", createdMs: 0, deadlineMs: 1e15 },
+    "Passcode 482913",
+  );
+  const listed = await (await site.call("/console/api/outbox", { cookie: await site.signIn("viewer") }))
+    .text();
+  assertEquals(listed.includes("482913"), false);
+  assertEquals(listed.includes("+15550100"), true);
+  const cookie = await site.signIn("owner");
+  const shown = await site.call("/console/api/outbox/m1/reveal", { method: "POST", json: {}, cookie });
+  assertEquals(await shown.json(), { body: "Passcode 482913" });
+  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(records.map(({ value }) => [value?.actor, value?.action]), [["owner", "outbox.reveal"]]);
+  await site.log.flush();
+  assertEquals(site.lines.join("").includes("an owner read a message"), true);
+  assertEquals(site.lines.join("").includes("482913"), false);
+  assertEquals(JSON.stringify(records).includes("482913"), false);
+});

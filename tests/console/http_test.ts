@@ -1,0 +1,188 @@
+// What every answer carries, pages and their files, and what monitoring asks.
+
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import { loadDist } from "../../console/assets.ts";
+import { serveHttp } from "../../console/listener.ts";
+import { systemClock } from "../../runtime.ts";
+import { approval, conversation } from "../fakes/console_gateway.ts";
+import { startConsole } from "../fakes/console_app.ts";
+
+const ANSWERS: readonly (readonly [path: string, method: string, status: number])[] = [
+  ["/", "GET", 200],
+  ["/live", "GET", 200],
+  ["/setup", "GET", 200],
+  ["/device", "GET", 200],
+  ["/assets/web.js", "GET", 200],
+  ["/assets/none.js", "GET", 404],
+  ["/assets/..%2f..%2fdeno.json", "GET", 404],
+  ["/healthz", "GET", 200],
+  ["/readyz", "GET", 200],
+  ["/metrics", "GET", 200],
+  ["/nothing", "GET", 404],
+  ["/nothing", "DELETE", 404],
+  ["/console/api/live", "GET", 401],
+  ["/console/api/nothing", "GET", 404],
+  ["/console/api/session", "PATCH", 404],
+  ["/device/api/nothing", "POST", 404],
+  ["/live", "PUT", 404],
+  ["/", "HEAD", 200],
+  ["/broken", "GET", 500],
+];
+Deno.test("createHttpApp() puts the security headers on every answer", async (t) => {
+  await using site = await startConsole({
+    change: (deps) => ({
+      ...deps,
+      mounts: [{
+        prefix: "/broken",
+        handle: () => {
+          throw new Error("planted detail");
+        },
+      }],
+    }),
+  });
+  for (const [path, method, status] of ANSWERS) {
+    await t.step(`${method} ${path}: ${status}`, async () => {
+      const response = await site.call(path, { method, json: method === "POST" ? {} : undefined });
+      const text = await response.text();
+      assertEquals(response.status, status);
+      const header = (name: string) => response.headers.get(name) ?? "";
+      assertEquals(header("x-content-type-options"), "nosniff");
+      assertEquals(header("x-frame-options"), "DENY");
+      assertEquals(header("referrer-policy"), "no-referrer");
+      assertEquals(header("cross-origin-opener-policy"), "same-origin");
+      assertMatch(header("permissions-policy"), /camera=\(\)/);
+      const policy = header("content-security-policy");
+      for (
+        const part of ["default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]
+      ) {
+        assertStringIncludes(policy, part);
+      }
+      assertEquals(/unsafe|\*|data:|https?:/.test(policy), false);
+      if (path.includes("/api/")) assertEquals(header("cache-control"), "no-store");
+      assertEquals(text.includes("planted detail") || text.includes("    at "), false);
+    });
+  }
+});
+
+Deno.test("createHttpApp() logs the cause of a failure under the id that the answer shows", async () => {
+  await using site = await startConsole({
+    change: (deps) => ({
+      ...deps,
+      ready: () => {
+        throw new Error("planted detail");
+      },
+    }),
+  });
+  const response = await site.call("/readyz");
+  const { error } = await response.json();
+  assertEquals([response.status, error.code], [500, "internal"]);
+  await site.log.flush();
+  const line = site.lines.join("").split("\n").find((one) => one.includes("planted detail")) ?? "";
+  assertStringIncludes(line, error.id);
+});
+
+Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its ETag", async () => {
+  await using site = await startConsole();
+  const first = await site.call("/assets/web.js");
+  await first.body?.cancel();
+  assertEquals(first.headers.get("cache-control"), "public, max-age=31536000, immutable");
+  const etag = first.headers.get("etag") ?? "";
+  for (const held of [etag, `W/${etag}`, `"other", ${etag}`]) {
+    const again = await site.call("/assets/web.js", { headers: { "if-none-match": held } });
+    assertEquals([again.status, await again.text()], [304, ""]);
+  }
+  const page = await site.call("/");
+  assertEquals(page.headers.get("cache-control"), "no-cache");
+  const html = await page.text();
+  assertStringIncludes(html, '<script type="module" src="/assets/web.js"></script>');
+  assertEquals(/ style=| on\w+=|<script>|<style/.test(html), false);
+});
+
+Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {
+  let ok = true;
+  await using site = await startConsole({
+    change: (deps) => ({ ...deps, ready: () => ({ ok, parts: { store: ok ? "ok" : "does not answer" } }) }),
+  });
+  site.watch.put(conversation(1, { user: "planted-user", client: "planted-client" }));
+  site.desk.wait(approval("r1", { userName: "planted-user" }));
+  assertEquals(await (await site.call("/healthz")).text(), "ok\n");
+  const ready = await site.call("/readyz");
+  assertEquals([ready.status, await ready.json()], [200, { ok: true, parts: { store: "ok" } }]);
+  const metrics = await (await site.call("/metrics")).text();
+  assertStringIncludes(metrics, "# TYPE countersign_requests_total counter\ncountersign_requests_total 1\n");
+  assertStringIncludes(metrics, "\ncountersign_conversations_live 1\n");
+  assertStringIncludes(metrics, "\ncountersign_approvals_pending 1\n");
+  assertMatch(metrics, /\ncountersign_resident_memory_bytes [1-9]\d{6,}\n/);
+  assertEquals(metrics.includes("planted"), false);
+  for (const line of metrics.trimEnd().split("\n")) {
+    assertMatch(line, /^(# TYPE countersign_[a-z0-9_]+ (counter|gauge)|countersign_[a-z0-9_]+ \d+(\.\d+)?)$/);
+  }
+  ok = false;
+  const not = await site.call("/readyz");
+  assertEquals([not.status, (await not.json()).ok], [503, false]);
+});
+
+Deno.test("createHttpApp() hands a mount everything below its prefix, with body and peer, and nothing else", async () => {
+  const seen: string[] = [];
+  await using site = await startConsole({
+    change: (deps) => ({
+      ...deps,
+      mounts: [{
+        prefix: "/idm/scim",
+        handle: async (request, info) => {
+          seen.push(
+            `${request.method} ${new URL(request.url).pathname} ${info.remoteAddress} ${await request
+              .text()}`,
+          );
+          return new Response("mounted", { headers: { "cache-control": "private" } });
+        },
+      }],
+    }),
+  });
+  const put = await site.call("/idm/scim/a/Users/b", { method: "PUT", json: { a: 1 } });
+  assertEquals([await put.text(), put.headers.get("cache-control")], ["mounted", "private"]);
+  const beside = await site.call("/idm/scimitar");
+  await beside.body?.cancel();
+  assertEquals(beside.status, 404);
+  assertEquals(seen, ['PUT /idm/scim/a/Users/b 127.0.0.1 {"a":1}']);
+});
+
+Deno.test("serveHttp() says which setting to change when the port is taken", async () => {
+  await using site = await startConsole();
+  const port = Number(new URL(site.origin).port);
+  assertThrows(
+    () =>
+      serveHttp({
+        listen: { hostname: "127.0.0.1", port },
+        tls: null,
+        app: site.app,
+        log: site.log,
+        clock: systemClock,
+      }),
+    Error,
+    `Cannot listen for HTTP on 127.0.0.1:${port}: another program uses that port (http.listen)`,
+  );
+});
+
+Deno.test("serveHttp() stops within its deadline although a stream is open", async () => {
+  const site = await startConsole();
+  const stream = await site.call("/console/api/live/stream", { cookie: await site.signIn("viewer") });
+  const startedMs = performance.now();
+  await site[Symbol.asyncDispose]();
+  assert(performance.now() - startedMs < 2000);
+  await stream.text();
+  await assertRejects(() => site.call("/healthz"));
+});
+
+Deno.test("loadDist() says how to build when nothing is built", async () => {
+  const empty = await Deno.makeTempDir();
+  await assertRejects(() => loadDist(empty), Error, "deno task build");
+  await Deno.remove(empty);
+});

@@ -1,0 +1,66 @@
+// Hashes of administrators' passwords: sound, bounded, and off the thread that answers RADIUS.
+
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { createPasswordHasher } from "../../console/api/passwords.ts";
+import { sourceKey } from "../../console/api/attempts.ts";
+import { Refusal } from "../../console/api/refusal.ts";
+import { createSystemRandom } from "../../runtime.ts";
+
+const random = createSystemRandom();
+
+Deno.test("createPasswordHasher() tells the right password from others, in NFC", async () => {
+  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const hash = await hasher.make("pa\u00dfwort \u00e9");
+  assertEquals(await hasher.check("pa\u00dfwort e\u0301", hash), true);
+  assertEquals(await hasher.check("pa\u00dfwort e", hash), false);
+  assertEquals(await hasher.check("anything", null), false);
+  assertEquals(await hasher.check("", null), false);
+  assertNotEquals((await hasher.make("same")).hash, (await hasher.make("same")).hash);
+});
+
+Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", async () => {
+  const hasher = createPasswordHasher({ random, costLog2: 10 });
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => hasher.make("x")));
+  const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+  assertEquals(refused.length, 2);
+  for (const { reason } of refused) assert(reason instanceof Refusal && reason.code === "busy");
+  await hasher.make("room again");
+});
+
+Deno.test("createPasswordHasher() keeps its places when a hash fails", async () => {
+  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const broken = { algorithm: "scrypt", costLog2: 40, salt: "x", hash: "" } as const;
+  for (let round = 0; round < 5; round += 1) await assertRejects(() => hasher.check("x", broken));
+  assertEquals(await hasher.check("x", await hasher.make("x")), true);
+});
+
+Deno.test("createPasswordHasher() does not hold the thread at its real cost", async () => {
+  const hasher = createPasswordHasher({ random });
+  let longestMs = 0;
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    longestMs = Math.max(longestMs, nowMs - lastMs);
+    lastMs = nowMs;
+  }, 1);
+  const startedMs = performance.now();
+  await hasher.make("one");
+  const tookMs = performance.now() - startedMs;
+  clearInterval(timer);
+  // A synchronous hash would hold it for the whole time.
+  assert(tookMs > 100, `the cost is real: ${tookMs} ms`);
+  assert(longestMs < tookMs / 2, `held for ${longestMs} of ${tookMs} ms`);
+});
+
+const SOURCES: readonly (readonly [address: string, key: string])[] = [
+  ["192.0.2.1", "192.0.2.1"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:db8:1:2::9", "2001:db8:1:2::/64"],
+  ["2001:0DB8:0001:2::9", "2001:db8:1:2::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+];
+for (const [address, key] of SOURCES) {
+  Deno.test(`sourceKey() counts ${address} under ${key}`, () => assertEquals(sourceKey(address), key));
+}

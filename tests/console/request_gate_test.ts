@@ -1,0 +1,112 @@
+// What never reaches a route: odd methods, foreign hosts, absolute targets, bodies too large or too slow.
+
+import { assertEquals, assertRejects } from "@std/assert";
+import { createHostCheck, createRequestGate, MAX_BODY_OCTETS, readBody } from "../../console/request_gate.ts";
+import { Refusal } from "../../console/api/refusal.ts";
+import { createManualClock, startConsole } from "../fakes/console_app.ts";
+
+const settings = { listen: { hostname: "127.0.0.1", port: 8080 }, publicUrl: "https://gate.example.org" };
+
+const HOSTS: readonly (readonly [hostname: string, host: string, ours: boolean])[] = [
+  ["127.0.0.1", "127.0.0.1:8080", true],
+  ["127.0.0.1", "localhost:9999", true],
+  ["127.0.0.1", "[::1]:8080", true],
+  ["127.0.0.1", "gate.example.org", true],
+  ["127.0.0.1", "evil.test", false],
+  ["127.0.0.1", "gate.example.org.evil.test", false],
+  ["127.0.0.1", "192.0.2.1:8080", false],
+  ["192.0.2.7", "192.0.2.7:8080", true],
+  ["0.0.0.0", "192.0.2.1:8080", true],
+  ["::", "[2001:db8::1]:8080", true],
+  ["2001:db8::7", "[2001:db8::7]:8080", true],
+  ["0.0.0.0", "rebound.evil.test:8080", false],
+];
+for (const [hostname, host, ours] of HOSTS) {
+  Deno.test(`createHostCheck() ${ours ? "takes" : "refuses"} ${host} when listening on ${hostname}`, () => {
+    const isOurs = createHostCheck({ ...settings, listen: { hostname, port: 8080 } });
+    assertEquals(isOurs(host), ours);
+  });
+}
+
+const RAW: readonly (readonly [what: string, request: string, status: number])[] = [
+  ["TRACE", "TRACE / HTTP/1.1\r\nHost: HERE\r\n", 405],
+  ["CONNECT", "CONNECT HERE HTTP/1.1\r\nHost: HERE\r\n", 405],
+  ["OPTIONS", "OPTIONS /console/api/live HTTP/1.1\r\nHost: HERE\r\n", 405],
+  ["a missing Host", "GET /healthz HTTP/1.1\r\n", 400],
+  ["a Host with a space", "GET /healthz HTTP/1.1\r\nHost: a b\r\n", 400],
+  ["another site's Host", "GET /healthz HTTP/1.1\r\nHost: evil.test\r\n", 421],
+  ["an absolute-form target elsewhere", "GET http://evil.test/healthz HTTP/1.1\r\nHost: HERE\r\n", 400],
+  ["an over-long target", `GET /${"a".repeat(9000)} HTTP/1.1\r\nHost: HERE\r\n`, 414],
+  ["an unknown path", "GET /../etc/passwd HTTP/1.1\r\nHost: HERE\r\n", 404],
+  ["a known path", "GET /healthz HTTP/1.1\r\nHost: HERE\r\n", 200],
+];
+Deno.test("createHttpApp() answers odd requests on the wire with a status, and the security headers", async (t) => {
+  await using site = await startConsole();
+  const here = new URL(site.origin);
+  for (const [what, request, status] of RAW) {
+    await t.step(`${what}: ${status}`, async () => {
+      const connection = await Deno.connect({ hostname: here.hostname, port: Number(here.port) });
+      const text = `${request.replaceAll("HERE", here.host)}Connection: close\r\n\r\n`;
+      await connection.write(new TextEncoder().encode(text));
+      const answer = (await new Response(connection.readable).text()).toLowerCase();
+      assertEquals(answer.split(" ")[1], String(status));
+      assertEquals(answer.includes("\r\nx-content-type-options: nosniff\r\n"), true);
+      assertEquals(answer.includes("frame-ancestors 'none'"), true);
+    });
+  }
+});
+
+Deno.test("createHttpApp() refuses a body over 1 MiB, also when its length is not announced", async () => {
+  await using site = await startConsole();
+  const chunk = new Uint8Array(64 * 1024).fill(32);
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += chunk.length;
+      controller.enqueue(chunk);
+      if (sent > 3 * MAX_BODY_OCTETS) controller.close();
+    },
+  });
+  const response = await fetch(`${site.origin}/console/api/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: site.origin },
+    body,
+  });
+  assertEquals(response.status, 413);
+  assertEquals((await response.json()).error.code, "body_too_large");
+});
+
+Deno.test("readBody() takes exactly the cap and refuses one octet more", async () => {
+  const clock = createManualClock();
+  const bodyOf = (octets: number) => new Blob([new Uint8Array(octets)]).stream();
+  assertEquals((await readBody(bodyOf(100), { clock, deadlineMs: 1000, maxOctets: 100 })).length, 100);
+  const fault = await assertRejects(
+    () => readBody(bodyOf(101), { clock, deadlineMs: 1000, maxOctets: 100 }),
+    Refusal,
+  );
+  assertEquals(fault.code, "body_too_large");
+});
+
+Deno.test("readBody() gives up on a body that does not arrive in time", async () => {
+  const clock = createManualClock();
+  const stuck = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new Uint8Array(3)),
+  });
+  const reading = readBody(stuck, { clock, deadlineMs: 10_000 });
+  const refused = assertRejects(() => reading, Refusal);
+  clock.advance(10_000);
+  assertEquals((await refused).code, "body_too_slow");
+});
+
+Deno.test("createRequestGate() refuses credentials in the address", async () => {
+  const gate = createRequestGate({ settings, clock: createManualClock() });
+  // The fetch API would refuse to make such a request; a listener could still hand one over.
+  const request = {
+    method: "GET",
+    url: "http://a:b@127.0.0.1/",
+    headers: new Headers({ host: "127.0.0.1" }),
+    body: null,
+  };
+  const fault = await assertRejects(() => gate.admit(request as unknown as Request), Refusal);
+  assertEquals(fault.code, "bad_host");
+});

@@ -1,0 +1,152 @@
+// The gateway and the embedded services as the console sees them, played by hand.
+
+import type {
+  ConversationOutcome,
+  ConversationView,
+  GatewayEvent,
+  GatewayWatch,
+  Observer,
+} from "../../radius/doing/ports.ts";
+import type {
+  OutboxDesk,
+  OutboxItem,
+  PendingApproval,
+  SecondFactorDesk,
+} from "../../upstream/embedded/interfaces.ts";
+
+/** A gateway whose conversations a test puts in. */
+export interface FakeWatch extends GatewayWatch {
+  put(view: ConversationView): void;
+  drop(reason: string): void;
+  observers(): number;
+}
+
+export function createFakeWatch(): FakeWatch {
+  const views = new Map<string, ConversationView>();
+  const observers = new Set<Observer>();
+  const counters: Record<string, number> = { requests: 0 };
+  const emit = (event: GatewayEvent) => {
+    for (const observer of observers) observer(event);
+  };
+  return {
+    conversations: (limit) => [...views.values()].toReversed().slice(0, limit),
+    alive: () => [...views.values()].filter(({ outcome }) => outcome === null).length,
+    counters: () => counters,
+    observe(observer) {
+      observers.add(observer);
+      return () => void observers.delete(observer);
+    },
+    put(view) {
+      counters.requests = (counters.requests ?? 0) + 1;
+      views.set(view.id, view);
+      emit({ kind: "conversation", atMs: view.updatedMs, conversation: view });
+    },
+    drop(reason) {
+      emit({ kind: "drop", atMs: 0, reason, source: "192.0.2.9", client: null });
+    },
+    observers: () => observers.size,
+  };
+}
+
+/** A conversation with sensible values; `number` orders it. */
+export function conversation(number: number, values: Partial<ConversationView> = {}): ConversationView {
+  const startedMs = values.startedMs ?? 1_800_000_000_000 + number * 1000;
+  const step = values.step ?? "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+  return {
+    id: `c${String(number).padStart(10, "0")}`,
+    user: "ada",
+    client: "vpn-1",
+    source: "10.1.0.7",
+    place: "198.51.100.23",
+    step,
+    factor: "device",
+    startedMs,
+    updatedMs: startedMs,
+    deadlineMs: startedMs + 300_000,
+    outcome: null,
+    moments: [
+      { atMs: startedMs, step: "start", row: "no_first_factor" },
+      { atMs: startedMs + 40, step, row: "pushed" },
+    ],
+    ...values,
+  };
+}
+
+/** The same conversation, ended. */
+export function ended(
+  view: ConversationView,
+  { outcome, row, atMs }: { outcome: ConversationOutcome; row: string; atMs: number },
+): ConversationView {
+  return { ...view, outcome, updatedMs: atMs, moments: [...view.moments, { atMs, step: outcome, row }] };
+}
+
+export interface FakeDesk extends SecondFactorDesk {
+  wait(approval: PendingApproval): void;
+  readonly decided: { id: string; verb: "deny" | "cancel" }[];
+}
+
+export function createFakeDesk(): FakeDesk {
+  let waiting: PendingApproval[] = [];
+  const listeners = new Set<() => void>();
+  const decided: { id: string; verb: "deny" | "cancel" }[] = [];
+  const changed = () => listeners.forEach((notify) => notify());
+  const decide = (id: string, verb: "deny" | "cancel") => {
+    const known = waiting.some((one) => one.requestId === id);
+    waiting = waiting.filter((one) => one.requestId !== id);
+    if (known) decided.push({ id, verb });
+    if (known) changed();
+    return Promise.resolve(known);
+  };
+  return {
+    decided,
+    wait(approval) {
+      waiting.push(approval);
+      changed();
+    },
+    invite: () => Promise.resolve({ invitation: "invitation", deadlineMs: 0 }),
+    pendingApprovals: () => waiting,
+    deny: (id) => decide(id, "deny"),
+    cancel: (id) => decide(id, "cancel"),
+    revokePairing: () => Promise.resolve(false),
+    onChange(notify) {
+      listeners.add(notify);
+      return () => void listeners.delete(notify);
+    },
+    onPaired: () => () => undefined,
+    onUnpaired: () => () => undefined,
+  };
+}
+
+/** An approval that waits from `createdMs` for a minute. */
+export function approval(id: string, { userName = "ada", createdMs = Date.now() } = {}): PendingApproval {
+  return {
+    requestId: id,
+    userName,
+    terminalName: "VPN",
+    client: "vpn-1",
+    place: "198.51.100.23",
+    createdMs,
+    deadlineMs: createdMs + 60_000,
+  };
+}
+
+export interface FakeOutbox extends OutboxDesk {
+  put(item: OutboxItem, body: string): void;
+}
+
+export function createFakeOutbox(): FakeOutbox {
+  const messages = new Map<string, { item: OutboxItem; body: string }>();
+  const listeners = new Set<() => void>();
+  return {
+    put(item, body) {
+      messages.set(item.id, { item, body });
+      listeners.forEach((notify) => notify());
+    },
+    items: () => [...messages.values()].map(({ item }) => item).toReversed(),
+    reveal: (id) => Promise.resolve(messages.get(id)?.body ?? null),
+    onChange(notify) {
+      listeners.add(notify);
+      return () => void listeners.delete(notify);
+    },
+  };
+}
