@@ -13,7 +13,7 @@ import { Note } from "../parts/note.tsx";
 import { OutboxPanel } from "../parts/outbox_panel.tsx";
 import { Chip } from "../parts/status.tsx";
 import { StepStrip } from "../parts/step_strip.tsx";
-import { nodeOf, OUTCOMES } from "../words.ts";
+import { nodeOf, OUTCOMES, readable } from "../words.ts";
 
 const SUMMARY_EVERY_MS = 10_000;
 
@@ -64,6 +64,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
       <h1 tabIndex={-1}>Live</h1>
       <Chip words={linkWords(live.link.value.kind, paused)} />
       <div class="end">
+        <Drops counters={live.counters.value} />
         <span class="quiet">{`${countText(live.rate.value)} changes/s`}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Icon name={paused ? "play" : "pause"} size={12} />
@@ -72,6 +73,28 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
       </div>
       <Summary live={live} />
     </header>
+  );
+}
+
+const DROPPED = "dropped_";
+
+/** Packets that got no answer, since the start: how many, and on demand why. */
+function Drops({ counters }: { counters: Readonly<Record<string, number>> }) {
+  const reasons = Object.entries(counters).filter(([name, count]) => name.startsWith(DROPPED) && count > 0);
+  if (reasons.length === 0) return null;
+  const total = reasons.reduce((sum, [, count]) => sum + count, 0);
+  return (
+    <details class="drops">
+      <summary>{`${countText(total)} ${total === 1 ? "packet" : "packets"} dropped`}</summary>
+      <dl>
+        {reasons.sort(([, a], [, b]) => b - a).map(([name, count]) => (
+          <div key={name}>
+            <dt>{readable(name.slice(DROPPED.length))}</dt>
+            <dd class="number">{countText(count)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

@@ -1,0 +1,120 @@
+// The board: what it keeps, how it filters, and that it stands still under the pointer.
+
+import { assert, assertEquals } from "@std/assert";
+import { signal } from "@preact/signals";
+import { BOARD_LIMIT, type BoardFilter, createBoardModel } from "../../console/web/models/board_model.ts";
+import type { LiveMessage, LiveSnapshot } from "../../console/api/shapes.ts";
+import type { ConversationView } from "../../radius/doing/ports.ts";
+import { conversation, ended } from "../fakes/console_gateway.ts";
+
+const EVERYTHING: BoardFilter = { text: "", state: "", client: "" };
+
+function setUp(filterValues: Partial<BoardFilter> = {}) {
+  const filter = signal<BoardFilter>({ ...EVERYTHING, ...filterValues });
+  const board = createBoardModel(filter);
+  const bring = (...conversations: ConversationView[]) => {
+    board.take({ upTo: "e.1", nowMs: 0, conversations, steps: {}, drops: {} } satisfies LiveMessage);
+    board.show();
+  };
+  const users = () => board.rows.value.map(({ user }) => user);
+  return { filter, board, bring, users };
+}
+
+function snapshot(...conversations: ConversationView[]): LiveSnapshot {
+  return { at: "e.0", nowMs: 0, conversations, steps: {}, counters: {}, approvals: null, outbox: null };
+}
+
+Deno.test("createBoardModel() shows the newest first, however they arrive", () => {
+  const { board, bring, users } = setUp();
+  board.reset(snapshot(conversation(2, { user: "b" }), conversation(5, { user: "e" })));
+  bring(conversation(3, { user: "c" }), conversation(9, { user: "z" }), conversation(1, { user: "a" }));
+  assertEquals(users(), ["z", "e", "c", "b", "a"]);
+});
+
+Deno.test("createBoardModel() changes a row in place", () => {
+  const { bring, board } = setUp();
+  bring(conversation(1), conversation(2), conversation(3));
+  bring(ended(conversation(2), { outcome: "accepted", row: "approved", atMs: 5 }));
+  assertEquals(board.rows.value.map(({ outcome }) => outcome), [null, "accepted", null]);
+  assertEquals(board.total.value, 3);
+});
+
+Deno.test("createBoardModel() holds its rows under the pointer and counts what is newer", () => {
+  const { bring, board, users } = setUp();
+  bring(conversation(1, { user: "a" }), conversation(2, { user: "b" }));
+  board.hold(true);
+  bring(conversation(3, { user: "c" }), conversation(4, { user: "d" }), conversation(1, { user: "a2" }));
+  assertEquals([users(), board.newer.value], [["b", "a2"], 2]);
+  board.showNewer();
+  assertEquals([users(), board.newer.value], [["d", "c", "b", "a2"], 0]);
+  bring(conversation(5, { user: "e" }));
+  assertEquals(board.newer.value, 1);
+  board.hold(false);
+  assertEquals([users(), board.newer.value], [["e", "d", "c", "b", "a2"], 0]);
+});
+
+Deno.test("createBoardModel() counts as newer only what the filter lets through", () => {
+  const { bring, board } = setUp({ client: "vpn-2" });
+  bring(conversation(1, { client: "vpn-2" }));
+  board.hold(true);
+  bring(conversation(2), conversation(3, { client: "vpn-2" }), conversation(4));
+  assertEquals(board.newer.value, 1);
+});
+
+Deno.test("createBoardModel() freezes while paused, keeps filling, and shows everything when it goes on", () => {
+  const { bring, board, users } = setUp();
+  bring(conversation(1, { user: "a" }));
+  // The page has drawn them; a list that nobody looked at is made when it is first asked for.
+  assertEquals(users(), ["a"]);
+  board.pause(true);
+  bring(conversation(1, { user: "changed" }), conversation(2, { user: "b" }));
+  assertEquals(users(), ["a"]);
+  board.pause(false);
+  assertEquals(users(), ["b", "changed"]);
+});
+
+Deno.test("createBoardModel() keeps the newest 5,000", () => {
+  const { board, bring } = setUp();
+  bring(...Array.from({ length: BOARD_LIMIT + 100 }, (_, at) => conversation(at)));
+  assertEquals(board.total.value, BOARD_LIMIT);
+  assertEquals(board.rows.value.length, BOARD_LIMIT);
+  assertEquals(board.conversation(conversation(0).id), null);
+  assert(board.conversation(conversation(BOARD_LIMIT + 99).id) !== null);
+});
+
+const FILTERS: readonly (readonly [filter: Partial<BoardFilter>, users: string[]])[] = [
+  [{}, ["dan", "cyd", "Bob", "ada"]],
+  [{ text: "b" }, ["Bob"]],
+  [{ text: "BOB vpn" }, ["Bob"]],
+  [{ text: "198.51" }, ["dan", "cyd", "Bob", "ada"]],
+  [{ text: "  " }, ["dan", "cyd", "Bob", "ada"]],
+  [{ text: "nobody" }, []],
+  [{ client: "wifi" }, ["cyd"]],
+  [{ state: "phone" }, ["Bob", "ada"]],
+  [{ state: "text" }, ["cyd"]],
+  [{ state: "accepted" }, ["dan"]],
+  [{ state: "live" }, ["cyd", "Bob", "ada"]],
+  [{ state: "nonsense" }, []],
+  [{ state: "phone", text: "ada" }, ["ada"]],
+];
+for (const [filter, expected] of FILTERS) {
+  Deno.test(`createBoardModel() filtered by ${JSON.stringify(filter)} shows ${expected.length}`, () => {
+    const { bring, users } = setUp(filter);
+    bring(
+      conversation(1, { user: "ada" }),
+      conversation(2, { user: "Bob" }),
+      conversation(3, { user: "cyd", client: "wifi", step: "AWAIT_SMS_DELIVERED_PASSCODE" }),
+      ended(conversation(4, { user: "dan" }), { outcome: "accepted", row: "approved", atMs: 1 }),
+    );
+    assertEquals(users(), expected);
+  });
+}
+
+Deno.test("createBoardModel() takes 1,000 changes in a moment within a frame", () => {
+  const { board, bring } = setUp({ text: "user-1" });
+  bring(...Array.from({ length: BOARD_LIMIT }, (_, at) => conversation(at, { user: `user-${at}` })));
+  const startedMs = performance.now();
+  bring(...Array.from({ length: 1000 }, (_, at) => conversation(BOARD_LIMIT + at, { user: `user-${at}` })));
+  assert(board.rows.value.length > 0);
+  assert(performance.now() - startedMs < 250, "with room for a slow machine");
+});

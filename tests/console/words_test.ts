@@ -1,0 +1,116 @@
+// Everything that the gateway can say has words here, and the small machinery of the page.
+
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { FLOW } from "../../radius/facts/flow.ts";
+import { PASSAGES, STEPS } from "../../radius/facts/steps.ts";
+import { REFUSALS } from "../../console/api/refusal.ts";
+import { SENTENCES } from "../../console/device/words.ts";
+import { countdownText, countText, durationText, offsetText } from "../../console/web/format.ts";
+import { createClockModel } from "../../console/web/models/clock_model.ts";
+import { createRouter } from "../../console/web/router.ts";
+import {
+  momentWords,
+  nodeOf,
+  NODES,
+  readable,
+  rowSentence,
+  stateWords,
+  stepLabel,
+} from "../../console/web/words.ts";
+
+Deno.test("stepLabel() and nodeOf() know every place of the gateway", () => {
+  for (const [place, { title }] of [...Object.entries(STEPS), ...Object.entries(PASSAGES)]) {
+    assertEquals(stepLabel(place), title);
+    assert(nodeOf(place) in NODES);
+  }
+  assertEquals([stepLabel("SOME_NEW_STEP"), nodeOf("SOME_NEW_STEP")], ["Some new step", "start"]);
+});
+
+Deno.test("rowSentence() explains every row that ends a login", () => {
+  for (const { name, to } of FLOW) {
+    if (to !== "accept" && to !== "reject") continue;
+    assertNotEquals(rowSentence(name), `${readable(name)}.`, name);
+  }
+});
+
+Deno.test("stateWords() shows an outcome over the step, and momentWords() reads both", () => {
+  const step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+  assertEquals(stateWords({ step, outcome: null }).label, "Waiting for the phone");
+  assertEquals(stateWords({ step, outcome: "rejected" }).tone, "bad");
+  assertEquals(momentWords("accepted").label, "Accepted");
+  assertEquals(momentWords("accept").label, "Accepted");
+  assertEquals(momentWords(step).label, "Waiting for the phone");
+  assertEquals(readable("pushDenied_twice"), "Push denied twice");
+  assertEquals(readable(""), "Unknown");
+});
+
+Deno.test("SENTENCES has words for every refusal of the phone's service", () => {
+  const reasons = ["unknown_token", "unknown_invitation", "already_used", "expired", "unknown_request"];
+  for (const reason of [...reasons, "already_decided", "wrong_number", "too_many_tries", "no_phone_page"]) {
+    assert(reason in SENTENCES && reason in REFUSALS, reason);
+  }
+});
+
+Deno.test("format says counts, spans and countdowns as people read them", () => {
+  assertEquals(countText(1234567), "1\u202f234\u202f567");
+  assertEquals([-5, 0, 999, 6200, 99_999, 100_000, 5_999_999, 6_000_000, 2e8].map(durationText), [
+    "0 s",
+    "0 s",
+    "0 s",
+    "6 s",
+    "99 s",
+    "1 min",
+    "99 min",
+    "1 h",
+    "2 d",
+  ]);
+  assertEquals([-1, 0, 1, 42_000, 60_001].map(countdownText), ["0:00", "0:00", "0:01", "0:42", "1:01"]);
+  assertEquals([0, 41, 6240, 120_000].map(offsetText), ["+0 ms", "+41 ms", "+6.2 s", "+2 min"]);
+});
+
+Deno.test("createClockModel() follows the server's clock, not the browser's", () => {
+  let localMs = 1000;
+  const clock = createClockModel(() => localMs);
+  clock.adjust(500_000);
+  assertEquals(clock.nowMs.value, 500_000);
+  localMs += 3000;
+  clock.tick();
+  assertEquals(clock.nowMs.value, 503_000);
+});
+
+function setUpRouter(address: string) {
+  const location = { pathname: "", search: "", hash: "" };
+  const at = (url: string) => {
+    const parsed = new URL(url, "http://x");
+    Object.assign(location, { pathname: parsed.pathname, search: parsed.search });
+  };
+  at(address);
+  const written: string[] = [];
+  const note = (_data: null, _unused: string, url: string) => {
+    written.push(url);
+    at(url);
+  };
+  return {
+    router: createRouter({ location, history: { pushState: note, replaceState: note } }),
+    written,
+    at,
+  };
+}
+
+Deno.test("createRouter() reads filters from the address and writes them back", () => {
+  const { router, written } = setUpRouter("/live?q=a%20b&state=phone");
+  assertEquals([router.path.value, router.param("q"), router.param("client")], ["/live", "a b", ""]);
+  router.setParams({ state: "", client: "vpn&1" });
+  assertEquals(written, ["/live?q=a+b&client=vpn%261"]);
+  assertEquals([router.param("client"), router.param("state")], ["vpn&1", ""]);
+  router.setParams({ q: "", client: "" });
+  assertEquals(written.at(-1), "/live");
+});
+
+Deno.test("createRouter() survives an address that is not well-formed", () => {
+  const { router, at } = setUpRouter("/live?q=%ZZ&c=%E0%A4%A");
+  assert(router.param("q").includes("%ZZ"));
+  at("/setup?q=1");
+  router.refresh();
+  assertEquals([router.path.value, router.param("q")], ["/setup", "1"]);
+});
