@@ -1,0 +1,179 @@
+// The real gateway in the test's own process: real sockets and HTTP, a store in memory, a fake clock, fakes of both external services or the
+// embedded ones.
+
+import { parse, stringify } from "smol-toml";
+import { type Config, loadConfig } from "../../../config.ts";
+import { createLog } from "../../../log.ts";
+import { createRadius, type Radius } from "../../../radius/gateway.ts";
+import type { SecondFactorService, TelephonyService } from "../../../radius/doing/ports.ts";
+import { matchTotp, totpAt } from "../../../radius/pure/totp.ts";
+import { createSystemRandom, type Random } from "../../../runtime.ts";
+import { createPeopleDirectory, type PeopleDirectory } from "../../../scim/directory.ts";
+import { createStore, type Store } from "../../../store.ts";
+import { createServices, type Services } from "../../../upstream/services.ts";
+import { createVault, type Vault } from "../../../vault.ts";
+import { type FakeSecondFactor, startFakeSecondFactor } from "../../fakes/second_factor_server.ts";
+import { type FakeTelephony, startFakeTelephony } from "../../fakes/telephony_server.ts";
+import { overlay } from "../../ground/gateway_settings.ts";
+import { openRadiusClient, type RadiusClient } from "../../ground/radius_client.ts";
+import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
+import { createLogin, type Login } from "./login.ts";
+import { whileTimePasses } from "./passing_time.ts";
+import { directoryOver } from "./people.ts";
+
+/** What {@link startInProcess} takes; nothing has to be given. */
+export interface InProcessOptions {
+  /** Settings as in the operating page, laid over those of the test. */
+  readonly toml?: string;
+  /** The services inside the process instead of the fakes. */
+  readonly embedded?: boolean;
+  /** The store's file; in memory without one. */
+  readonly kvPath?: string;
+  /** Clock and fakes of an earlier gateway, which go on. */
+  readonly after?: InProcess;
+  /** Puts something between the gateway and a service. */
+  readonly between?: {
+    readonly secondFactor?: (service: SecondFactorService) => SecondFactorService;
+    readonly telephony?: (service: TelephonyService) => TelephonyService;
+  };
+}
+
+/** A gateway that answers. Declare it with `await using`. */
+export interface InProcess extends AsyncDisposable {
+  readonly port: number;
+  readonly client: RadiusClient;
+  readonly clock: ManualClock;
+  readonly config: Config;
+  readonly radius: Radius;
+  readonly people: PeopleDirectory;
+  readonly kv: Deno.Kv;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly services: Services;
+  readonly secondFactor: FakeSecondFactor;
+  readonly telephony: FakeTelephony;
+  /** A login; its NAS-Port is one that no other login has. */
+  login(who: Parameters<typeof createLogin>[1]): Login;
+  /** Everything that was logged so far. */
+  logLines(): Promise<readonly string[]>;
+  /** Stops it; the fakes stay for another. */
+  stop(): Promise<void>;
+}
+
+/** What any client address shares with the gateway, unless a test has clients of its own. */
+export const SECRET = "a-secret-of-the-tests";
+const MASTER_KEY = new Uint8Array(32).fill(9);
+let nasPorts = 1000;
+
+/** Starts a gateway on a free port of the loopback address. */
+export async function startInProcess(options: InProcessOptions = {}): Promise<InProcess> {
+  const clock = options.after?.clock ?? createManualClock();
+  const secondFactor = options.after?.secondFactor ?? await startFakeSecondFactor();
+  const telephony = options.after?.telephony ?? await startFakeTelephony();
+  const config = configOf(options, { secondFactor, telephony });
+  const random = createSystemRandom();
+  const kv = await Deno.openKv(options.kvPath ?? ":memory:");
+  const store = createStore(kv, { nowMs: () => clock.nowMs() });
+  const vault = createVault(MASTER_KEY, random);
+  const parts = { config, store, vault, clock, random };
+  const { services, radius, people, lines } = await assemble(parts, options);
+
+  const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+  const { port } = socket.addr as Deno.NetAddr;
+  const serving = radius.server.serve(socket);
+  const client = openRadiusClient({ port, secret: secretOf(config) });
+  let stopped: Promise<void> | null = null;
+  const end = async (): Promise<void> => {
+    client.close();
+    await radius.server.stop(0);
+    await serving;
+    radius.close();
+    await services.close();
+    await store.close();
+  };
+  const stop = () => stopped ??= whileTimePasses(clock, end());
+  return {
+    ...{ port, client, clock, config, radius, people, kv, store, vault, services, secondFactor, telephony },
+    login: (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who }),
+    logLines: lines,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      if (options.after === undefined) await Promise.all([secondFactor.close(), telephony.close()]);
+    },
+  };
+}
+
+/** The parts as main.ts puts them together. */
+async function assemble(
+  parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
+  { between = {} }: InProcessOptions,
+) {
+  const { config, store, clock } = parts;
+  const written: string[] = [];
+  const log = createLog({
+    format: config.server.logFormat,
+    level: config.server.logLevel,
+    clock,
+    write: (octets) => {
+      written.push(...new TextDecoder().decode(octets).trimEnd().split("\n"));
+      return Promise.resolve();
+    },
+  });
+  const people = createPeopleDirectory({ store, target: config.radius.directory });
+  await people.load();
+  const services = await createServices({
+    ...parts,
+    totp: { at: totpAt, match: matchTotp },
+    userAgent: "Countersign/test",
+    onBug(fault) {
+      throw fault;
+    },
+  });
+  const radius = await createRadius({
+    ...parts,
+    log,
+    directory: directoryOver(people),
+    secondFactor: between.secondFactor?.(services.secondFactor) ?? services.secondFactor,
+    telephony: between.telephony?.(services.telephony) ?? services.telephony,
+    anySecret: config.radius.secret,
+    openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
+  });
+  services.embedded?.desk.onPaired(({ pairingId, userName, totpLength }) =>
+    radius.pairings.addDevice({ id: pairingId, userName, totpLength })
+  );
+  const lines = async () => {
+    await log.flush();
+    return written;
+  };
+  return { services, radius, people, lines };
+}
+
+function configOf(
+  { toml = "", embedded = false }: InProcessOptions,
+  { secondFactor, telephony }: { secondFactor: FakeSecondFactor; telephony: FakeTelephony },
+): Config {
+  const services = embedded ? {} : {
+    second_factor: {
+      url: secondFactor.url,
+      consumer_key: secondFactor.consumerKey,
+      consumer_secret: secondFactor.consumerSecret,
+    },
+    telephony: {
+      url: telephony.url,
+      account_id: telephony.accountId,
+      auth_token: telephony.authToken,
+      from: telephony.from,
+      twiml_echo_url: "http://echo.example/twiml",
+    },
+  };
+  const text = stringify(overlay({ radius: { secret: SECRET }, ...services }, parse(toml)));
+  const loaded = loadConfig({ env: () => undefined, readTextFile: () => text, cwd: "/" });
+  if (!loaded.ok) throw new Error(`The settings of the test are at fault: ${JSON.stringify(loaded.faults)}`);
+  return loaded.config;
+}
+
+/** The secret of the first client, else the one for any address. */
+function secretOf({ radius }: Config): string {
+  return radius.clients[0]?.secret ?? radius.secret;
+}

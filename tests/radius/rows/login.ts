@@ -1,0 +1,95 @@
+// A login as a client plays it: each packet under a new identifier, each reply judged, the State of the last challenge returned.
+
+import { assertEquals } from "@std/assert";
+import type { BuiltRequest, Reply, RequestParts } from "../../ground/radius_packets.ts";
+import type { RadiusClient } from "../../ground/radius_client.ts";
+import type { ManualClock } from "../../upstream/manual_clock.ts";
+import { whileTimePasses } from "./passing_time.ts";
+
+/** A reply without a fault, in the words of the rows. */
+export interface Answer extends Reply {
+  readonly kind: "accept" | "reject" | "challenge";
+  /** What State says; "" on anything but a challenge. */
+  readonly step: string;
+  /** From sending to the reply, on the gateway's clock. */
+  readonly tookMs: number;
+}
+
+/** Where packets of a login go. */
+export interface LoginPlace {
+  readonly client: RadiusClient;
+  readonly clock: ManualClock;
+}
+
+/** One login. Its tuple stays the same from packet to packet. */
+export interface Login {
+  readonly user: string;
+  /** The Access-Request without State. */
+  start(password?: string, more?: RequestParts): Promise<Answer>;
+  /** The answer to the last challenge. */
+  answer(text: string, more?: RequestParts): Promise<Answer>;
+  /** Builds a packet of this login, with the State of the last challenge if there was one. */
+  build(password: string, more?: RequestParts): BuiltRequest;
+  /** The same without State. */
+  buildStart(password: string, more?: RequestParts): BuiltRequest;
+  /** Sends a packet that was built, once, and waits for the reply. */
+  exchange(request: BuiltRequest): Promise<Answer>;
+  /** Goes on at another gateway. */
+  moveTo(place: LoginPlace): void;
+}
+
+const KINDS: Readonly<Record<number, Answer["kind"]>> = { 2: "accept", 3: "reject", 11: "challenge" };
+/** Time passes while an answer is awaited, so this is only reached when none comes. */
+const PATIENCE = { timeoutMs: 5000, tries: 1 } as const;
+
+/** @param who `nasPort: undefined` sends none. */
+export function createLogin(
+  place: LoginPlace,
+  who: { user: string } & RequestParts,
+): Login {
+  const { user, ...given } = who;
+  let at = place;
+  let state: Uint8Array | null = null;
+  const exchange = async (request: BuiltRequest): Promise<Answer> => {
+    const answer = await exchangeJudged(at, request);
+    if (answer.state !== null) state = answer.state;
+    return answer;
+  };
+  const buildStart: Login["buildStart"] = (password, more = {}) =>
+    at.client.build({ userName: user, password, ...given, ...more });
+  const build: Login["build"] = (password, more = {}) =>
+    buildStart(password, { ...(state === null ? {} : { state }), ...more });
+  return {
+    user,
+    build,
+    buildStart,
+    exchange,
+    start: (password = "open sesame", more = {}) => exchange(buildStart(password, more)),
+    answer(text, more = {}) {
+      if (state === null && more.state === undefined) throw new Error("There was no challenge to answer");
+      return exchange(build(text, more));
+    },
+    moveTo(next) {
+      at = next;
+    },
+  };
+}
+
+/** Sends a packet and waits for its reply, which must be one without a fault. */
+export async function exchangeJudged(
+  { client, clock }: LoginPlace,
+  request: BuiltRequest,
+): Promise<Answer> {
+  const sentMs = clock.nowMs();
+  const reply = await whileTimePasses(clock, client.exchange(request, PATIENCE));
+  assertEquals(reply.problems, []);
+  const kind = KINDS[reply.code];
+  if (kind === undefined) throw new Error(`A reply of code ${reply.code}`);
+  const step = reply.state === null ? "" : new TextDecoder().decode(reply.state);
+  return { ...reply, kind, step, tookMs: clock.nowMs() - sentMs };
+}
+
+/** A short form of an answer, for comparing: where it stands, and the first line of what it says. */
+export function brief({ kind, step, message }: Answer): [string, string] {
+  return [kind === "challenge" ? step : kind, message.split("\n")[0] ?? ""];
+}

@@ -1,0 +1,92 @@
+// The people of a test: who is in the directory, and which factors they have.
+
+import type { Directory } from "../../../radius/doing/ports.ts";
+import type { NewPairing } from "../../../radius/doing/pairings.ts";
+import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
+import type { PeopleDirectory, Person } from "../../../scim/directory.ts";
+import type { FakePairing } from "../../fakes/second_factor_server.ts";
+import { totpCode } from "../../interop/world.ts";
+import type { InProcess } from "./in_process.ts";
+
+/** The directory as the gateway asks for it. */
+export function directoryOver(people: PeopleDirectory): Directory {
+  return {
+    lookUp(name) {
+      const found = people.find(name);
+      if (found === null) return { status: "unknown", name, phoneNumbers: [], groups: [] };
+      if (found === "deleted") return { status: "deleted", name, phoneNumbers: [], groups: [] };
+      const phoneNumbers = found.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []);
+      const status = found.active ? "active" : "inactive";
+      return { status, name: found.userName, phoneNumbers, groups: found.groups };
+    },
+  };
+}
+
+/** Puts somebody into the directory. */
+export async function register(
+  { people }: InProcess,
+  userName: string,
+  person: Partial<Person> = {},
+): Promise<void> {
+  await people.put(userName.normalize("NFC").toLowerCase(), {
+    userName,
+    active: true,
+    phoneNumbers: [],
+    groups: [],
+    ...person,
+  });
+}
+
+/** Gives a user a factor that is ready to use. */
+export async function give(world: InProcess, user: string, wanted: NewPairing): Promise<string> {
+  const { mutation, pairing } = world.radius.pairings.prepare(
+    { canonical: user.toLowerCase(), shown: user },
+    wanted,
+  );
+  await world.store.commit({ mutations: [mutation] });
+  world.radius.pairings.adopt(pairing);
+  return pairing.id;
+}
+
+/** Pairs a device at the fake service and here. */
+export async function giveDevice(
+  world: InProcess,
+  user: string,
+  { totpLength = 6 }: { totpLength?: number } = {},
+): Promise<FakePairing> {
+  const pairing = world.secondFactor.pair({ userName: user, totpLength });
+  await give(world, user, { kind: "device", id: pairing.id, totpLength });
+  return pairing;
+}
+
+/** The authentication request that was opened last for a device. */
+export function lastRequest(world: InProcess, { id }: FakePairing) {
+  const request = world.secondFactor.initiated().findLast(({ pairingId }) => pairingId === id);
+  if (request === undefined) throw new Error("No approval was asked for");
+  return request;
+}
+
+/** The person with the phone decides about the request that was opened last. */
+export function decide(world: InProcess, pairing: FakePairing, granted: boolean): void {
+  world.secondFactor.decide(lastRequest(world, pairing).id, { granted });
+}
+
+/** The passcode that went to a number last. */
+export function passcodeSentTo(world: InProcess, number: string): string {
+  const passcode = world.telephony.lastPasscode(number);
+  if (passcode === undefined) throw new Error(`Nothing was sent to ${number}`);
+  return passcode;
+}
+
+/** A passcode of the same length that is certainly another one. */
+export function otherThan(passcode: string): string {
+  return [...passcode].map((digit) => String((Number(digit) + 1) % 10)).join("");
+}
+
+const SEED_TEXT = "12345678901234567890";
+export const SEED = new TextEncoder().encode(SEED_TEXT);
+
+/** What an authenticator app with {@link SEED} shows, worked out apart from the gateway's code. */
+export function appCode(atMs: number): string {
+  return totpCode(SEED_TEXT, atMs);
+}
