@@ -138,6 +138,7 @@ export const SCENARIOS: readonly ScenarioRow[] = [
     verdict: "reject",
     message: "submitted passcode does not match",
     async play(login, { world, person }) {
+      await login.shows("passcode from the text message");
       const earlier = sentPasscode(world, person);
       await login.answer("cancel");
       await login.shows("Choose a second factor");
