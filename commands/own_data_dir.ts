@@ -11,7 +11,7 @@ import { toHex } from "../runtime.ts";
 export async function foreignOwner(path: string): Promise<string | null> {
   // A server's own files say more than the directory, which a container may have been given from outside.
   const theirs = await ownerOf(`${path}/lock`) ?? await ownerOf(path);
-  if (theirs === null) return null;
+  if (theirs === null || theirs.uid === null) return null;
   const ours = await ownUser(path);
   if (ours === null) {
     return `Cannot use the data directory "${path}": this user may not write there. Run the command as the server's user.`;

@@ -10,7 +10,7 @@ import { type DeskAnswer, done, refused, type ShownPairing } from "./desk_answer
 import { INPUTS } from "./desk_inputs.ts";
 
 /** Room for a list in an answer of 64 KiB. */
-const MAX_LIST_CHARACTERS = 40_000;
+const MAX_LIST_OCTETS = 60_000;
 
 const quoted = (name: string) => JSON.stringify(name);
 
@@ -154,12 +154,13 @@ function list({ pairings }: DeskDeps, { user }: { user: string | null }): DeskAn
   const canonical = user === null ? null : canonicalName(user);
   const known = canonical === null ? pairings.all() : pairings.of(canonical);
   const total = canonical === null ? pairings.size : pairings.of(canonical).length;
+  const encoder = new TextEncoder();
   const shown: ShownPairing[] = [];
-  let characters = 0;
+  let octets = 0;
   for (const pairing of known) {
     const next = shownPairing(pairing);
-    characters += JSON.stringify(next).length;
-    if (characters > MAX_LIST_CHARACTERS) break;
+    octets += encoder.encode(JSON.stringify(next)).length + 1;
+    if (octets > MAX_LIST_OCTETS) break;
     shown.push(next);
   }
   const whose = user === null ? "" : `${quoted(user)} has `;
