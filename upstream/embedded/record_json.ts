@@ -27,54 +27,60 @@ export function createRecordWriter(
     uuidOfDigest(vault.digest(`embedded ${kind} identifier`, name));
   const consumer = { key: consumerKey };
 
+  const requesterId = idOf("requester", settings.requesterName);
+  const actionId = idOf("action", ACTION_NAME);
   const requester = (stamps: Stamps) => ({
-    id: idOf("requester", settings.requesterName),
+    id: requesterId,
     name: settings.requesterName,
     ...stamps,
     consumer,
   });
-  const user = (row: PairingRow) => {
-    const stamps = stampsOf(row.createdMs, row.createdMs);
-    return {
+
+  const write = (row: PairingRow) => {
+    const stamps = stampsOf(row.createdMs);
+    const user = {
       id: idOf("user", row.userName),
       name: row.userName,
       ...stamps,
       requester: requester(stamps),
     };
+    const authenticator = { id: idOf("authenticator", row.phone), name: "Phone page", ...stamps, consumer };
+    return {
+      id: row.id,
+      authenticator_type: AUTHENTICATOR_TYPE,
+      totp_length: TOTP_DIGITS,
+      created: stamps.created,
+      created_seconds_since_epoch: Math.floor(row.createdMs / 1000),
+      modified: formatTimestamp(row.modifiedMs),
+      deactivated: row.state === "ended" || row.state === "denied",
+      enabled: row.state === "enabled",
+      pending: row.state === "asks_approval",
+      handleable: true,
+      reason: "",
+      reason_code: 0,
+      minimum_version: 0,
+      authenticator,
+      user,
+    };
   };
-  const authenticator = (row: PairingRow) => ({
-    id: idOf("authenticator", row.phone),
-    name: "Phone page",
-    ...stampsOf(row.createdMs, row.createdMs),
-    consumer,
-  });
 
-  const pairing = (row: PairingRow) => ({
-    id: row.id,
-    authenticator_type: AUTHENTICATOR_TYPE,
-    totp_length: TOTP_DIGITS,
-    created: formatTimestamp(row.createdMs),
-    created_seconds_since_epoch: Math.floor(row.createdMs / 1000),
-    modified: formatTimestamp(row.modifiedMs),
-    deactivated: row.state === "ended" || row.state === "denied",
-    enabled: row.state === "enabled",
-    pending: row.state === "asks_approval",
-    handleable: true,
-    reason: "",
-    reason_code: 0,
-    minimum_version: 0,
-    authenticator: authenticator(row),
-    user: user(row),
-  });
+  // Rows never change, and each request's record has its pairing's in it.
+  const written = new WeakMap<PairingRow, ReturnType<typeof write>>();
+  const pairing = (row: PairingRow) => {
+    const record = written.get(row) ?? write(row);
+    written.set(row, record);
+    return record;
+  };
 
   return {
     pairing,
     request(row, of) {
-      const stamps = stampsOf(row.createdMs, row.createdMs);
+      const stamps = stampsOf(row.createdMs);
+      const ofPairing = pairing(of);
       const decision = row.decision === null ? null : DECISIONS[row.decision];
       return {
         id: row.id,
-        created: formatTimestamp(row.createdMs),
+        created: stamps.created,
         modified: formatTimestamp(row.modifiedMs),
         created_seconds_since_epoch: Math.floor(row.createdMs / 1000),
         granted: decision?.granted ?? false,
@@ -94,12 +100,12 @@ export function createRecordWriter(
           name: row.terminalName,
           name_extra: "",
           ...stamps,
-          user: user(of),
+          user: ofPairing.user,
         },
-        pairing: pairing(of),
-        authenticator: authenticator(of),
+        pairing: ofPairing,
+        authenticator: ofPairing.authenticator,
         action: {
-          id: idOf("action", ACTION_NAME),
+          id: actionId,
           name: ACTION_NAME,
           ...stamps,
           requester: requester(stamps),
@@ -114,6 +120,8 @@ interface Stamps {
   readonly modified: string;
 }
 
-function stampsOf(createdMs: number, modifiedMs: number): Stamps {
-  return { created: formatTimestamp(createdMs), modified: formatTimestamp(modifiedMs) };
+/** `modified` is `created`: these things do not change. */
+function stampsOf(createdMs: number): Stamps {
+  const created = formatTimestamp(createdMs);
+  return { created, modified: created };
 }
