@@ -46,7 +46,9 @@ export function createGate(clients: Clients): Gate {
 function checkSignature(gate: Gate, client: Client): DropReason | null {
   const { view } = gate;
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
-  if (messageAuthenticator.count > 0 && client.policy.messageAuthenticator !== "off") {
+  // Two kinds of packet stand or fall by their signature, whatever the client's setting: nobody may skip that check for them.
+  const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
+  if (messageAuthenticator.count > 0 && (mustBeSigned || client.policy.messageAuthenticator !== "off")) {
     const place = {
       lengthOctets: view.lengthOctets,
       valueAt: messageAuthenticator.at,
