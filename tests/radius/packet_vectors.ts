@@ -1,0 +1,98 @@
+// Reads text vectors: lines of columns between bars, and the few verbs that build a datagram. Packets are built by the tests'
+// own code, not by the gateway's.
+
+import {
+  type Attribute,
+  buildRequest,
+  type BuiltRequest,
+  type RequestParts,
+} from "../ground/radius_packets.ts";
+import type { Source } from "./whole_gateway.ts";
+
+/** The lines of a file of vectors, cut into columns. `#` begins a comment; every line must have `columns` columns. */
+export async function readVectors(name: string, columns: number): Promise<string[][]> {
+  const text = await Deno.readTextFile(new URL(`../vectors/${name}`, import.meta.url));
+  const rows = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"))
+    .map((line) => line.split("|").map((column) => column.trim()));
+  for (const row of rows) {
+    if (row.length !== columns) throw new Error(`${name}: not ${columns} columns in "${row.join(" | ")}"`);
+  }
+  return rows;
+}
+
+/** `192.0.2.1:1024`, or `[2001:db8::1]:1024`. */
+export function readSource(text: string): Source {
+  const colon = text.lastIndexOf(":");
+  return { hostname: text.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(text.slice(colon + 1)) };
+}
+
+interface Draft {
+  parts: RequestParts;
+  more: Attribute[];
+  /** Done to the finished octets, in order. */
+  edits: ((octets: Uint8Array) => Uint8Array)[];
+  raw: Uint8Array | null;
+}
+
+/** What a verb does with its words; see the head of vectors/drops.txt. */
+const VERBS: Readonly<Record<string, (draft: Draft, words: readonly string[]) => void>> = {
+  code: (draft, [code]) => draft.parts = { ...draft.parts, code: Number(code) },
+  user: (draft, [name]) => draft.parts = { ...draft.parts, userName: name },
+  password: (draft, [password]) => draft.parts = { ...draft.parts, password },
+  state: (draft, [state]) => draft.parts = { ...draft.parts, state: new TextEncoder().encode(state) },
+  sign: (draft, [place]) =>
+    draft.parts = { ...draft.parts, messageAuthenticator: place as RequestParts["messageAuthenticator"] },
+  attr: ({ more }, [type, hex = "-"]) =>
+    more.push({ type: Number(type), value: Uint8Array.fromHex(hex === "-" ? "" : hex) }),
+  attrs({ more }, [count, type, octets]) {
+    const value = new Uint8Array(Number(octets)).fill(0x61);
+    for (let i = 0; i < Number(count); i++) more.push({ type: Number(type), value });
+  },
+  append({ edits }, [hex = ""]) {
+    edits.push((octets) => withLength(Uint8Array.from([...octets, ...Uint8Array.fromHex(hex)])));
+  },
+  length: ({ edits }, [length]) => edits.push((octets) => withLength(octets, Number(length))),
+  pad: ({ edits }, [hex = ""]) =>
+    edits.push((octets) => Uint8Array.from([...octets, ...Uint8Array.fromHex(hex)])),
+  cut: ({ edits }, [to]) => edits.push((octets) => octets.slice(0, Number(to))),
+  hex: (draft, [hex = ""]) => draft.raw = Uint8Array.fromHex(hex),
+};
+
+/** Builds a datagram from verbs between semicolons. `identifier` also sets the authenticator apart. */
+export function buildDatagram(
+  script: string,
+  { secret, identifier = 0 }: { secret: string; identifier?: number },
+): Uint8Array {
+  const authenticator = Uint8Array.from({ length: 16 }, (_, i) => i + 16 * (identifier & 7));
+  const draft: Draft = {
+    parts: { identifier, authenticator, messageAuthenticator: "none" },
+    more: [],
+    edits: [],
+    raw: null,
+  };
+  for (const phrase of script.split(";")) {
+    const [verb = "", ...words] = phrase.trim().split(/ +/);
+    const act = VERBS[verb];
+    if (act === undefined) throw new Error(`There is no verb "${verb}" in "${script}"`);
+    act(draft, words);
+  }
+  const { bytes } = buildRequest(secret, { ...draft.parts, more: draft.more });
+  return draft.edits.reduce((octets, edit) => edit(octets), draft.raw ?? bytes);
+}
+
+/** A finished request as the judge of replies wants it. */
+export function asBuilt(bytes: Uint8Array): BuiltRequest {
+  const proxyStates: Uint8Array[] = [];
+  const end = (bytes[2] ?? 0) * 256 + (bytes[3] ?? 0);
+  for (let at = 20; at + 2 <= end; at += Math.max(2, bytes[at + 1] ?? 0)) {
+    if (bytes[at] === 33) proxyStates.push(bytes.slice(at + 2, at + (bytes[at + 1] ?? 0)));
+  }
+  const authenticator = bytes.slice(4, 20);
+  return { bytes: Uint8Array.from(bytes), identifier: bytes[1] ?? 0, authenticator, proxyStates };
+}
+
+function withLength(octets: Uint8Array, length: number = octets.length): Uint8Array {
+  const copy = Uint8Array.from(octets);
+  copy.set([length >> 8, length & 0xff], 2);
+  return copy;
+}

@@ -1,0 +1,180 @@
+// The whole gateway in the test's own process: real parts over a store in memory, a clock that a test moves, and a socket
+// that takes what a test delivers and keeps what is sent.
+
+import { createLog } from "../../log.ts";
+import type { DatagramSocket } from "../../radius/doing/server.ts";
+import { createRadius, type Radius } from "../../radius/gateway.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { type CommitOutcome, createStore, type Store, type Transaction } from "../../store.ts";
+import { createVault } from "../../vault.ts";
+import { configOf } from "../config/samples.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+import { nobodyKnown, silentSecondFactor, silentTelephony } from "./silent_services.ts";
+
+/** Where a datagram comes from. */
+export interface Source {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+/** A running gateway. Declare it with `await using`. */
+export interface WholeGateway extends AsyncDisposable {
+  readonly radius: Radius;
+  readonly clock: ManualClock;
+  readonly store: BreakableStore;
+  /** Replies so far, in order. */
+  readonly sent: readonly { readonly octets: Uint8Array; readonly to: Source }[];
+  /** Hands a datagram over and waits until it was looked at; what it set off may still be under way. */
+  deliver(octets: Uint8Array, from: Source): Promise<void>;
+  /** Waits until nothing is under way, and lets Rejects have their second. */
+  finish(): Promise<void>;
+  /** The counters that rose while `task` ran. */
+  counted(task: () => Promise<void>): Promise<Record<string, number>>;
+  logText(): Promise<string>;
+}
+
+/** A store whose commits a test can hold back or let fail. */
+export interface BreakableStore extends Store {
+  /** From now on commits wait until the function that is returned is called. */
+  hold(): () => void;
+  /** From now on commits fail with `fault`; `null` heals. */
+  breakWith(fault: Error | null): void;
+  /** What `lastAnswerMs` says; `null`: the truth. */
+  silentSince(atMs: number | null): void;
+}
+
+/** Rejects wait a second and up to 100 ms of jitter. */
+const REJECT_WAIT_MS = 1200;
+const DEADLINE_MS = 5000;
+
+/** @param learnt names of clients that signed their requests before. */
+export async function openWholeGateway(
+  toml: string,
+  { learnt = [] }: { learnt?: readonly string[] } = {},
+): Promise<WholeGateway> {
+  const clock = createManualClock();
+  const random = createSystemRandom();
+  const store = breakable(createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs }));
+  const mutations = learnt.map((name) => ({ type: "set" as const, key: ["learnt", name], value: true }));
+  await store.commit({ mutations });
+  const written: string[] = [];
+  const log = createLog({
+    format: "text",
+    level: "debug",
+    clock,
+    write: (lines) => void written.push(new TextDecoder().decode(lines)),
+  });
+  const radius = await createRadius({
+    config: configOf(toml),
+    store,
+    vault: createVault(random.bytes(32), random),
+    clock,
+    random,
+    log,
+    directory: nobodyKnown,
+    secondFactor: silentSecondFactor,
+    telephony: silentTelephony,
+    anySecret: "any",
+    openSocket: () => createQueueSocket().socket,
+  });
+  const queue = createQueueSocket();
+  const serving = radius.server.serve(queue.socket);
+  const finish = async () => {
+    await until(() => radius.server.gateway.working === 0);
+    clock.advance(REJECT_WAIT_MS);
+    await until(() => radius.server.gateway.working === 0);
+  };
+  return {
+    radius,
+    clock,
+    store,
+    sent: queue.sent,
+    deliver: queue.deliver,
+    finish,
+    async counted(task) {
+      const before = radius.watch.counters();
+      await task();
+      const risen = Object.entries(radius.watch.counters()).map(([name, count]) =>
+        [name, count - (before[name] ?? 0)] as const
+      );
+      return Object.fromEntries(risen.filter(([, by]) => by > 0));
+    },
+    async logText() {
+      await log.flush();
+      return written.join("");
+    },
+    async [Symbol.asyncDispose]() {
+      await radius.server.stop(0);
+      await serving;
+      radius.close();
+      await store.close();
+    },
+  };
+}
+
+/** Waits for what needs no clock but real turns, such as a commit. Throws after 5 s. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + DEADLINE_MS; !condition();) {
+    if (performance.now() > end) throw new Error(`It did not come about in time: ${condition}`);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
+
+function breakable(store: Store): BreakableStore {
+  let gate: Promise<void> = Promise.resolve();
+  let broken: Error | null = null;
+  let silent: number | null = null;
+  return {
+    ...store,
+    async commit(transaction: Transaction): Promise<CommitOutcome> {
+      await gate;
+      if (broken !== null) throw broken;
+      return await store.commit(transaction);
+    },
+    lastAnswerMs: () => silent ?? store.lastAnswerMs(),
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
+    breakWith: (fault) => broken = fault,
+    silentSince: (atMs) => silent = atMs,
+  };
+}
+
+interface QueueSocket {
+  readonly socket: DatagramSocket;
+  readonly sent: { octets: Uint8Array; to: Source }[];
+  deliver(octets: Uint8Array, from: Source): Promise<void>;
+}
+
+/** A datagram socket without a network: the kernel's buffer is a queue of one. */
+function createQueueSocket(): QueueSocket {
+  const sent: { octets: Uint8Array; to: Source }[] = [];
+  let arrival = Promise.withResolvers<[Uint8Array, Deno.NetAddr]>();
+  let asked = Promise.withResolvers<void>();
+  return {
+    sent,
+    async deliver(octets, from) {
+      await asked.promise;
+      asked = Promise.withResolvers();
+      arrival.resolve([octets, { transport: "udp", ...from }]);
+      // The server asks for the next datagram when this one was looked at.
+      await asked.promise;
+    },
+    socket: {
+      async receive(buffer) {
+        asked.resolve();
+        const [octets, from] = await arrival.promise;
+        arrival = Promise.withResolvers();
+        buffer.set(octets);
+        return [buffer.subarray(0, octets.length), from];
+      },
+      send(octets, { hostname, port }) {
+        sent.push({ octets: octets.slice(), to: { hostname, port } });
+        return Promise.resolve(octets.length);
+      },
+      close: () => arrival.reject(new Deno.errors.BadResource("closed")),
+    },
+  };
+}
