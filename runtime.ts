@@ -28,27 +28,24 @@ export const systemClock: Clock = {
   },
 };
 
-/** Web Crypto's generator, drawn in pages of 4 KiB because a call costs more than the octets. */
+/** Octets drawn from the generator at once: a call costs more than the octets, and an array of its own more than a view. */
+const PAGE_OCTETS = 16_384;
+
+/** Web Crypto's generator. What it gives are views into pages that are never used again. */
 export function createSystemRandom(): Random {
-  const page = new Uint8Array(4096);
-  let used = page.length;
+  let page = new Uint8Array(0);
+  let used = 0;
   return {
     bytes(lengthOctets) {
-      if (lengthOctets > page.length) {
-        const large = new Uint8Array(lengthOctets);
-        for (let at = 0; at < lengthOctets; at += 65536) {
-          crypto.getRandomValues(large.subarray(at, Math.min(at + 65536, lengthOctets)));
-        }
-        return large;
+      if (lengthOctets > PAGE_OCTETS) {
+        throw new RangeError(`Cannot draw ${lengthOctets} octets at once: at most ${PAGE_OCTETS}`);
       }
       if (used + lengthOctets > page.length) {
-        crypto.getRandomValues(page);
+        page = crypto.getRandomValues(new Uint8Array(PAGE_OCTETS));
         used = 0;
       }
-      const taken = page.slice(used, used + lengthOctets);
-      page.fill(0, used, used + lengthOctets);
       used += lengthOctets;
-      return taken;
+      return page.subarray(used - lengthOctets, used);
     },
   };
 }

@@ -27,8 +27,8 @@ export interface LastAnswer {
 export interface ConversationRecord {
   /** Begins with the time, so that the store's keys are written in order. */
   readonly orderedId: string;
-  /** Random, 128 bits; never leaves the server. Passcodes and requests are bound to it. */
-  readonly secretId: string;
+  /** Random, 128 bits; never leaves the server. Passcodes are bound to it. Drawn when it is first needed; until then "". */
+  secretId: string;
   readonly client: string;
   /** Canonical name; the name as typed is `shownUser`. */
   readonly user: string;
@@ -76,21 +76,7 @@ export function conversationKey(orderedId: string): Deno.KvKey {
   return ["conversation", orderedId];
 }
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-
-/** A record as one line of JSON; what is `null` or empty is left out. */
-export function recordText(conversation: Conversation): string {
-  return JSON.stringify(
-    conversation,
-    (name, value: unknown) => name === "stored" || value === null ? undefined : value,
-  );
-}
-
-/** Octets of a record; a value of octets costs the store a third less than an object. */
-export function encodeRecord(conversation: Conversation): Uint8Array<ArrayBuffer> {
-  return encoder.encode(recordText(conversation));
-}
 
 /** What a record leaves out. */
 const EMPTY = {
@@ -105,6 +91,35 @@ const EMPTY = {
   lastAnswer: null,
   outcome: null,
 } as const;
+const LEFT_OUT = Object.keys(EMPTY) as (keyof typeof EMPTY)[];
+
+/** A record as one line of JSON; what is `null` is left out. Written by hand: a replacer function makes it five times slower. */
+export function recordText(conversation: Conversation): string {
+  const kept: Record<string, unknown> = {
+    orderedId: conversation.orderedId,
+    secretId: conversation.secretId,
+    client: conversation.client,
+    user: conversation.user,
+    shownUser: conversation.shownUser,
+    source: conversation.source,
+    place: conversation.place,
+    tuple: conversation.tuple,
+    startedMs: conversation.startedMs,
+    deadlineMs: conversation.deadlineMs,
+    passwordDigest: conversation.passwordDigest,
+    at: conversation.at,
+    round: conversation.round,
+    updatedMs: conversation.updatedMs,
+    firstFactorRight: conversation.firstFactorRight,
+    numbers: conversation.numbers,
+    moments: conversation.moments,
+  };
+  for (const name of LEFT_OUT) {
+    const value = conversation[name];
+    if (value !== null) kept[name] = value;
+  }
+  return JSON.stringify(kept);
+}
 
 /**
  * Reads a record back. One that stood in a passage when the server died goes on at the step behind it: the effect was claimed

@@ -1,15 +1,9 @@
-// The conversations that this node owns: found in memory, kept in the store, ended at their deadline. Bounded.
+// The conversations that this node owns: found in memory, kept in the store, ended at their deadline. Bounded. One that waits is parked as the text of its
+// record: a hundred thousand of them are a hundred thousand strings, which cost the collector next to nothing.
 
 import type { Clock } from "../../runtime.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
-import {
-  addMoment,
-  type Conversation,
-  conversationKey,
-  decodeRecord,
-  encodeRecord,
-  recordText,
-} from "./conversation.ts";
+import { addMoment, type Conversation, conversationKey, decodeRecord, recordText } from "./conversation.ts";
 import type { ConversationOutcome } from "./ports.ts";
 
 /** How long an ended conversation stays findable, for answers that are re-issued and for the console. */
@@ -28,6 +22,8 @@ export interface Conversations {
   remove(conversation: Conversation): void;
   /** What writes the record: a line of the journal at first, later its own key under compare-and-set. */
   record(conversation: Conversation): RecordWriting;
+  /** Says that nobody works on it for now; `byTuple` and `byToken` bring it back. Its record must be committed. */
+  park(conversation: Conversation): void;
   /** Notes the end in memory; the record is written with {@link record}. */
   end(conversation: Conversation, outcome: ConversationOutcome, row: string): void;
   /** Ends what is past its deadline and forgets what ended long ago. Returns those that expired now. */
@@ -39,28 +35,64 @@ export interface Conversations {
   readonly size: number;
 }
 
+/** A conversation in memory: at work (`conversation`), or parked (`text`). */
+interface Entry {
+  readonly orderedId: string;
+  readonly tuple: string;
+  readonly token: string | null;
+  readonly startedMs: number;
+  readonly deadlineMs: number;
+  conversation: Conversation | null;
+  text: string;
+  stored: Conversation["stored"];
+  /** When it ended; `null` while it is alive. */
+  endedMs: number | null;
+  gone: boolean;
+}
+
 /** @param most conversations in memory, alive and lately ended together. */
 export function createConversations(
   { store, clock, most }: { store: Store; clock: Clock; most: number },
 ): Conversations {
-  // A Map keeps the order of insertion, and the time to live is one for all: the oldest is always first.
-  const all = new Map<string, Conversation>();
-  const tuples = new Map<string, Conversation>();
-  const tokens = new Map<string, Conversation>();
+  const ring = createRing<Entry>(most + 1);
+  const entries = new Map<string, Entry>();
+  const tuples = new Map<string, Entry>();
+  const tokens = new Map<string, Entry>();
   let alive = 0;
 
-  const forget = (conversation: Conversation): void => {
-    if (!all.delete(conversation.orderedId)) return;
-    if (conversation.outcome === null) alive--;
-    if (tuples.get(conversation.tuple) === conversation) tuples.delete(conversation.tuple);
-    if (conversation.token !== null) tokens.delete(conversation.token);
+  const forget = (entry: Entry): void => {
+    if (entry.gone) return;
+    entry.gone = true;
+    entries.delete(entry.orderedId);
+    if (entry.endedMs === null) alive--;
+    if (tuples.get(entry.tuple) === entry) tuples.delete(entry.tuple);
+    if (entry.token !== null) tokens.delete(entry.token);
+  };
+  const awake = (entry: Entry): Conversation | null => {
+    entry.conversation ??= decodeRecord(entry.text, entry.stored);
+    return entry.conversation;
   };
   const add = (conversation: Conversation): void => {
-    all.set(conversation.orderedId, conversation);
-    tuples.set(conversation.tuple, conversation);
-    if (conversation.token !== null) tokens.set(conversation.token, conversation);
-    if (conversation.outcome === null) alive++;
-    if (all.size > most) { for (const oldest of all.values()) return forget(oldest); }
+    const { orderedId, tuple, token, startedMs, deadlineMs, stored, outcome, updatedMs } = conversation;
+    const endedMs = outcome === null ? null : updatedMs;
+    const entry: Entry = {
+      orderedId,
+      tuple,
+      token,
+      startedMs,
+      deadlineMs,
+      conversation,
+      text: "",
+      stored,
+      endedMs,
+      gone: false,
+    };
+    entries.set(orderedId, entry);
+    tuples.set(tuple, entry);
+    if (token !== null) tokens.set(token, entry);
+    if (endedMs === null) alive++;
+    const overflow = ring.push(entry);
+    if (overflow !== null) forget(overflow);
   };
   const end = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
     if (conversation.outcome !== null) return;
@@ -68,38 +100,65 @@ export function createConversations(
     conversation.updatedMs = clock.nowMs();
     conversation.passcode = null;
     addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
+    const entry = entries.get(conversation.orderedId);
+    if (entry === undefined) return;
+    entry.endedMs = conversation.updatedMs;
     alive--;
   };
+  const peek = (entry: Entry): Conversation | null =>
+    entry.conversation ?? decodeRecord(entry.text, entry.stored);
 
   return {
-    byTuple: (tuple) => tuples.get(tuple) ?? null,
-    byToken: (token) => tokens.get(token) ?? null,
+    byTuple(tuple) {
+      const entry = tuples.get(tuple);
+      return entry === undefined ? null : awake(entry);
+    },
+    byToken(token) {
+      const entry = tokens.get(token);
+      return entry === undefined ? null : awake(entry);
+    },
     add,
-    remove: forget,
+    remove(conversation) {
+      const entry = entries.get(conversation.orderedId);
+      if (entry !== undefined) forget(entry);
+    },
     end,
     record(conversation) {
       const expireInMs = conversation.deadlineMs - clock.nowMs() + REMEMBERED_MS;
-      const { stored } = conversation;
-      if (stored === "not") return { journal: { text: recordText(conversation), expireInMs } };
-      const key = conversationKey(conversation.orderedId);
+      const { stored, orderedId } = conversation;
+      const text = recordText(conversation);
+      const entry = entries.get(orderedId);
+      if (entry !== undefined) entry.text = text;
+      if (stored === "not") return { journal: { text, expireInMs } };
+      const key = conversationKey(orderedId);
       return {
         check: { key, versionstamp: stored === "journal" ? null : stored.versionstamp },
-        mutation: { type: "set", key, value: encodeRecord(conversation), expireInMs },
+        mutation: { type: "set", key, value: new TextEncoder().encode(text), expireInMs },
       };
+    },
+    park(conversation) {
+      const entry = entries.get(conversation.orderedId);
+      if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
+      entry.stored = conversation.stored;
+      entry.conversation = null;
     },
     sweep() {
       const now = clock.nowMs();
       const expired: Conversation[] = [];
-      for (const conversation of all.values()) {
-        if (conversation.deadlineMs > now && conversation.startedMs + REMEMBERED_MS > now) break;
-        if (conversation.outcome === null && conversation.deadlineMs <= now) {
-          end(conversation, "expired", "expired");
-          expired.push(conversation);
+      for (const entry of ring.fromOldest()) {
+        // The time to live is one for all, so nothing younger can be due.
+        if (entry.startedMs + REMEMBERED_MS > now && entry.deadlineMs > now) break;
+        if (entry.gone) continue;
+        if (entry.endedMs === null && entry.deadlineMs <= now) {
+          const conversation = awake(entry);
+          if (conversation !== null) {
+            end(conversation, "expired", "expired");
+            expired.push(conversation);
+          }
         }
-        if (conversation.outcome !== null && conversation.updatedMs + REMEMBERED_MS <= now) {
-          forget(conversation);
-        }
+        if (entry.endedMs !== null && entry.endedMs + REMEMBERED_MS <= now) forget(entry);
       }
+      ring.dropOldestWhile((entry) => entry.gone);
       return expired;
     },
     async load() {
@@ -124,12 +183,60 @@ export function createConversations(
       for (const conversation of inOrder) add(conversation);
       return { alive, unreadable };
     },
-    newestFirst: (limit) => [...all.values()].slice(-limit).reverse(),
+    newestFirst(limit) {
+      const views: Conversation[] = [];
+      for (const entry of ring.fromNewest()) {
+        if (views.length >= limit) break;
+        const conversation = entry.gone ? null : peek(entry);
+        if (conversation !== null) views.push(conversation);
+      }
+      return views;
+    },
     get alive() {
       return alive;
     },
     get size() {
-      return all.size;
+      return entries.size;
+    },
+  };
+}
+
+/** A queue in one array. A Map would keep the order too, but walking it from the front passes every entry deleted before. */
+interface Ring<T> {
+  /** Appends; returns the oldest one when there was no room. */
+  push(item: T): T | null;
+  fromOldest(): Iterable<T>;
+  fromNewest(): Iterable<T>;
+  dropOldestWhile(test: (item: T) => boolean): void;
+}
+
+function createRing<T>(size: number): Ring<T> {
+  const places: (T | undefined)[] = [];
+  let first = 0;
+  let count = 0;
+  const at = (index: number): T => places[(first + index) % size] as T;
+  const shift = (): T => {
+    const oldest = at(0);
+    places[first] = undefined;
+    first = (first + 1) % size;
+    count--;
+    return oldest;
+  };
+  return {
+    push(item) {
+      const overflow = count === size - 1 ? shift() : null;
+      places[(first + count) % size] = item;
+      count++;
+      return overflow;
+    },
+    *fromOldest() {
+      for (let index = 0; index < count; index++) yield at(index);
+    },
+    *fromNewest() {
+      for (let index = count - 1; index >= 0; index--) yield at(index);
+    },
+    dropOldestWhile(test) {
+      while (count > 0 && test(at(0))) shift();
     },
   };
 }

@@ -10,7 +10,8 @@ export class Slot {
   constructor(
     readonly source: Map<number, Slot>,
     readonly key: number,
-    readonly authenticator: Uint8Array,
+    /** The packet; its octets 4 to 19 are the Request Authenticator. */
+    readonly packet: Uint8Array,
     readonly arrivedMs: number,
   ) {}
 }
@@ -84,7 +85,7 @@ export function createDuplicates(): Duplicates {
       const slot = sourceOf(packet).get(keyOf(packet));
       if (slot === undefined) return null;
       for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
-        if (slot.authenticator[i] !== packet.octets[4 + i]) return null;
+        if (slot.packet[4 + i] !== packet.octets[4 + i]) return null;
       }
       return slot;
     },
@@ -92,7 +93,7 @@ export function createDuplicates(): Duplicates {
       dropExpired(nowMs);
       const source = sourceOf(packet);
       const key = keyOf(packet);
-      const slot = new Slot(source, key, packet.octets.subarray(4, 4 + AUTHENTICATOR_OCTETS), nowMs);
+      const slot = new Slot(source, key, packet.octets, nowMs);
       if (!source.has(key)) size++;
       source.set(key, slot);
       ring[head] = slot;

@@ -1,39 +1,26 @@
 // The gateway: takes requests that passed the gate, finds or begins their conversation, lets it be played, and answers.
 
-import type { FactorSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
-import { type Prompt, PROMPTS } from "../facts/prompts.ts";
-import type { Step } from "../facts/steps.ts";
-import { isStep, stepByName } from "../facts/steps.ts";
+import { toBase64Url } from "../../runtime.ts";
+import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { describeAttributes } from "../pure/attributes.ts";
 import { createHmacMd5 } from "../pure/md5.ts";
-import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
 import { authenticatorOf, type PacketView } from "../pure/packet.ts";
-import { renderPrompt } from "../pure/render.ts";
+import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
 import { canonicalName, type Tuple, tupleOf } from "../pure/tuple.ts";
+import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Client } from "./clients.ts";
-import { type Conversation, type LastAnswer, newSecretId, newToken, settle } from "./conversation.ts";
-import type { Counters } from "./counters.ts";
-import { type MachineDeps, play } from "./machine.ts";
-import type { GatewayEvent } from "./ports.ts";
-import { type Reply, writeReply } from "./replies.ts";
+import { createBeginnings } from "./beginnings.ts";
+import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
+import { type Finished, type MachineDeps, play } from "./machine.ts";
+import { createNullAsks } from "./null_asks.ts";
 import { findRefusal, type Refusal, REFUSALS, type Request } from "./request.ts";
-import { toBase64Url } from "../../runtime.ts";
 
-export interface GatewayDeps extends Omit<MachineDeps, "startOver"> {
+export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
   readonly stateForm: "auto" | "name" | "token";
   readonly conversationTtlMs: number;
   readonly loginJoinWindowMs: number;
-  readonly settings: FactorSettings;
-  /** Encoded attributes of every Access-Accept. */
-  readonly acceptAttributes: Uint8Array;
-  readonly counters: Counters;
   readonly log: Log;
-  readonly emit: (event: GatewayEvent) => void;
-  readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Forgets a request that will not be answered, so that its retransmission is worked on. */
-  readonly release: (request: Request) => void;
 }
 
 export interface Gateway {
@@ -49,27 +36,38 @@ interface Work {
   request: Request;
   readonly state: Step | null;
   readonly digest: string;
-  readonly finished: Promise<void>;
+  readonly playing: Promise<Finished | null>;
+  /** Other answers to the same challenge that wait for this one. */
+  waiting: number;
+}
+
+/** What was typed at a login or as an answer. */
+interface Typed {
+  readonly tuple: Tuple;
+  readonly octets: Uint8Array;
+  readonly digest: string;
 }
 
 /** Requests under way at once; held ones count. */
 const MOST_WORKS = 50_000;
-/** Rejects that wait for their second; above it they are not sent at all. */
-const MOST_DELAYED = 50_000;
-/** RFC 2865 §4.3 leaves the time open; guessing is slowed down by a second and a little more. */
-const REJECT_DELAY_MS = 1000;
-const REJECT_JITTER_MS = 100;
-/** The document's two checks of `null`, at most this often a minute and client. */
-const NULL_ASKS_A_MINUTE = 10;
+/** Different answers to one challenge at once. */
+const MOST_WAITING = 4;
+const NOTHING = new Uint8Array(0);
 
 export function createGateway(deps: GatewayDeps): Gateway {
   const { conversations, clock, log, counters } = deps;
+  const answers = createAnswers(deps);
+  const beginnings = createBeginnings(deps);
+  const nullAsks = createNullAsks(deps);
+  const machine: MachineDeps = { ...deps, startOver };
   const joinKey = createHmacMd5(deps.vault.deriveKey("join", 32));
   const works = new Map<string, Work>();
-  const nullAsks = new Map<string, number[]>();
-  let delayed = 0;
 
-  const machine: MachineDeps = { ...deps, startOver };
+  function startOver(old: Conversation): Conversation {
+    const next = beginnings.startOver(old);
+    conversations.add(next);
+    return next;
+  }
 
   function digestOf(typed: Uint8Array): string {
     const digest = new Uint8Array(16);
@@ -87,98 +85,89 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ? new Uint8Array(0)
       : client.secret.revealPassword(hidden, authenticatorOf(request.octets));
     if (typed === null) return refuse(request, "bad_password_length", view);
-    if (works.size >= MOST_WORKS) return drop(request, "too_busy");
-    if (hidden !== null && !view.slots.messageAuthenticator.count && looksGarbled(typed)) {
-      log.warn(
-        "the revealed password is no text: is the shared secret of this client right?",
-        senderOf(request),
-      );
+    if (works.size >= MOST_WORKS) return answers.drop(request, "too_busy");
+    if (hidden !== null && view.slots.messageAuthenticator.count === 0 && looksGarbled(typed)) {
+      const hint = "the revealed password is no text: is the shared secret of this client right?";
+      log.warn(hint, senderOf(request));
     }
     const user = canonicalName(request.userName);
-    const tuple = tupleOf(view, client.name, user);
-    const digest = digestOf(typed);
+    const login: Typed = { tuple: tupleOf(view, client.name, user), octets: typed, digest: digestOf(typed) };
     const state = view.value("state");
-    if (state === null) return begin(request, view, { user, tuple, typed, digest });
-    resume(request, { user, tuple, typed, digest, state: readAnswer(state) });
+    if (state === null) return begin(request, { ...login, user, place: placeOf(view) });
+    resume(request, { ...login, state: readAnswer(state) });
   }
 
   /** An Access-Request without State: a new login, or one that is running already. */
-  function begin(
-    request: Request,
-    view: PacketView,
-    login: { user: string; tuple: Tuple; typed: Uint8Array; digest: string },
-  ): void {
-    const { client } = request;
-    const now = request.receivedMs;
+  function begin(request: Request, login: Typed & { user: string; place: string }): void {
+    const { policy, name: client } = request.client;
     const running = conversations.byTuple(login.tuple.key);
     const ended: Conversation[] = [];
     if (running !== null) {
       if (isSamePacket(running, request)) return repeat(request, running);
       if (running.outcome === null) {
-        const sameLogin = running.passwordDigest === login.digest &&
-          now - running.startedMs <= deps.loginJoinWindowMs;
-        if (sameLogin) return join(request, running);
+        if (isSameLogin(running, login, request.receivedMs)) return join(request, running);
         conversations.end(running, "superseded", "superseded");
         ended.push(running);
         if (running.requestId !== null) void deps.secondFactor.cancel(running.requestId);
       }
     }
-    const appended = client.policy.appendMode
-      ? readAppended(login.typed)
-      : { password: login.typed, appended: null };
-    const conversation = newConversation({
+    const conversation = beginnings.login({
       client,
       user: login.user,
       shownUser: request.userName,
       source: request.sender.hostname,
-      place: placeOf(view),
-      tuple: login.tuple.key,
-      token: needsToken(login.tuple),
+      place: login.place,
+      tuple: login.tuple,
       passwordDigest: login.digest,
-      firstFactorRight: false,
     });
     conversations.add(conversation);
-    const attempt = newAttempt(request, { answer: null, ...appended });
+    const typed = policy.appendMode ? readAppended(login.octets) : { password: login.octets, appended: null };
+    const attempt = newAttempt(request, { answer: null, ...typed });
     run(request, conversation, { attempt, state: null, digest: login.digest, ended });
   }
 
+  function isSameLogin(
+    { passwordDigest, startedMs }: Conversation,
+    { digest }: Typed,
+    nowMs: number,
+  ): boolean {
+    return passwordDigest === digest && nowMs - startedMs <= deps.loginJoinWindowMs;
+  }
+
   /** An Access-Request with State: the answer to a challenge. */
-  function resume(
-    request: Request,
-    answer: { user: string; tuple: Tuple; typed: Uint8Array; digest: string; state: string },
-  ): void {
+  function resume(request: Request, answer: Typed & { state: string }): void {
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
     if (step === null) return refuse(request, "unknown_state", null);
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
-    const conversation = token === null
-      ? conversations.byTuple(answer.tuple.key)
-      : conversations.byToken(token);
-    if (
-      conversation === null || conversation.token !== token || conversation.tuple !== answer.tuple.key
-    ) return gone(request, step);
+    const found = token === null ? conversations.byTuple(answer.tuple.key) : conversations.byToken(token);
+    const conversation = found?.token === token && found.tuple === answer.tuple.key ? found : null;
+    if (conversation === null) return gone(request, step);
     if (isSamePacket(conversation, request)) return repeat(request, conversation);
     const work = works.get(conversation.orderedId);
-    if (work !== undefined) {
-      if (work.state !== step) return gone(request, step);
-      if (work.digest === answer.digest) return takeOver(request, work);
-      // Another answer to the same challenge waits for the first one to be worked on.
-      void work.finished.then(() => resume(request, answer));
-      return;
+    if (work !== undefined) return meanwhile(request, work, { ...answer, step });
+    const live = conversation.outcome === null && conversation.deadlineMs > clock.nowMs();
+    if (!live) return gone(request, step);
+    if (conversation.at !== step) {
+      const again = isReissued(conversation, { step, digest: answer.digest, nowMs: request.receivedMs });
+      return again ? repeat(request, conversation) : gone(request, step);
     }
-    if (conversation.outcome !== null || conversation.at !== step) {
-      return isReissued(conversation, { step, digest: answer.digest, nowMs: request.receivedMs }) &&
-          conversation.outcome === null
-        ? repeat(request, conversation)
-        : gone(request, step);
-    }
-    if (conversation.deadlineMs <= clock.nowMs()) return gone(request, step);
     const attempt = newAttempt(request, {
-      answer: readAnswer(answer.typed),
-      password: new Uint8Array(0),
+      answer: readAnswer(answer.octets),
+      password: NOTHING,
       appended: null,
     });
     run(request, conversation, { attempt, state: step, digest: answer.digest, ended: [] });
+  }
+
+  /** An answer while another one is being worked on: the same one again takes its place, a different one waits. */
+  function meanwhile(request: Request, work: Work, answer: Typed & { state: string; step: Step }): void {
+    if (work.state !== answer.step) return gone(request, answer.step);
+    if (work.digest === answer.digest) return takeOver(request, work);
+    if (work.waiting >= MOST_WAITING) return answers.drop(request, "too_busy");
+    work.waiting++;
+    const resumed = () => resume(request, answer);
+    void work.playing.then(resumed, resumed);
   }
 
   function isReissued(
@@ -207,21 +196,18 @@ export function createGateway(deps: GatewayDeps): Gateway {
       authenticator: authenticatorText(request),
       atMs: request.receivedMs,
     };
-    const before = conversation.stored === "not" ? null : structuredClone(conversation);
+    const before = conversation.stored === "not"
+      ? null
+      : { ...conversation, moments: conversation.moments.slice() };
     const playing = play(machine, { conversation, attempt, lastAnswer }, ended);
-    const work: Work = { request, state, digest, finished: playing.then(() => {}, () => {}) };
+    const work: Work = { request, state, digest, playing, waiting: 0 };
     works.set(conversation.orderedId, work);
     playing.then(
       (finished) => {
         works.delete(conversation.orderedId);
-        if (finished === null) return drop(work.request, "overtaken", { keepSlot: true });
-        const { row, kind } = finished;
-        if (kind === "accept") return answer(work.request, acceptReply(), row.name, finished.conversation);
-        const prompt = row.say ?? "denied";
-        if (kind === "reject") {
-          return answer(work.request, rejectReply(prompt), row.name, finished.conversation);
-        }
-        answer(work.request, challengeOf(finished.conversation), row.name, finished.conversation);
+        if (finished === null) return answers.drop(work.request, "overtaken", { keepSlot: true });
+        tell(work.request, finished);
+        conversations.park(finished.conversation);
       },
       (fault: unknown) => {
         works.delete(conversation.orderedId);
@@ -230,15 +216,21 @@ export function createGateway(deps: GatewayDeps): Gateway {
           conversation: conversation.orderedId,
           fault: String(fault),
         });
-        drop(work.request, "store_failed");
+        answers.drop(work.request, "store_failed");
       },
     );
   }
 
+  function tell(request: Request, { conversation, row, kind }: Finished): void {
+    if (kind === "challenge") return answers.challenge(request, conversation, row.name);
+    if (kind === "accept") return answers.accept(request, { row: row.name, conversation });
+    answers.reject(request, row.say ?? "denied", { row: row.name, conversation });
+  }
+
   /** Takes memory back to what the store holds, so that nothing unrecorded can be answered from it. */
   function restore(conversation: Conversation, before: Conversation | null): void {
-    if (before === null && conversation.stored === "not") return conversations.remove(conversation);
     conversations.remove(conversation);
+    if (conversation.stored === "not" || conversation.outcome === "superseded") return;
     const kept = before ?? conversation;
     kept.stored = conversation.stored;
     kept.outcome = null;
@@ -247,13 +239,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
   /** The newest request of a login gets the answer, and the older one none. */
   function takeOver(request: Request, work: Work): void {
-    drop(work.request, "overtaken", { keepSlot: true });
+    answers.drop(work.request, "overtaken", { keepSlot: true });
     work.request = request;
   }
 
   function join(request: Request, running: Conversation): void {
-    const work = works.get(running.orderedId);
-    if (work !== undefined) return takeOver(request, work);
     counters.count("logins_joined");
     repeat(request, running);
   }
@@ -262,39 +252,25 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function repeat(request: Request, conversation: Conversation): void {
     const work = works.get(conversation.orderedId);
     if (work !== undefined) return takeOver(request, work);
-    if (conversation.outcome === "accepted") return answer(request, acceptReply(), "repeated", conversation);
-    if (conversation.outcome !== null || !isStep(conversation.at)) {
-      return answer(request, rejectReply(conversation.prompt ?? "gone"), "repeated", conversation);
+    const because = { row: "repeated", conversation };
+    if (conversation.outcome === "accepted") return answers.accept(request, because);
+    if (conversation.outcome === null && isStep(conversation.at)) {
+      return answers.challenge(request, conversation, "repeated");
     }
-    answer(request, challengeOf(conversation), "repeated", conversation);
+    answers.reject(request, conversation.prompt ?? "gone", because);
   }
 
   /** A State whose conversation is gone or stands elsewhere: never a reason to check anything typed. */
   function gone(request: Request, step: Step): void {
-    const asks = step === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && mayAskNull(request.client);
-    const checks = asks ? askNullTwice() : Promise.resolve();
-    void checks.then(() =>
-      answer(
-        request,
-        rejectReply(step === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" ? "not_given" : "gone"),
-        asks ? "gone_device" : "gone_elsewhere",
-        null,
-      )
+    if (step !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL") {
+      return answers.reject(request, "gone", { row: "gone_elsewhere", conversation: null });
+    }
+    void nullAsks.askTwice(request.client.name).then((asked) =>
+      answers.reject(request, "not_given", {
+        row: asked ? "gone_device" : "gone_elsewhere",
+        conversation: null,
+      })
     );
-  }
-
-  async function askNullTwice(): Promise<void> {
-    await deps.secondFactor.status("null");
-    await deps.secondFactor.status("null");
-  }
-
-  function mayAskNull(client: Client): boolean {
-    const now = clock.nowMs();
-    const recent = (nullAsks.get(client.name) ?? []).filter((atMs) => atMs > now - 60_000);
-    if (recent.length >= NULL_ASKS_A_MINUTE) return false;
-    recent.push(now);
-    nullAsks.set(client.name, recent);
-    return true;
   }
 
   function refuse(request: Request, refusal: Refusal, view: PacketView | null): void {
@@ -302,77 +278,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
     counters.count(`refused_${refusal}`);
     log.warn(`request refused: ${sentence}`, { reason: refusal, ...senderOf(request) });
     const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
-    const reply = rejectReply(prompt);
-    answer(request, eap === null ? reply : { ...reply, eapIdentifier: eap[1] ?? 0 }, refusal, null);
-  }
-
-  function acceptReply(): Reply {
-    return { name: "Access-Accept", message: "", attributes: deps.acceptAttributes };
-  }
-
-  function rejectReply(prompt: Prompt): Reply {
-    return { name: "Access-Reject", message: PROMPTS[prompt].text };
-  }
-
-  function challengeOf(conversation: Conversation): Reply {
-    const { at, token, prompt, numbers, numberToMatch } = conversation;
-    const message = renderPrompt(prompt ?? "menu", { enabled: deps.enabled, numberToMatch, numbers });
-    return { name: "Access-Challenge", message, state: token === null ? at : `${at}.${token}` };
-  }
-
-  /** Answers after the commit; a Reject no sooner than a second after reception. */
-  function answer(request: Request, reply: Reply, row: string, conversation: Conversation | null): void {
-    if (reply.name !== "Access-Reject") return deliver(request, reply, row, conversation);
-    if (delayed >= MOST_DELAYED) return drop(request, "too_busy", { keepSlot: true });
-    delayed++;
-    const jitter = ((deps.random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
-    const waitMs = Math.max(0, request.receivedMs + REJECT_DELAY_MS + jitter - clock.nowMs());
-    clock.after(waitMs, () => {
-      delayed--;
-      deliver(request, reply, row, conversation);
-    });
-  }
-
-  function deliver(request: Request, reply: Reply, row: string, conversation: Conversation | null): void {
-    let octets: Uint8Array<ArrayBuffer>;
-    try {
-      octets = writeReply(request, reply);
-    } catch (fault) {
-      log.error("a reply could not be written", { row, fault: String(fault), ...senderOf(request) });
-      return drop(request, "too_busy", { keepSlot: true });
-    }
-    request.slot.reply = octets;
-    deps.send(request, octets);
-    counters.count(
-      reply.name === "Access-Accept" ? "accepts" : reply.name === "Access-Reject" ? "rejects" : "challenges",
-    );
-    if (log.enabled("info")) {
-      log.info(reply.name, {
-        ...senderOf(request),
-        user: request.userName,
-        id: request.octets[1],
-        step: conversation?.outcome ?? conversation?.at,
-        row,
-        conversation: conversation?.orderedId,
-        tookMs: performance.now() - request.startedAt,
-      });
-    }
-  }
-
-  function drop(
-    request: Request,
-    reason: "overtaken" | "too_busy" | "store_failed",
-    options: { keepSlot?: boolean } = {},
-  ): void {
-    counters.drop(reason);
-    if (options.keepSlot !== true) deps.release(request);
-    deps.emit({
-      kind: "drop",
-      atMs: clock.nowMs(),
-      reason,
-      source: request.sender.hostname,
-      client: request.client.name,
-    });
+    const because = { row: refusal, conversation: null };
+    answers.reject(request, prompt, eap === null ? because : { ...because, eapIdentifier: eap[1] ?? 0 });
   }
 
   function logRequest(request: Request): void {
@@ -390,100 +297,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
     for (const type of unknown) log.info(`attribute ${type} is unknown, skipped`, senderOf(request));
   }
 
-  function needsToken({ distinct }: Tuple): string | null {
-    const { stateForm } = deps;
-    return stateForm === "token" || (stateForm === "auto" && !distinct)
-      ? newToken(deps.random.bytes(16))
-      : null;
-  }
-
-  function newConversation(
-    login: {
-      client: Client;
-      user: string;
-      shownUser: string;
-      source: string;
-      place: string;
-      tuple: string;
-      token: string | null;
-      passwordDigest: string;
-      firstFactorRight: boolean;
-    },
-  ): Conversation {
-    const now = clock.nowMs();
-    return {
-      ...login,
-      client: login.client.name,
-      orderedId: deps.orderedId(),
-      secretId: newSecretId(deps.random.bytes(16)),
-      startedMs: now,
-      updatedMs: now,
-      deadlineMs: now + deps.conversationTtlMs,
-      at: "start",
-      round: 0,
-      factor: null,
-      requestId: null,
-      pairingId: null,
-      newPairingId: null,
-      numberToMatch: null,
-      passcode: null,
-      numbers: [],
-      prompt: null,
-      lastAnswer: null,
-      outcome: null,
-      moments: [],
-      stored: "not",
-    };
-  }
-
-  /** Cancel: a new conversation in the place of the old one; the first factor that was right stays right. */
-  function startOver(old: Conversation): Conversation {
-    const now = clock.nowMs();
-    const next: Conversation = {
-      ...old,
-      orderedId: deps.orderedId(),
-      secretId: newSecretId(deps.random.bytes(16)),
-      token: old.token === null ? null : newToken(deps.random.bytes(16)),
-      startedMs: now,
-      updatedMs: now,
-      deadlineMs: now + deps.conversationTtlMs,
-      round: 0,
-      factor: null,
-      requestId: null,
-      pairingId: null,
-      newPairingId: null,
-      numberToMatch: null,
-      passcode: null,
-      numbers: [],
-      lastAnswer: null,
-      outcome: null,
-      moments: [],
-      stored: "not",
-    };
-    conversations.add(next);
-    return next;
-  }
-
-  function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password" | "appended">): Attempt {
-    return {
-      ...typed,
-      client: request.client,
-      receivedMs: request.receivedMs,
-      mayAskNull: false,
-      firstFactor: null,
-      decision: null,
-      pairing: null,
-      messageSent: false,
-      newPairingTotpLength: 0,
-      totp: undefined,
-    };
-  }
-
   return {
     accept,
     async drain(deadlineMs) {
       const end = clock.nowMs() + deadlineMs;
-      while ((works.size > 0 || delayed > 0) && clock.nowMs() < end) {
+      while ((works.size > 0 || answers.delayed > 0) && clock.nowMs() < end) {
         await new Promise<void>((resolve) => void clock.after(20, resolve));
       }
     },
@@ -500,8 +318,21 @@ function placeOf(view: PacketView): string {
   return calling === null ? "" : text.decode(calling);
 }
 
-function senderOf({ client, sender }: Request): { client: string; source: string } {
-  return { client: client.name, source: sender.hostname };
+function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password" | "appended">): Attempt {
+  return {
+    answer: typed.answer,
+    password: typed.password,
+    appended: typed.appended,
+    client: request.client,
+    receivedMs: request.receivedMs,
+    mayAskNull: false,
+    firstFactor: null,
+    decision: null,
+    pairing: null,
+    messageSent: false,
+    newPairingTotpLength: 0,
+    totp: undefined,
+  };
 }
 
 function authenticatorText(request: Request): string {

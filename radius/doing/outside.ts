@@ -10,7 +10,7 @@ import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
 import { isCountryAllowed } from "../pure/phone_number.ts";
 import { type Attempt, passcodeDigest } from "./attempt.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, newSecretId } from "./conversation.ts";
 import type { Limits } from "./limits.ts";
 import type { Pairings } from "./pairings.ts";
 import type {
@@ -138,6 +138,7 @@ function prepareMessage(
   if (number === null || !allowed) return { mutations, perform: () => Promise.resolve() };
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
+  if (conversation.secretId === "") conversation.secretId = newSecretId(deps.random.bytes(16));
   conversation.passcode = {
     factor,
     number,

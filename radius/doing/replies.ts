@@ -2,7 +2,7 @@
 
 import { PACKET_CODES, type ReplyName } from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
-import { authenticatorOf, forEachAttribute, PacketWriter } from "../pure/packet.ts";
+import { forEachAttribute, PacketWriter } from "../pure/packet.ts";
 import { splitReplyMessage } from "../pure/render.ts";
 import type { Request } from "./request.ts";
 
@@ -46,7 +46,7 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
   }
   copyProxyStates(request.octets);
-  return secret.signReply(writer, authenticatorOf(request.octets));
+  return secret.signReply(writer, request.octets);
 }
 
 /** The same texts are said over and over: their octets are kept, up to a bound. */

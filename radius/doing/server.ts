@@ -4,6 +4,7 @@ import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
 import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
+import { createSlab } from "../pure/slab.ts";
 import { createGate } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
@@ -62,6 +63,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const sockets: DatagramSocket[] = [];
   const saidDrops = new Map<string, number>();
   const userText = new TextDecoder();
+  const slab = createSlab();
   let stopping = false;
 
   const sendTo = (socket: number, to: { hostname: string; port: number }, octets: Uint8Array): void => {
@@ -118,7 +120,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       return sendTo(socket, from, known.reply);
     }
     if (stopping) return;
-    const kept = octets.slice(0, view.lengthOctets);
+    const kept = slab.copy(octets, view.lengthOctets);
     const nowMs = clock.nowMs();
     const userName = view.value("userName");
     const request: Request = {

@@ -5,9 +5,11 @@ import { AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PASSWORD_OCTETS } from "../fac
 import { typeOf } from "../facts/dictionary.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS, md5Into } from "./md5.ts";
 import { forEachAttribute, type PacketWriter } from "./packet.ts";
+import { createSlab } from "./slab.ts";
 
 const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
 const ZEROS = new Uint8Array(MD5_OCTETS);
+const slab = createSlab();
 /** The longest shared secret; it must fit behind a packet in one buffer. */
 export const MAX_SECRET_OCTETS = 256;
 
@@ -81,17 +83,18 @@ export class SharedSecret {
    * Signs a reply begun with {@link beginSigned}: Length, Message-Authenticator over the Request Authenticator
    * (RFC 3579 §3.2), then the Response Authenticator (RFC 2865 §3).
    *
+   * @param request the packet that is answered.
    * @returns the finished octets, a copy.
    */
-  signReply(writer: PacketWriter, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+  signReply(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
     writer.finish();
     const { octets, lengthOctets } = writer;
-    octets.set(requestAuthenticator, 4);
+    for (let i = 4; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
     this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
     octets.set(this.#octets, lengthOctets);
     md5Into(octets, 0, lengthOctets + this.#octets.length, octets, 4);
     octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
-    return octets.slice(0, lengthOctets);
+    return slab.copy(octets, lengthOctets);
   }
 
   /** Signs a request begun with {@link beginSigned}; `authenticator` is random (RFC 2865 §3). Returns a copy. */
@@ -115,7 +118,8 @@ export class SharedSecret {
     this.#mask(hidden, requestAuthenticator, (i, mask) => plain[i] = (hidden[i] as number) ^ mask);
     let end = length;
     while (end > 0 && plain[end - 1] === 0) end--;
-    return plain.subarray(0, end);
+    // A copy, because a view would move the octets out of the heap.
+    return end === length ? plain : plain.slice(0, end);
   }
 
   /**

@@ -1,0 +1,136 @@
+// Answers requests: writes the reply, holds a Reject back for its second, sends, counts, logs.
+
+import type { Log } from "../../log.ts";
+import type { Clock, Random } from "../../runtime.ts";
+import type { Factor } from "../facts/factors.ts";
+import { type Prompt, PROMPTS } from "../facts/prompts.ts";
+import { renderPrompt } from "../pure/render.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Counters } from "./counters.ts";
+import type { GatewayEvent } from "./ports.ts";
+import { type Reply, writeReply } from "./replies.ts";
+import type { Request } from "./request.ts";
+
+export interface AnswerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly counters: Counters;
+  readonly enabled: ReadonlySet<Factor>;
+  /** Encoded attributes of every Access-Accept: the same ones on every path. */
+  readonly acceptAttributes: Uint8Array;
+  readonly emit: (event: GatewayEvent) => void;
+  readonly send: (request: Request, reply: Uint8Array) => void;
+  /** Forgets a request that will not be answered, so that its retransmission is worked on. */
+  readonly release: (request: Request) => void;
+}
+
+/** What led to an answer, for the log. */
+export interface Because {
+  readonly row: string;
+  readonly conversation: Conversation | null;
+}
+
+export interface Answers {
+  accept(request: Request, because: Because): void;
+  /** @param eapIdentifier of the EAP packet that is refused. */
+  reject(request: Request, prompt: Prompt, because: Because & { eapIdentifier?: number }): void;
+  challenge(request: Request, conversation: Conversation, row: string): void;
+  /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
+  drop(
+    request: Request,
+    reason: "overtaken" | "too_busy" | "store_failed",
+    options?: { keepSlot?: boolean },
+  ): void;
+  /** Rejects that wait for their second. */
+  readonly delayed: number;
+}
+
+/** Rejects that wait at the most; above it they are not sent at all. */
+const MOST_DELAYED = 50_000;
+/** RFC 2865 leaves the time open; guessing is slowed down by a second and a little more. */
+const REJECT_DELAY_MS = 1000;
+const REJECT_JITTER_MS = 100;
+
+export function createAnswers(deps: AnswerDeps): Answers {
+  const { clock, log, counters } = deps;
+  let delayed = 0;
+
+  function deliver(request: Request, reply: Reply, { row, conversation }: Because): void {
+    let octets: Uint8Array<ArrayBuffer>;
+    try {
+      octets = writeReply(request, reply);
+    } catch (fault) {
+      log.error("a reply could not be written", { row, fault: String(fault), ...senderOf(request) });
+      return drop(request, "too_busy", { keepSlot: true });
+    }
+    request.slot.reply = octets;
+    deps.send(request, octets);
+    counters.count(COUNTED[reply.name]);
+    if (!log.enabled("info")) return;
+    log.info(reply.name, {
+      ...senderOf(request),
+      user: request.userName,
+      id: request.octets[1],
+      step: conversation?.outcome ?? conversation?.at,
+      row,
+      conversation: conversation?.orderedId,
+      tookMs: performance.now() - request.startedAt,
+    });
+  }
+
+  function drop(
+    request: Request,
+    reason: "overtaken" | "too_busy" | "store_failed",
+    options: { keepSlot?: boolean } = {},
+  ): void {
+    counters.drop(reason);
+    if (options.keepSlot !== true) deps.release(request);
+    deps.emit({
+      kind: "drop",
+      atMs: clock.nowMs(),
+      reason,
+      source: request.sender.hostname,
+      client: request.client.name,
+    });
+  }
+
+  return {
+    accept: (request, because) =>
+      deliver(request, { name: "Access-Accept", message: "", attributes: deps.acceptAttributes }, because),
+    reject(request, prompt, because) {
+      if (delayed >= MOST_DELAYED) return drop(request, "too_busy", { keepSlot: true });
+      const { eapIdentifier } = because;
+      const plain: Reply = { name: "Access-Reject", message: PROMPTS[prompt].text };
+      const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
+      const jitterMs = ((deps.random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
+      const waitMs = Math.max(0, request.receivedMs + REJECT_DELAY_MS + jitterMs - clock.nowMs());
+      delayed++;
+      clock.after(waitMs, () => {
+        delayed--;
+        deliver(request, reply, because);
+      });
+    },
+    challenge(request, conversation, row) {
+      const { at, token, prompt, numbers, numberToMatch } = conversation;
+      const message = renderPrompt(prompt ?? "menu", { enabled: deps.enabled, numberToMatch, numbers });
+      const state = token === null ? at : `${at}.${token}`;
+      deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
+    },
+    drop,
+    get delayed() {
+      return delayed;
+    },
+  };
+}
+
+const COUNTED = {
+  "Access-Accept": "accepts",
+  "Access-Reject": "rejects",
+  "Access-Challenge": "challenges",
+} as const;
+
+/** Who sent a request, for a log line. */
+export function senderOf({ client, sender }: Request): { client: string; source: string } {
+  return { client: client.name, source: sender.hostname };
+}
