@@ -164,7 +164,7 @@ function list({ pairings }: DeskDeps, { user }: { user: string | null }): DeskAn
     shown.push(next);
   }
   const whose = user === null ? "" : `${quoted(user)} has `;
-  const counted = total === 0 ? "no pairings" : total === 1 ? "one pairing" : `${total} pairings`;
+  const counted = total === 0 ? "no pairings" : total === 1 ? "1 pairing" : `${total} pairings`;
   return done(user === null && total === 0 ? "There are no pairings." : `${whose}${counted}.`, {
     pairings: shown,
     ...canonical === null ? {} : { preferred: pairings.preferred(canonical) },
