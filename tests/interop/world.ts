@@ -1,6 +1,5 @@
 // The real program between real peers and a pretended second-factor and telephony service, both over HTTP.
 
-import { createHmac } from "node:crypto";
 import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { type FakeTelephony, startFakeTelephony } from "../fakes/telephony_server.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
@@ -48,13 +47,4 @@ ${toml}`;
       await stopFakes();
     },
   };
-}
-
-/** RFC 6238 with SHA-1, 30 s and six digits; `seed` is the secret before it was written in base 32. */
-export function totpCode(seed: string, atMs: number): string {
-  const counter = new DataView(new ArrayBuffer(8));
-  counter.setBigUint64(0, BigInt(Math.floor(atMs / 30_000)));
-  const digest = createHmac("sha1", seed).update(new Uint8Array(counter.buffer)).digest();
-  const offset = (digest.at(-1) ?? 0) & 0x0f;
-  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }

@@ -1,0 +1,12 @@
+// The passcode that a person's device would show (RFC 6238), written for the tests alone.
+
+import { createHmac } from "node:crypto";
+
+/** RFC 6238 with SHA-1, 30 s and six digits; `seed` is the secret before it was written in base 32. */
+export function totpCode(seed: string, atMs: number): string {
+  const counter = new DataView(new ArrayBuffer(8));
+  counter.setBigUint64(0, BigInt(Math.floor(atMs / 30_000)));
+  const digest = createHmac("sha1", seed).update(new Uint8Array(counter.buffer)).digest();
+  const offset = (digest.at(-1) ?? 0) & 0x0f;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
