@@ -4,6 +4,8 @@ import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_fa
 import { type FakeTelephony, startFakeTelephony } from "../fakes/telephony_server.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 
+export { totpCode } from "../ground/totp.ts";
+
 /** Everything that one run of logins needs. */
 export interface World extends AsyncDisposable {
   readonly gateway: RunningGateway;
