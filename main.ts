@@ -2,12 +2,15 @@
 
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { loadConfig } from "./config.ts";
+import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";
 import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts";
+import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, DataDirFault, openDataDir, sharedSecret } from "./host/data_dir.ts";
+import { createDesk } from "./host/desk.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
 import { ListenFault, listenUdp, type UdpSocket } from "./host/listening.ts";
 import { createLog, wholeWrites } from "./log.ts";
@@ -103,12 +106,14 @@ async function start(): Promise<void> {
   followPhones(services, radius);
   const stopHeartbeat = beat(dataDir);
 
+  const control = await openControl({ dataDir, services, radius });
   const http = await openHttp({ dataDir, dist, services, radius });
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
   await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
   await signalled();
 
   log.info("stopping: requests under way are finished");
+  await control.close();
   await Promise.all([radius.server.stop(DRAIN_MS), http.listener.stop({ deadlineMs: DRAIN_MS })]);
   await Promise.all(serving);
   stopHeartbeat();
@@ -161,6 +166,26 @@ function beat({ store }: DataDir): () => void {
   };
   ask();
   return () => cancel();
+}
+
+/** The socket through which `deno task pair` and its like reach the running server. */
+function openControl(
+  { dataDir: { store }, services, radius }: { dataDir: DataDir; services: Services; radius: Radius },
+): ReturnType<typeof serveControlSocket> {
+  const desk = createDesk({
+    config,
+    pairings: radius.pairings,
+    limits: radius.limits,
+    learnt: radius.learnt,
+    clients: radius.clientNames,
+    forgetClient: radius.forgetClient,
+    secondFactorDesk: services.embedded?.desk ?? null,
+    store,
+    clock,
+    orderedId: radius.orderedId,
+    log,
+  });
+  return serveControlSocket({ path: controlSocketPath(config), handle: desk.handle, log, clock });
 }
 
 interface Http {

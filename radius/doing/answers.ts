@@ -90,7 +90,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
       kind: "drop",
       atMs: clock.nowMs(),
       reason,
-      source: request.sender.hostname,
+      source: request.source,
       client: request.client.name,
     });
   }
@@ -131,6 +131,6 @@ const COUNTED = {
 } as const;
 
 /** Who sent a request, for a log line. */
-export function senderOf({ client, sender }: Request): { client: string; source: string } {
-  return { client: client.name, source: sender.hostname };
+export function senderOf({ client, source }: Request): { client: string; source: string } {
+  return { client: client.name, source };
 }

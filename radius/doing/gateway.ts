@@ -115,7 +115,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       client,
       user: login.user,
       shownUser: request.userName,
-      source: request.sender.hostname,
+      source: request.source,
       place: login.place,
       tuple: login.tuple,
       passwordDigest: login.digest,

@@ -16,6 +16,8 @@ export interface Request {
   readonly octets: Uint8Array;
   readonly client: Client;
   readonly sender: Sender;
+  /** The source address as it is shown: IPv4 inside IPv6 as plain IPv4. */
+  readonly source: string;
   readonly receivedMs: number;
   /** High-resolution time of reception, for the elapsed milliseconds of the log. */
   readonly startedAt: number;

@@ -127,6 +127,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       octets: kept,
       client,
       sender: { socket, hostname: from.hostname, port: from.port },
+      source,
       receivedMs: nowMs,
       startedAt,
       slot: duplicates.note({ ...packet, octets: kept }, nowMs),
@@ -139,7 +140,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   function answerStatus(request: Request): void {
     if (clock.nowMs() - deps.storeAnsweredMs() > STORE_SILENT_MS) {
       duplicates.forget(request.slot);
-      return drop("store_not_answering", request.sender.hostname);
+      return drop("store_not_answering", request.source);
     }
     const reply = writeReply(request, { name: "Access-Accept", message: "" });
     request.slot.reply = reply;

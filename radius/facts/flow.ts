@@ -61,15 +61,10 @@ const GET_SMS = "GET_SMS_PHONE_NUMBER";
 const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
 
 /** The four steps at which a delivered passcode is awaited differ in their names alone. */
-function passcodeRows(from: Place, kind: string, remember: boolean): FlowRow[] {
+function passcodeRows(from: Place, kind: string): FlowRow[] {
   return rows(from, {
     [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
-    [`${kind}_right`]: [
-      ["passcode_matches"],
-      remember ? ["remember_number", "clear_failures"] : ["clear_failures"],
-      "accepted",
-      "accept",
-    ],
+    [`${kind}_right`]: [["passcode_matches"], ["remember_number", "clear_failures"], "accepted", "accept"],
     [`${kind}_wrong`]: [["always"], ["count_failure"], "mismatch", "reject"],
   });
 }
@@ -200,10 +195,10 @@ export const FLOW: readonly FlowRow[] = [
   ...rows("calling", {
     call_placed: [["always"], [], "enter_spoken_code", "AWAIT_VOICE_DELIVERED_PASSCODE"],
   }),
-  ...passcodeRows("VERIFY_SMS_PHONE_NUMBER", "typed_text_code", true),
-  ...passcodeRows("VERIFY_VOICE_PHONE_NUMBER", "typed_call_code", true),
-  ...passcodeRows("AWAIT_SMS_DELIVERED_PASSCODE", "text_code", false),
-  ...passcodeRows("AWAIT_VOICE_DELIVERED_PASSCODE", "call_code", false),
+  ...passcodeRows("VERIFY_SMS_PHONE_NUMBER", "typed_text_code"),
+  ...passcodeRows("VERIFY_VOICE_PHONE_NUMBER", "typed_call_code"),
+  ...passcodeRows("AWAIT_SMS_DELIVERED_PASSCODE", "text_code"),
+  ...passcodeRows("AWAIT_VOICE_DELIVERED_PASSCODE", "call_code"),
 
   ...rows("pushing_for_code", {
     opened_for_appended: [["push_sent", "appended_code"], [], null, "code"],

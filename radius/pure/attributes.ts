@@ -9,6 +9,7 @@ import {
   type ValueKind,
   vendorAttributeByName,
 } from "../facts/dictionary.ts";
+import { stepByName } from "../facts/steps.ts";
 import { forEachAttribute } from "./packet.ts";
 import { toHex } from "../../runtime.ts";
 
@@ -17,6 +18,7 @@ export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false
 const utf8 = new TextEncoder();
 const text = new TextDecoder("utf-8", { fatal: false });
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
+const STATE = typeOf("State");
 
 /** Four octets, network order. */
 export function encodeInteger(value: number): Uint8Array<ArrayBuffer> {
@@ -193,9 +195,20 @@ export function describeAttributes(
     }
     if (parts.length >= 64) return;
     const value = octets.subarray(at, at + valueOctets);
-    parts.push(`${known.name}=${known.row.secret === true ? "***" : describeValue(known.row.kind, value)}`);
+    const shown = type === STATE
+      ? describeState(value)
+      : known.row.secret === true
+      ? "***"
+      : describeValue(known.row.kind, value);
+    parts.push(`${known.name}=${shown}`);
   });
   return { shown: parts.join(" "), unknown };
+}
+
+/** The step's name is no secret; the token behind it is. */
+function describeState(value: Uint8Array): string {
+  const [name = "", token] = text.decode(value).split(".", 2);
+  return stepByName(name) === null ? "***" : token === undefined ? name : `${name}.***`;
 }
 
 function describeValue(kind: ValueKind, value: Uint8Array): string {
