@@ -5,7 +5,7 @@ import type { NewPairing } from "../../../radius/doing/pairings.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PeopleDirectory, Person } from "../../../scim/directory.ts";
 import type { FakePairing } from "../../fakes/second_factor_server.ts";
-import { totpCode } from "../../interop/world.ts";
+import { totpCode } from "../../ground/totp.ts";
 import type { InProcess } from "./in_process.ts";
 
 /** The directory as the gateway asks for it. */
@@ -87,6 +87,4 @@ const SEED_TEXT = "12345678901234567890";
 export const SEED = new TextEncoder().encode(SEED_TEXT);
 
 /** What an authenticator app with {@link SEED} shows, worked out apart from the gateway's code. */
-export function appCode(atMs: number): string {
-  return totpCode(SEED_TEXT, atMs);
-}
+export const appCode = (atMs: number): string => totpCode(SEED_TEXT, atMs);

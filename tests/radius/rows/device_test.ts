@@ -1,0 +1,185 @@
+// The rows of the approval on a device.
+
+import { assert, assertEquals } from "@std/assert";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, type Login } from "./login.ts";
+import { appCode, decide, give, giveDevice, lastRequest, SEED } from "./people.ts";
+import { jump } from "./passing_time.ts";
+import type { FakePairing } from "../../fakes/second_factor_server.ts";
+
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const WAITING = "Still waiting for your device. Authorize there, then press continue.";
+const NOT_GIVEN = ["reject", "Device approval was not given."];
+
+/** A login that waits for the device. */
+async function atDevice(world: InProcess): Promise<{ login: Login; pairing: FakePairing }> {
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).step, DEVICE);
+  return { login, pairing };
+}
+
+Deno.test("device: granted and not pending is an Accept", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  decide(world, pairing, true);
+  assertEquals(brief(await login.answer("")), ["accept", ""]);
+});
+
+Deno.test("device: what is typed besides a passcode or cancel only means continue", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("continue")).kind, "accept");
+});
+
+Deno.test("device: not granted and not pending is a Reject", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  decide(world, pairing, false);
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+});
+
+Deno.test("device: granted while still pending is no approval", async () => {
+  await using world = await startInProcess({
+    between: {
+      secondFactor: (service) => ({
+        ...service,
+        async status(id) {
+          const answer = await service.status(id);
+          return answer.ok ? { ok: true, value: { ...answer.value, granted: true, pending: true } } : answer;
+        },
+      }),
+    },
+  });
+  const { login } = await atDevice(world);
+  assertEquals(brief(await login.answer("")), [DEVICE, WAITING]);
+});
+
+Deno.test("device: granted but cancelled is no approval", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  world.secondFactor.decide(lastRequest(world, pairing).id, { granted: true, cancelled: true });
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+});
+
+Deno.test("device: continue waits a while for the decision, then says that it still waits", async () => {
+  await using world = await startInProcess({ toml: "[factors.device]\ncontinue_wait_ms = 2000" });
+  const { login } = await atDevice(world);
+  const reply = await login.answer("");
+  assertEquals(brief(reply), [DEVICE, WAITING]);
+  assert(reply.tookMs >= 2000 && reply.tookMs < 3000, `${reply.tookMs} ms`);
+});
+
+Deno.test("device: an approval that comes while continue waits is an Accept at once", async () => {
+  await using world = await startInProcess({ toml: "[factors.device]\ncontinue_wait_ms = 20000" });
+  const { login, pairing } = await atDevice(world);
+  const reply = login.answer("");
+  world.clock.after(1000, () => decide(world, pairing, true));
+  const { kind, tookMs } = await reply;
+  assertEquals(kind, "accept");
+  assert(tookMs < 5000, `${tookMs} ms`);
+});
+
+Deno.test("device: an approval after several continues still counts", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  for (let round = 0; round < 3; round++) assertEquals((await login.answer("")).step, DEVICE);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+  assertEquals(world.secondFactor.initiated().length, 1);
+});
+
+Deno.test("device: typed digits are checked as a device passcode with the service", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  world.secondFactor.setOtp(pairing.id, "246801");
+  assertEquals((await login.answer("246801")).kind, "accept");
+});
+
+Deno.test("device: other typed digits are a wrong passcode", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  world.secondFactor.setOtp(pairing.id, "246801");
+  assertEquals(brief(await login.answer("246802")), ["reject", "The submitted passcode does not match."]);
+});
+
+Deno.test("device: typed digits may be the code of the user's own TOTP", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const { login } = await atDevice(world);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(world.secondFactor.requests.filter(({ target }) => target.endsWith("otp_auth")), []);
+});
+
+Deno.test("device: without a request the service is asked for the literal null, twice, and it is a Reject", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  world.secondFactor.failNext({ kind: "status", status: 500 });
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).step, DEVICE);
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+  assertEquals(world.secondFactor.requests.slice(1).map(({ method, target }) => `${method} ${target}`), [
+    "GET /v1/authentication_requests/null",
+    "GET /v1/authentication_requests/null",
+  ]);
+});
+
+for (
+  const [title, fault] of Object.entries(
+    {
+      "a 500": { kind: "status", status: 500 },
+      "a 503": { kind: "status", status: 503 },
+      "a 401": { kind: "status", status: 401 },
+      "a closed connection": { kind: "close" },
+      "a hang": { kind: "hang" },
+      "bad JSON": { kind: "bad_json" },
+      "another request's record": { kind: "wrong_id" },
+      "a record of the wrong shape": { kind: "wrong_shape" },
+    } as const,
+  )
+) {
+  Deno.test(`device: ${title} instead of a decision keeps the step, and the approval counts once the service is back`, async () => {
+    await using world = await startInProcess();
+    const { login, pairing } = await atDevice(world);
+    decide(world, pairing, true);
+    world.secondFactor.failAlways(fault);
+    assertEquals(brief(await login.answer("")), [
+      DEVICE,
+      "The approval cannot be checked right now. Press continue to try again.",
+    ]);
+    world.secondFactor.failAlways(null);
+    // A circuit breaker may still be open for a while.
+    await jump(world.clock, 60_000);
+    assertEquals((await login.answer("")).kind, "accept");
+  });
+}
+
+Deno.test("device: a service that stays away never lets anybody in, and the login ends at its deadline", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
+  const { login, pairing } = await atDevice(world);
+  decide(world, pairing, true);
+  world.secondFactor.failAlways({ kind: "close" });
+  for (let count = 0; count < 3; count++) assertEquals((await login.answer("")).step, DEVICE);
+  world.secondFactor.failAlways(null);
+  await jump(world.clock, 61_000);
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+});
+
+Deno.test("device: a request that the service does not know any more is a Reject", async () => {
+  await using world = await startInProcess();
+  const { login } = await atDevice(world);
+  world.secondFactor.failAlways({ kind: "status", status: 404 });
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+});
+
+Deno.test("device: an approval serves once", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+  assertEquals((await login.answer("")).kind, "reject");
+  // The next login has a request of its own, which nobody approved.
+  await login.start();
+  assertEquals((await login.answer("")).step, DEVICE);
+});

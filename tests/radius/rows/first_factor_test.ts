@@ -1,0 +1,100 @@
+// The rows of the first factor at another RADIUS server.
+
+import { assert, assertEquals } from "@std/assert";
+import { startFirstFactorServer } from "./first_factor_server.ts";
+import { startInProcess } from "./in_process.ts";
+import { brief } from "./login.ts";
+import { decide, giveDevice, lastRequest, register } from "./people.ts";
+
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const DENIED = ["reject", "Access denied."];
+
+Deno.test("first factor: the right password leads to the second factor", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  const pairing = await giveDevice(world, "Anna");
+  const login = world.login({ user: "Anna" });
+  assertEquals((await login.start("right")).step, DEVICE);
+  assertEquals(server.asked, ["Anna"]);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+});
+
+Deno.test("first factor: a wrong password is a Reject, and no second factor is asked for", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  assertEquals(brief(await world.login({ user: "anna" }).start("wrong")), DENIED);
+  assertEquals(world.secondFactor.requests.length, 0);
+  assertEquals(world.radius.limits.failures("anna").total, 1);
+});
+
+Deno.test("first factor: an empty password is checked as well", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  assertEquals(brief(await world.login({ user: "anna" }).start("")), DENIED);
+  assertEquals(server.asked.length, 1);
+});
+
+for (const conduct of ["silent", "challenge", "wrong_secret"] as const) {
+  Deno.test(`first factor: a server that is at "${conduct}" lets nobody through and counts against nobody`, async () => {
+    using server = startFirstFactorServer({ password: "right", conduct });
+    await using world = await startInProcess({ toml: server.toml });
+    await giveDevice(world, "anna");
+    const reply = await world.login({ user: "anna" }).start("right");
+    assertEquals(brief(reply), DENIED);
+    assert(reply.tookMs < 3000, `${reply.tookMs} ms`);
+    assertEquals(world.secondFactor.requests.length, 0);
+    assertEquals(world.radius.limits.failures("anna").total, 0);
+  });
+}
+
+Deno.test("first factor: an unanswered request is sent again, three times in all", async () => {
+  using server = startFirstFactorServer({ password: "right", conduct: "silent" });
+  await using world = await startInProcess({ toml: server.toml });
+  await world.login({ user: "anna" }).start("right");
+  assertEquals(server.asked.length, 3);
+});
+
+Deno.test("first factor: whoever is refused is refused before the server is asked", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await register(world, "anna", { active: false });
+  assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
+  assertEquals(server.asked.length, 0);
+});
+
+Deno.test("first factor: an answer to a challenge is never sent to the server", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  await login.answer("some answer");
+  assertEquals(server.asked.length, 1);
+});
+
+Deno.test("first factor: after Cancel it stays verified and is not asked again", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  const first = lastRequest(world, pairing).id;
+  await login.answer("cancel");
+  assertEquals((await login.answer("S")).step, DEVICE);
+  assert(lastRequest(world, pairing).id !== first);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+  assertEquals(server.asked.length, 1);
+});
+
+Deno.test("first factor: a State does not get around it", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const state = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
+  assertEquals((await login.answer("S", { state })).kind, "reject");
+  assertEquals([server.asked.length, world.secondFactor.requests.length], [0, 0]);
+});

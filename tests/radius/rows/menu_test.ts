@@ -1,0 +1,199 @@
+// The rows of the menu: what each letter leads to.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, type Login } from "./login.ts";
+import { appCode, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
+
+const NUMBER = "+4915112345678";
+const OTHER = "+4915187654321";
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+
+/** A login that stands at the menu, because its password was empty. */
+async function atMenu(world: InProcess, user = "anna"): Promise<Login> {
+  const login = world.login({ user });
+  assertEquals((await login.start("")).step, MENU);
+  return login;
+}
+
+Deno.test("menu: it lists the four choices and ends with the way to start over", async () => {
+  await using world = await startInProcess();
+  const { message } = await world.login({ user: "anna" }).start("");
+  assertEquals(message.split("\n"), [
+    "Choose a second factor:",
+    "S - Smart-phone responder",
+    "T - Text-message delivered passcode",
+    "P - Phone-call delivered passcode",
+    "D - Device-generated passcode",
+    "Cancel starts over.",
+  ]);
+});
+
+Deno.test("menu: a factor that is not enabled is not listed, and its letter chooses nothing", async () => {
+  await using world = await startInProcess({ toml: `[factors]\nenabled = ["device", "sms"]` });
+  await register(world, "anna", { phoneNumbers: [NUMBER] });
+  const login = world.login({ user: "anna" });
+  const { message } = await login.start("");
+  assertEquals(message.includes("P - "), false);
+  assertEquals(brief(await login.answer("P")), [MENU, "Choose a second factor:"]);
+  assertEquals(world.telephony.requests.length, 0);
+});
+
+Deno.test("menu S: with a device pairing an approval is asked for", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = await atMenu(world);
+  assertEquals((await login.answer("S")).step, DEVICE);
+  assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
+});
+
+Deno.test("menu: letters are read without case and without the blanks around them", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  for (const answer of ["s", " S", "s \t"]) {
+    const login = await atMenu(world);
+    assertEquals((await login.answer(answer)).step, DEVICE, JSON.stringify(answer));
+  }
+});
+
+Deno.test("menu S: without a pairing, where enrolment is not allowed, it says that no device is paired", async () => {
+  await using world = await startInProcess();
+  const login = await atMenu(world);
+  const reply = await login.answer("S");
+  assertEquals(brief(reply), [MENU, "No device is paired with your name. Choose another factor:"]);
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("menu S: without a pairing, where enrolment is allowed, it asks for the pairing phrase", async () => {
+  await using world = await startInProcess({ toml: `[factors]\nenrol_at_login = "always"` });
+  const login = await atMenu(world);
+  assertEquals(brief(await login.answer("S")), [
+    "SECONDFACTOR_GET_PAIRING_PHRASE",
+    "Enter the pairing phrase that your phone shows.",
+  ]);
+});
+
+for (
+  const { letter, kind, asks, at, awaits } of [
+    {
+      letter: "T",
+      kind: "sms",
+      asks: "Enter an SMS-capable phone number prefixed with + and the country code, with no dashes.",
+      at: "GET_SMS_PHONE_NUMBER",
+      awaits: "AWAIT_SMS_DELIVERED_PASSCODE",
+    },
+    {
+      letter: "P",
+      kind: "voice",
+      asks: "Enter a phone number prefixed with + and the country code, with no dashes.",
+      at: "GET_VOICE_PHONE_NUMBER",
+      awaits: "AWAIT_VOICE_DELIVERED_PASSCODE",
+    },
+  ] as const
+) {
+  Deno.test(`menu ${letter}: without a known number it asks for one`, async () => {
+    await using world = await startInProcess();
+    const login = await atMenu(world);
+    assertEquals(brief(await login.answer(letter)), [at, asks]);
+    assertEquals(world.telephony.requests.length, 0);
+  });
+
+  Deno.test(`menu ${letter}: a verified number is used at once`, async () => {
+    await using world = await startInProcess();
+    await give(world, "anna", { kind, number: NUMBER });
+    const login = await atMenu(world);
+    assertEquals((await login.answer(letter)).step, awaits);
+    assertEquals(world.telephony.taken().map(({ form }) => form.get("To")), [NUMBER]);
+  });
+
+  Deno.test(`menu ${letter}: a registered number is used at once, although it was never verified`, async () => {
+    await using world = await startInProcess();
+    await register(world, "anna", { phoneNumbers: ["tel:+49 (151) 1234-5678"] });
+    const login = await atMenu(world);
+    assertEquals((await login.answer(letter)).step, awaits);
+    assertEquals(world.telephony.taken().map(({ form }) => form.get("To")), [NUMBER]);
+  });
+
+  Deno.test(`menu ${letter}: several numbers are shown masked, and the line's number picks one`, async () => {
+    await using world = await startInProcess();
+    await register(world, "anna", { phoneNumbers: [NUMBER, OTHER] });
+    const login = await atMenu(world);
+    const which = await login.answer(letter);
+    assertEquals(which.step, at);
+    assertStringIncludes(which.message, "1: +4*********678\n2: +4*********321\n");
+    assertEquals(which.message.includes("1234567"), false);
+    await login.answer("2");
+    assertEquals(world.telephony.taken().map(({ form }) => form.get("To")), [OTHER]);
+    assertEquals((await login.answer(passcodeSentTo(world, OTHER))).kind, "accept");
+  });
+
+  Deno.test(`menu ${letter}: a line that was not shown sends nothing and asks again`, async () => {
+    await using world = await startInProcess();
+    await register(world, "anna", { phoneNumbers: [NUMBER, OTHER] });
+    const login = await atMenu(world);
+    await login.answer(letter);
+    assertEquals((await login.answer("3")).step, at);
+    assertEquals(world.telephony.requests.length, 0);
+  });
+}
+
+Deno.test("menu D: with TOTP it asks for the device's passcode and calls nobody", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = await atMenu(world);
+  assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("menu D: with a device that generates passcodes a request is opened for it", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna", { totpLength: 6 });
+  const login = await atMenu(world);
+  assertEquals((await login.answer("D")).step, "GET_DEVICE_GENERATED_PASSCODE");
+  assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
+});
+
+Deno.test("menu D: the user's own TOTP goes before the device's", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = await atMenu(world);
+  await login.answer("D");
+  assertEquals(world.secondFactor.requests.length, 0);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+});
+
+Deno.test("menu D: with neither, or with a device that generates none, it says so", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "bert", { totpLength: 0 });
+  for (const user of ["anna", "bert"]) {
+    const login = await atMenu(world, user);
+    assertEquals(brief(await login.answer("D")), [
+      MENU,
+      "No device of yours generates passcodes. Choose another factor:",
+    ]);
+  }
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("menu D: when the request for the passcode cannot be opened, the menu says so", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  world.secondFactor.failNext({ kind: "status", status: 503 });
+  const login = await atMenu(world);
+  assertEquals(brief(await login.answer("D")), [
+    MENU,
+    "A device passcode cannot be checked right now. Choose another factor:",
+  ]);
+});
+
+Deno.test("menu: anything else shows the menu again", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const login = await atMenu(world);
+  for (const answer of ["", "X", "SS", "S,T", "1", "smart-phone", "é"]) {
+    assertEquals(brief(await login.answer(answer)), [MENU, "Choose a second factor:"], answer);
+  }
+  assertEquals(world.secondFactor.requests.length, 0);
+});

@@ -1,0 +1,204 @@
+// The rows of enrolment at login: who may pair a phone of their own, and how the pairing comes about.
+
+import { assertEquals } from "@std/assert";
+import { type FirstFactorServer, startFirstFactorServer } from "./first_factor_server.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, type Login } from "./login.ts";
+import { jump } from "./passing_time.ts";
+import { give, giveDevice, register } from "./people.ts";
+
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const PHRASE = "SECONDFACTOR_GET_PAIRING_PHRASE";
+const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const ALWAYS = `[factors]\nenrol_at_login = "always"\n`;
+const NONE_PAIRED = [MENU, "No device is paired with your name. Choose another factor:"];
+
+async function askedForPhrase(world: InProcess): Promise<Login> {
+  const login = world.login({ user: "anna" });
+  await login.start();
+  assertEquals((await login.answer("S")).step, PHRASE);
+  return login;
+}
+
+/** A login whose phrase was taken; the phone has not confirmed yet. */
+async function confirming(world: InProcess): Promise<{ login: Login; pairingId: string }> {
+  const login = await askedForPhrase(world);
+  world.secondFactor.offerPhrase("maple river");
+  assertEquals((await login.answer("maple river")).step, PAIRING);
+  // The fake gives the new pairing's identifier only where the gateway asks for it.
+  await login.answer("");
+  const asked = world.secondFactor.requests.findLast(({ target }) => target.startsWith("/v1/pairings/"));
+  return { login, pairingId: asked?.target.split("/").at(-1) ?? "" };
+}
+
+Deno.test("pairing: an empty phrase leads to the menu", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const login = await askedForPhrase(world);
+  assertEquals((await login.answer("")).step, MENU);
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("pairing: an unknown phrase asks again", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const login = await askedForPhrase(world);
+  assertEquals(brief(await login.answer("no such phrase")), [
+    PHRASE,
+    "That pairing phrase is not known. Enter the phrase that your phone shows.",
+  ]);
+});
+
+Deno.test("pairing: a known phrase is sent with the user's name, and the phone must confirm", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const login = await askedForPhrase(world);
+  world.secondFactor.offerPhrase("maple river");
+  assertEquals(brief(await login.answer("maple river")), [
+    PAIRING,
+    "Confirm the pairing on your phone, then press continue.",
+  ]);
+  const [created] = world.secondFactor.requests;
+  assertEquals([created?.method, created?.target], ["POST", "/v1/pairings/create"]);
+  assertEquals([...created?.form ?? []], [["pairing_phrase", "maple river"], ["user_name", "anna"]]);
+});
+
+Deno.test("pairing: while the phone has not confirmed, the step stays", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login } = await confirming(world);
+  assertEquals(brief(await login.answer("")), [
+    PAIRING,
+    "The pairing is not confirmed yet. Confirm it on your phone, then press continue.",
+  ]);
+  assertEquals([...world.radius.pairings.all()].length, 0);
+});
+
+Deno.test("pairing: once it is enabled it is stored, and the approval is asked for at once", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
+  assertEquals((await login.answer("")).step, DEVICE);
+  assertEquals(world.radius.pairings.of("anna").map(({ kind, id }) => [kind, id]), [["device", pairingId]]);
+  assertEquals(world.secondFactor.initiated().map((request) => request.pairingId), [pairingId]);
+  world.secondFactor.decide(world.secondFactor.initiated()[0]?.id ?? "", { granted: true });
+  assertEquals((await login.answer("")).kind, "accept");
+});
+
+Deno.test("pairing: a stored one survives in the store and begins the next login", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
+  await login.answer("");
+  const kept = await world.kv.get(["pairing", "default", "anna", "device", pairingId]);
+  assertEquals(kept.versionstamp !== null, true);
+  assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
+});
+
+Deno.test("pairing: a denied one is a Reject and is not stored", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.changePairing(pairingId, { enabled: false, pending: false });
+  assertEquals(brief(await login.answer("")), ["reject", "The pairing was not confirmed."]);
+  assertEquals([...world.radius.pairings.all()].length, 0);
+});
+
+Deno.test("pairing: a deactivated one is a Reject, though it says that it is enabled", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.changePairing(pairingId, { enabled: true, pending: false, deactivated: true });
+  assertEquals((await login.answer("")).kind, "reject");
+});
+
+Deno.test("pairing: a service that cannot be asked keeps the step, and the phrase is not lost", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.failAlways({ kind: "close" });
+  assertEquals(brief(await login.answer("")), [
+    PAIRING,
+    "The pairing cannot be checked right now. Press continue to try again.",
+  ]);
+  world.secondFactor.failAlways(null);
+  await jump(world.clock, 60_000);
+  world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
+  assertEquals((await login.answer("")).step, DEVICE);
+});
+
+Deno.test("pairing: a phrase that cannot be checked asks for it again", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const login = await askedForPhrase(world);
+  world.secondFactor.failNext({ kind: "status", status: 503 });
+  assertEquals(brief(await login.answer("maple river")), [
+    PHRASE,
+    "The phrase cannot be checked right now. Enter the pairing phrase again.",
+  ]);
+});
+
+Deno.test("enrolment never: S says that no device is paired, though the first factor was right", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: `${server.toml}\n[factors]\nenrol_at_login = "never"` });
+  assertEquals(brief(await menuThenS(world)), NONE_PAIRED);
+});
+
+Deno.test("enrolment after_first_factor: without a verified first factor S says that no device is paired", async () => {
+  await using world = await startInProcess();
+  assertEquals(brief(await menuThenS(world)), NONE_PAIRED);
+});
+
+Deno.test("enrolment after_first_factor: with a verified first factor S asks for the phrase", async () => {
+  using server: FirstFactorServer = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  assertEquals((await menuThenS(world)).step, PHRASE);
+});
+
+for (const enrol of ["after_first_factor", "always"]) {
+  Deno.test(`enrolment ${enrol}: whoever has a factor of any kind cannot pair a phone at login`, async () => {
+    using server = startFirstFactorServer({ password: "right" });
+    const toml = `${server.toml}\n[factors]\nenrol_at_login = "${enrol}"\nphone_numbers = "any"`;
+    await using world = await startInProcess({ toml });
+    await give(world, "anna", { kind: "voice", number: "+4915112345678" });
+    const login = world.login({ user: "anna" });
+    await login.start("right");
+    await login.answer("cancel");
+    assertEquals(brief(await login.answer("S")), NONE_PAIRED);
+    await login.answer("T");
+    // Nor can they prove a new number.
+    assertEquals((await login.answer("+15005550123")).step, "GET_SMS_PHONE_NUMBER");
+  });
+}
+
+Deno.test("enrolment: whoever gets a factor while the phrase is asked for can no longer pair", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const login = await askedForPhrase(world);
+  await giveDevice(world, "anna");
+  world.secondFactor.offerPhrase("maple river");
+  assertEquals(brief(await login.answer("maple river")), NONE_PAIRED);
+  assertEquals(world.secondFactor.requests.length, 0);
+});
+
+Deno.test("enrolment: with a right first factor, a proven registered number is stored as verified", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await register(world, "anna", { phoneNumbers: ["+4915112345678"] });
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  assertEquals((await login.answer("T")).step, "AWAIT_SMS_DELIVERED_PASSCODE");
+  const passcode = world.telephony.lastPasscode("+4915112345678") ?? "";
+  assertEquals((await login.answer(passcode)).kind, "accept");
+  assertEquals(world.radius.pairings.of("anna").map(({ kind }) => kind), ["sms"]);
+});
+
+Deno.test("enrolment: pairing a phone is audited with the user and the pairing", async () => {
+  await using world = await startInProcess({ toml: ALWAYS });
+  const { login, pairingId } = await confirming(world);
+  world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
+  await login.answer("");
+  const found: unknown[] = [];
+  for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
+    if (value.action === "pairing.added") found.push([value.user, value.kind, value.pairing]);
+  }
+  assertEquals(found, [["anna", "device", pairingId]]);
+});
+
+async function menuThenS(world: InProcess) {
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  return await login.answer("S");
+}
