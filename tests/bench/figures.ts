@@ -2,7 +2,7 @@
 
 import { bufferDrops, cpuSeconds, residentMb } from "./process_figures.ts";
 import type { MeasuredServer } from "./servers.ts";
-import { type LoadOptions, type LoadResult, runLoad } from "./load.ts";
+import { type LoadOptions, type LoadResult, runLoad, VoidMeasurement } from "./load.ts";
 
 /** One line of the table. `ratio` bars compare with FreeRADIUS, `most` bars hold for Countersign alone. */
 export interface FigureRow {
@@ -73,7 +73,9 @@ async function underWatch(
   const drops = await bufferDrops(server.port) - dropsBefore;
   // The barrier proves that garbage was handled only if all of it reached the server.
   if (drops > 0.001 * (result.sent + result.garbage)) {
-    throw new Error(`The measurement of ${server.name} is void: the kernel dropped ${drops} packets`);
+    throw new VoidMeasurement(
+      `The measurement of ${server.name} is void: the kernel dropped ${drops} packets`,
+    );
   }
   return { result, cpu: await cpuSeconds(server.pid) - cpuBefore };
 }

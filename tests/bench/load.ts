@@ -45,7 +45,13 @@ export async function compileLoad(directory: string): Promise<string> {
   return program;
 }
 
-/** Runs it against one server. Throws when it fails, and when an answer was wrong, missing its question or not a challenge. */
+/** A measurement that proves nothing; its message says why. */
+export class VoidMeasurement extends Error {}
+
+/**
+ * Runs it against one server. Throws when it fails; a {@link VoidMeasurement} when an answer was wrong, missing, no
+ * challenge, or an answer to what must not be answered.
+ */
 export async function runLoad(
   program: string,
   server: { readonly port: number; readonly secret: string; readonly name: string },
@@ -59,7 +65,9 @@ export async function runLoad(
   if (ended.code !== 0) throw new Error(`The load generator ended with code ${ended.code}: ${ended.stderr}`);
   const result: LoadResult = JSON.parse(ended.stdout);
   const fault = faultOf(result);
-  if (fault !== null) throw new Error(`The measurement of ${server.name} is void: ${fault}\n${ended.stdout}`);
+  if (fault !== null) {
+    throw new VoidMeasurement(`The measurement of ${server.name} is void: ${fault}\n${ended.stdout}`);
+  }
   return result;
 }
 

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { startChallengeServer } from "../ground/challenge_server.ts";
 import { testNeeding } from "../ground/needing.ts";
-import { compileLoad, runLoad } from "./load.ts";
+import { compileLoad, runLoad, VoidMeasurement } from "./load.ts";
 
 const SECRET = "shared with the generator";
 const NEEDS = { peers: ["gcc", "libc", "openssl"] } as const;
@@ -52,7 +52,11 @@ testNeeding(
     withGenerator(async (generator) => {
       using server = startChallengeServer({ secret: "another", code: "1" });
       const target = { port: server.port, secret: SECRET, name: "the server" };
-      await assertRejects(() => runLoad(generator, target, { count: 8, seconds: 3 }), Error, "void");
+      await assertRejects(
+        () => runLoad(generator, target, { count: 8, seconds: 3 }),
+        VoidMeasurement,
+        "void",
+      );
     }),
 );
 
@@ -65,6 +69,6 @@ testNeeding(
       using server = startChallengeServer({ secret: SECRET, code: "1" });
       const target = { port: server.port, secret: SECRET, name: "the server" };
       const options = { mode: "garbage", garbage: "signature", burst: 8, seconds: 0.3 };
-      await assertRejects(() => runLoad(generator, target, options), Error, "void");
+      await assertRejects(() => runLoad(generator, target, options), VoidMeasurement, "void");
     }),
 );
