@@ -7,6 +7,7 @@ import { describeAttributes } from "../pure/attributes.ts";
 import { createHmacMd5 } from "../pure/md5.ts";
 import { authenticatorOf, type PacketView } from "../pure/packet.ts";
 import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
+import { decodeText } from "../pure/text.ts";
 import { canonicalName, type Tuple, tupleOf } from "../pure/tuple.ts";
 import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
 import type { Attempt } from "./attempt.ts";
@@ -311,11 +312,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
   };
 }
 
-const text = new TextDecoder();
-
 function placeOf(view: PacketView): string {
   const calling = view.value("callingStationId");
-  return calling === null ? "" : text.decode(calling);
+  return calling === null ? "" : decodeText(calling);
 }
 
 function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password" | "appended">): Attempt {

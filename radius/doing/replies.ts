@@ -2,8 +2,10 @@
 
 import { PACKET_CODES, type ReplyName } from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
+import { stepByName } from "../facts/steps.ts";
 import { forEachAttribute, PacketWriter } from "../pure/packet.ts";
 import { splitReplyMessage } from "../pure/render.ts";
+import { encodeRepeated } from "../pure/text.ts";
 import type { Request } from "./request.ts";
 
 export interface Reply {
@@ -36,7 +38,12 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
 export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
-  if (reply.state !== undefined) writer.attribute(STATE, utf8.encode(reply.state));
+  if (reply.state !== undefined) {
+    writer.attribute(
+      STATE,
+      stepByName(reply.state) === null ? utf8.encode(reply.state) : encodeRepeated(reply.state),
+    );
+  }
   if (reply.eapIdentifier !== undefined) {
     writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
   }

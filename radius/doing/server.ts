@@ -5,6 +5,7 @@ import type { Clock } from "../../runtime.ts";
 import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
 import { createSlab } from "../pure/slab.ts";
+import { decodeText } from "../pure/text.ts";
 import { createGate } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
@@ -62,7 +63,6 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const duplicates = createDuplicates();
   const sockets: DatagramSocket[] = [];
   const saidDrops = new Map<string, number>();
-  const userText = new TextDecoder();
   const slab = createSlab();
   let stopping = false;
 
@@ -131,7 +131,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       receivedMs: nowMs,
       startedAt,
       slot: duplicates.note({ ...packet, octets: kept }, nowMs),
-      userName: userName === null ? "" : userText.decode(userName),
+      userName: userName === null ? "" : decodeText(userName),
     };
     if (view.code === ACCESS_REQUEST) gateway.accept(request, view);
     else answerStatus(request);

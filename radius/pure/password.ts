@@ -1,6 +1,7 @@
 // Reads what was typed: the password of a login, what append mode puts behind its last comma, and an answer.
 
 import type { Appended } from "../facts/facts.ts";
+import { decodeText } from "./text.ts";
 
 export interface Typed {
   /** The password itself, as octets: it may be in any encoding. */
@@ -9,14 +10,13 @@ export interface Typed {
 }
 
 const COMMA = 0x2c;
-const text = new TextDecoder();
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /** Splits `password,123456` and `password,push|sms|call` at the last comma; anything else is all password. */
 export function readAppended(typed: Uint8Array): Typed {
   const comma = typed.lastIndexOf(COMMA);
   if (comma < 0 || typed.length - comma > 12) return { password: typed, appended: null };
-  const word = text.decode(typed.subarray(comma + 1)).trim().toLowerCase();
+  const word = decodeText(typed.subarray(comma + 1)).trim().toLowerCase();
   const appended = appendedOf(word);
   return appended === null
     ? { password: typed, appended: null }
@@ -30,7 +30,7 @@ function appendedOf(word: string): Appended | null {
 
 /** An answer as text, trimmed. Octets that are no UTF-8 become U+FFFD and match nothing. */
 export function readAnswer(typed: Uint8Array): string {
-  return text.decode(typed).trim();
+  return decodeText(typed).trim();
 }
 
 /** Whether a revealed password looks like noise: then the shared secret is probably another one. */
