@@ -1,0 +1,199 @@
+// Attributes from settings, row by row, and what of received ones the log shows.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import {
+  type AttributeName,
+  type AttributeRow,
+  ATTRIBUTES,
+  INTEGER_NAMES,
+  VENDOR_ATTRIBUTES,
+} from "../../radius/facts/dictionary.ts";
+import {
+  describeAttributes,
+  encodeReplyAttribute,
+  parseIpv4,
+  parseIpv6,
+  readInteger,
+} from "../../radius/pure/attributes.ts";
+import { buildRequest } from "../ground/radius_packets.ts";
+
+const ROWS = Object.entries(ATTRIBUTES) as [AttributeName, AttributeRow][];
+const octets = fc.uint8Array({ minLength: 1, maxLength: 240 });
+const integers = fc.integer({ min: 0, max: 0xffffffff });
+
+function encoded(name: string, value: string | number): Uint8Array {
+  const outcome = encodeReplyAttribute(name, value);
+  if (!outcome.ok) throw new Error(`${name}: ${outcome.problem}`);
+  return outcome.value;
+}
+
+function problem(name: string, value: string | number): string {
+  const outcome = encodeReplyAttribute(name, value);
+  return outcome.ok ? "" : outcome.problem;
+}
+
+/** Takes the type and length off, which must be right. */
+function valueIn(attribute: Uint8Array, type: number): Uint8Array {
+  assertEquals([attribute[0], attribute[1]], [type, attribute.length]);
+  return attribute.slice(2);
+}
+
+/** The values that a row can have, as a setting and as octets. */
+function samplesOf(row: AttributeRow): fc.Arbitrary<{ setting: string | number; expected: Uint8Array }> {
+  switch (row.kind) {
+    case "integer":
+      return (row.tagged ? fc.integer({ min: 0, max: 0xffffff }) : integers).map((setting) => ({
+        setting,
+        expected: new Uint8Array(new Uint32Array([setting]).buffer).reverse(),
+      }));
+    case "ipv4":
+      return fc.uint8Array({ minLength: 4, maxLength: 4 }).map((expected) => ({
+        setting: expected.join("."),
+        expected,
+      }));
+    case "ipv6":
+      return fc.uint8Array({ minLength: 16, maxLength: 16 }).map((expected) => ({
+        setting: expected.toHex().match(/.{4}/g)?.join(":") ?? "",
+        expected,
+      }));
+    default:
+      return octets.map((expected) => ({ setting: `0x${expected.toHex()}`, expected }));
+  }
+}
+
+for (const [name, row] of ROWS.filter(([, { inAccept }]) => inAccept === true)) {
+  Deno.test(`encodeReplyAttribute() writes ${name} (${row.kind}) so that it reads back`, () => {
+    fc.assert(
+      fc.property(samplesOf(row), ({ setting, expected }) => {
+        assertEquals(valueIn(encoded(name, setting), row.type), expected);
+      }),
+      { numRuns: 30 },
+    );
+  });
+}
+
+Deno.test("encodeReplyAttribute() refuses every row that does not belong into an Access-Accept", () => {
+  const refused = ROWS.filter(([, { inAccept }]) => inAccept !== true);
+  assert(refused.length > 20);
+  for (const [name] of refused) assert(problem(name, "1").includes("does not belong"), name);
+});
+
+Deno.test("encodeReplyAttribute() puts the tag where RFC 2868 has it", () => {
+  assertEquals(encoded("Tunnel-Type:1", "VLAN"), Uint8Array.of(64, 6, 1, 0, 0, 13));
+  assertEquals(encoded("Tunnel-Private-Group-ID:31", "7"), Uint8Array.of(81, 4, 31, 0x37));
+  assertEquals(encoded("Tunnel-Private-Group-ID", "7"), Uint8Array.of(81, 3, 0x37));
+  for (const tag of ["32", "-1", "x", "1.5"]) {
+    assert(problem(`Tunnel-Type:${tag}`, 1).includes("no tag"), tag);
+  }
+  assert(problem("Class:1", "x").includes("takes no tag"));
+  assert(problem("Tunnel-Type:1", 0x1000000).includes("24 bits"));
+});
+
+Deno.test("encodeReplyAttribute() writes vendor attributes by name and by number (RFC 2865 §5.26)", () => {
+  for (const [name, { vendor, type }] of Object.entries(VENDOR_ATTRIBUTES)) {
+    const body = new TextEncoder().encode("value");
+    const inner = [...new Uint8Array(new Uint32Array([vendor]).buffer).reverse(), type, 7, ...body];
+    assertEquals(valueIn(encoded(name, "value"), 26), Uint8Array.from(inner), name);
+    assertEquals(encoded(`26.${vendor}.${type}`, "value"), encoded(name, "value"));
+  }
+  assertEquals(encoded("Cisco-AVPair", "x".repeat(247)).length, 255);
+  assert(problem("Cisco-AVPair", "x".repeat(248)).includes("at most 247"));
+  for (const name of ["26.0.1", "26.9.0", "26.9.256", "26.16777216.1", "26.9", "27.9.1"]) {
+    assert(problem(name, "x") !== "", name);
+  }
+});
+
+Deno.test("encodeReplyAttribute() takes the named values of integers, and says which there are", () => {
+  for (const [name, values] of Object.entries(INTEGER_NAMES)) {
+    for (const [word, number] of Object.entries(values)) {
+      assertEquals(encoded(name, word), encoded(name, number));
+    }
+  }
+  assert(problem("Service-Type", "login").includes("Login, Framed"));
+  for (const word of ["constructor", "__proto__", "toString", ""]) {
+    assert(problem("Service-Type", word) !== "");
+  }
+});
+
+const REFUSED: readonly (readonly [string, string | number, string])[] = [
+  ["Nobody-Knows-This", "x", "no attribute of the dictionary"],
+  ["constructor", "x", "no attribute of the dictionary"],
+  ["Session-Timeout", -1, "whole number"],
+  ["Session-Timeout", 1.5, "whole number"],
+  ["Session-Timeout", 4294967296, "whole number"],
+  ["Session-Timeout", "0x10", "whole number"],
+  ["Framed-IP-Address", "1.2.3", "no IPv4 address"],
+  ["Framed-IP-Address", "1.2.3.256", "no IPv4 address"],
+  ["Login-IPv6-Host", "1.2.3.4", "no IPv6 address"],
+  ["Login-IPv6-Host", "fe80::1%eth0", "no IPv6 address"],
+  ["Class", "", "cannot be empty"],
+  ["Class", "x".repeat(254), "at most 253"],
+];
+for (const [name, value, expected] of REFUSED) {
+  Deno.test(`encodeReplyAttribute() refuses ${name} = ${JSON.stringify(value).slice(0, 20)}: ${expected}`, () => {
+    assert(problem(name, value).includes(expected), problem(name, value));
+  });
+}
+
+Deno.test("parseIpv6() reads the spellings of RFC 4291 §2.2, and what is none of them is null", () => {
+  const same = "20010db8000000000000000000000001";
+  for (const text of ["2001:db8::1", "2001:DB8:0:0:0:0:0:1", "2001:0db8::0001", "2001:db8::0.0.0.1"]) {
+    assertEquals(parseIpv6(text)?.toHex(), same, text);
+  }
+  assertEquals(parseIpv6("::")?.toHex(), "0".repeat(32));
+  for (
+    const text of [
+      "",
+      ":",
+      ":::",
+      "1::2::3",
+      "1:2:3:4:5:6:7",
+      "1:2:3:4:5:6:7:8:9",
+      "1:2:3:4:5:6:7:8::",
+      "g::",
+    ]
+  ) assertEquals(parseIpv6(text), null, text);
+});
+
+Deno.test("parseIpv4() and parseIpv6() never throw, whatever the text", () => {
+  fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => {
+    assert((parseIpv4(text)?.length ?? 4) === 4 && (parseIpv6(text)?.length ?? 16) === 16);
+  }));
+});
+
+Deno.test("readInteger() reads what the encoder wrote, to 32 bits", () => {
+  fc.assert(fc.property(integers, (value) => {
+    assertEquals(readInteger(encoded("Session-Timeout", value).subarray(2)), value);
+  }));
+});
+
+Deno.test("describeAttributes() shows no value of a row that is secret", () => {
+  const secret = ROWS.filter(([, row]) => row.secret === true);
+  assert(secret.length >= 4);
+  for (const [name, { type }] of secret) {
+    const { bytes } = buildRequest("s", { more: [{ type, value: new TextEncoder().encode("show-me-not") }] });
+    const { shown } = describeAttributes(bytes, bytes.length);
+    assert(shown.includes(`${name}=***`), shown);
+    assert(!shown.includes("show-me-not") && !shown.includes("73686f77"), shown);
+  }
+});
+
+Deno.test("describeAttributes() lists unknown types apart, and bounds both", () => {
+  const more = Array.from({ length: 100 }, () => ({ type: 66, value: Uint8Array.of(1) }));
+  const { bytes } = buildRequest("s", { userName: "ada", more });
+  const { shown, unknown } = describeAttributes(bytes, bytes.length);
+  assert(shown.includes('User-Name="ada"'));
+  assertEquals(unknown, new Array(16).fill(66));
+});
+
+Deno.test("describeAttributes() never throws, and is short, for random attributes", () => {
+  const anything = fc.record({
+    type: fc.integer({ min: 81, max: 255 }),
+    value: fc.uint8Array({ maxLength: 253 }),
+  });
+  fc.assert(fc.property(fc.array(anything, { maxLength: 15 }), (more) => {
+    const { bytes } = buildRequest("s", { more, messageAuthenticator: "none" });
+    assert(describeAttributes(bytes, bytes.length).shown.length < 64 * 500);
+  }));
+});

@@ -1,0 +1,164 @@
+// Which client a datagram comes from.
+
+import { assert, assertEquals } from "@std/assert";
+import { type Client, createClients, normalAddress } from "../../radius/doing/clients.ts";
+import { PacketView } from "../../radius/pure/packet.ts";
+import { configOf } from "../config/samples.ts";
+import { buildRequest } from "../ground/radius_packets.ts";
+
+interface Entry {
+  readonly name: string;
+  readonly address: readonly string[];
+  readonly [key: string]: unknown;
+}
+
+function clientsOf(entries: readonly Entry[], learnt: readonly string[] = []) {
+  const toml = entries.map((entry) => {
+    const lines = Object.entries(entry).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+    return `[[radius.client]]\nsecret = "a-secret-of-${entry.name}"\n${lines.join("\n")}`;
+  });
+  const { radius } = configOf(toml.join("\n"));
+  return createClients({
+    settings: radius.clients,
+    anyClient: radius.anyClient,
+    anySecret: "any",
+    learnt: new Set(learnt),
+  });
+}
+
+function namesBehind(clients: ReturnType<typeof createClients>, hostname: string): string[] {
+  return (clients.behind(hostname) ?? []).map(({ name }) => name);
+}
+
+function viewOf(...attributes: [type: number, value: Uint8Array][]): PacketView {
+  const { bytes } = buildRequest("s", { more: attributes.map(([type, value]) => ({ type, value })) });
+  const view = new PacketView();
+  view.read(bytes, bytes.length);
+  return view;
+}
+
+const nasIdentifier = (name: string): [number, Uint8Array] => [32, new TextEncoder().encode(name)];
+
+const NETWORKS = clientsOf([
+  { name: "all-v4", address: ["0.0.0.0/0"] },
+  { name: "ten", address: ["10.0.0.0/8"] },
+  { name: "ten-one", address: ["10.1.0.0/16"] },
+  { name: "odd", address: ["10.1.2.128/25"] },
+  { name: "host", address: ["10.1.2.200", "2001:db8::5"] },
+  { name: "six", address: ["2001:db8::/32"] },
+  { name: "six-narrow", address: ["2001:db8:0:1::/64"] },
+  { name: "link", address: ["fe80::/10"] },
+]);
+
+const FOUND: readonly (readonly [string, string | null])[] = [
+  ["192.0.2.1", "all-v4"],
+  ["10.2.0.1", "ten"],
+  ["10.1.2.127", "ten-one"],
+  ["10.1.2.128", "odd"],
+  ["10.1.2.199", "odd"],
+  ["10.1.2.200", "host"],
+  ["2001:db8::5", "host"],
+  ["2001:0DB8:0:0:0:0:0:5", "host"],
+  ["2001:db8::6", "six"],
+  ["2001:db8:0:1::6", "six-narrow"],
+  ["2001:db9::6", null],
+  ["fe80::1%eth0", "link"],
+  ["febf::1", "link"],
+  ["fec0::1", null],
+  ["", null],
+  ["not an address", null],
+];
+for (const [hostname, name] of FOUND) {
+  Deno.test(`createClients() takes the longest prefix: "${hostname}" is ${name ?? "nobody"}`, () => {
+    // Twice, because the second answer comes from memory.
+    for (let i = 0; i < 2; i++) assertEquals(namesBehind(NETWORKS, hostname), name === null ? [] : [name]);
+  });
+}
+
+Deno.test("createClients() never takes an IPv4 address for an IPv6 one, nor the other way round", () => {
+  const clients = clientsOf([{ name: "four", address: ["0.0.0.0/0"] }, { name: "six", address: ["::/0"] }]);
+  assertEquals(namesBehind(clients, "1.2.3.4"), ["four"]);
+  assertEquals(namesBehind(clients, "::1"), ["six"]);
+  assertEquals(namesBehind(clients, "::ffff:1.2.3.4"), ["six"]);
+});
+
+Deno.test("normalAddress() gives IPv4 inside IPv6 as IPv4, and everything else as it is", () => {
+  assertEquals(normalAddress("::ffff:192.0.2.1"), "192.0.2.1");
+  for (const address of ["192.0.2.1", "::1", "::ffff:0:1", "2001:db8::ffff:1"]) {
+    assertEquals(normalAddress(address), address);
+  }
+});
+
+Deno.test("createClients() takes an address that the settings write as a mapped one", () => {
+  const clients = clientsOf([{ name: "mapped", address: ["::ffff:192.0.2.1", "::ffff:198.51.100.0/120"] }]);
+  for (const source of ["::ffff:192.0.2.1", "192.0.2.1", "::ffff:198.51.100.9"]) {
+    assertEquals(namesBehind(clients, normalAddress(source)), ["mapped"]);
+  }
+});
+
+const SHARED: readonly Entry[] = [
+  { name: "rest", address: ["192.0.2.0/24"] },
+  { name: "by-name", address: ["192.0.2.0/24"], nas_identifier: "vpn-a" },
+  { name: "by-address", address: ["192.0.2.0/24"], nas_ip_address: "10.9.9.9" },
+  { name: "by-both", address: ["192.0.2.0/24"], nas_identifier: "vpn-b", nas_ip_address: "10.9.9.8" },
+];
+const nasIpAddress = (...octets: number[]): [number, Uint8Array] => [4, Uint8Array.from(octets)];
+const CHOSEN: readonly (readonly [string, PacketView, string])[] = [
+  ["nothing", viewOf(), "rest"],
+  ["a NAS-Identifier", viewOf(nasIdentifier("vpn-a")), "by-name"],
+  ["another NAS-Identifier", viewOf(nasIdentifier("vpn-A")), "rest"],
+  ["a NAS-IP-Address", viewOf(nasIpAddress(10, 9, 9, 9)), "by-address"],
+  ["a NAS-IP-Address of three octets", viewOf(nasIpAddress(10, 9, 9)), "rest"],
+  ["one of two that must both be there", viewOf(nasIdentifier("vpn-b")), "rest"],
+  ["both of them", viewOf(nasIdentifier("vpn-b"), nasIpAddress(10, 9, 9, 8)), "by-both"],
+  ["a NAS-Identifier that is no UTF-8", viewOf([32, Uint8Array.of(0xff)]), "rest"],
+];
+for (const [what, view, name] of CHOSEN) {
+  Deno.test(`createClients() chooses "${name}" among several when the request names ${what}`, () => {
+    const clients = clientsOf(SHARED);
+    const behind = clients.behind("192.0.2.1") ?? [];
+    assertEquals([behind.length, clients.choose(behind, view)?.name], [4, name]);
+  });
+}
+
+Deno.test("createClients() chooses nobody when all behind an address want to be named and none is", () => {
+  const clients = clientsOf(SHARED.slice(1));
+  assertEquals(clients.choose(clients.behind("192.0.2.1") ?? [], viewOf()), null);
+});
+
+Deno.test("createClients() takes any address while no client is configured, and says so", () => {
+  const clients = clientsOf([]);
+  const [client] = clients.behind("198.51.100.77") ?? [];
+  assertEquals([client?.name, client?.anyAddress, client?.learns], ["any", true, false]);
+  assertEquals(clients.choose(clients.behind("::1") ?? [], viewOf())?.name, "any");
+});
+
+const LEARNING: readonly (readonly [Entry, Pick<Client, "learns" | "requiresSignature">])[] = [
+  [{ name: "one", address: ["192.0.2.1"] }, { learns: true, requiresSignature: true }],
+  [{ name: "one", address: ["192.0.2.1/32"] }, { learns: true, requiresSignature: true }],
+  [{ name: "one", address: ["2001:db8::1/128"] }, { learns: true, requiresSignature: true }],
+  [{ name: "one", address: ["192.0.2.0/31"] }, { learns: false, requiresSignature: false }],
+  [{ name: "one", address: ["192.0.2.1", "192.0.2.2"] }, { learns: false, requiresSignature: false }],
+  [{ name: "one", address: ["192.0.2.1"], message_authenticator: "off" }, {
+    learns: false,
+    requiresSignature: false,
+  }],
+  [{ name: "one", address: ["192.0.2.0/24"], message_authenticator: "require" }, {
+    learns: false,
+    requiresSignature: true,
+  }],
+];
+for (const [entry, expected] of LEARNING) {
+  const { address, message_authenticator: mode = "auto" } = entry;
+  Deno.test(`createClients() with what was learnt, for ${address} and "${mode}": ${JSON.stringify(expected)}`, () => {
+    const [client] = clientsOf([entry], ["one"]).all;
+    assertEquals({ learns: client?.learns, requiresSignature: client?.requiresSignature }, expected);
+  });
+}
+
+Deno.test("createClients() goes on finding clients after more addresses than it remembers", () => {
+  const clients = clientsOf([{ name: "ten", address: ["10.0.0.0/8"] }]);
+  for (let i = 0; i < 25_000; i++) clients.behind(`172.${i & 255}.${(i >> 8) & 255}.1`);
+  assertEquals(namesBehind(clients, "10.1.1.1"), ["ten"]);
+  assert(clients.behind("172.0.0.1") === null);
+});

@@ -1,0 +1,129 @@
+// The duplicate cache (RFC 5080 §2.2.2).
+
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import fc from "fast-check";
+import { createDuplicates, KEPT_MS, type PacketPlace } from "../../radius/doing/duplicates.ts";
+
+/** A packet whose authenticator is all `authenticator`. */
+function packet(
+  { socket = 0, hostname = "192.0.2.1", port = 1024, identifier = 7, authenticator = 1 }: {
+    socket?: number;
+    hostname?: string;
+    port?: number;
+    identifier?: number;
+    authenticator?: number;
+  } = {},
+): PacketPlace {
+  const octets = new Uint8Array(20).fill(authenticator, 4);
+  octets[1] = identifier;
+  return { socket, hostname, port, octets };
+}
+
+const OTHERS: Readonly<Record<string, PacketPlace>> = {
+  "on another socket": packet({ socket: 1 }),
+  "from another address": packet({ hostname: "192.0.2.2" }),
+  "from another port": packet({ port: 1025 }),
+  "under another identifier": packet({ identifier: 8 }),
+  "with another authenticator": packet({ authenticator: 2 }),
+};
+
+Deno.test("createDuplicates() finds the same packet again, without a reply until there is one", () => {
+  const duplicates = createDuplicates();
+  assertEquals(duplicates.find(packet()), null);
+  const slot = duplicates.note(packet(), 0);
+  assertEquals(duplicates.find(packet())?.reply, null);
+  slot.reply = Uint8Array.of(1, 2, 3);
+  assertEquals(duplicates.find(packet())?.reply, Uint8Array.of(1, 2, 3));
+});
+
+for (const [what, other] of Object.entries(OTHERS)) {
+  Deno.test(`createDuplicates() takes a packet ${what} for a new one`, () => {
+    const duplicates = createDuplicates();
+    duplicates.note(packet(), 0);
+    assertEquals(duplicates.find(other), null);
+    assertNotEquals(duplicates.find(packet()), null);
+  });
+}
+
+Deno.test("createDuplicates() compares all sixteen octets of the authenticator", () => {
+  const duplicates = createDuplicates();
+  duplicates.note(packet(), 0);
+  for (let at = 4; at < 20; at++) {
+    const other = packet();
+    other.octets[at] = 99;
+    assertEquals(duplicates.find(other), null, `octet ${at}`);
+  }
+});
+
+Deno.test("createDuplicates() lets a new authenticator take the place of the old one", () => {
+  const duplicates = createDuplicates();
+  const old = duplicates.note(packet(), 0);
+  const fresh = duplicates.note(packet({ authenticator: 2 }), 1);
+  old.reply = Uint8Array.of(1);
+  fresh.reply = Uint8Array.of(2);
+  assertEquals(duplicates.find(packet()), null);
+  assertEquals(duplicates.find(packet({ authenticator: 2 }))?.reply, Uint8Array.of(2));
+  duplicates.forget(old);
+  assertEquals(duplicates.find(packet({ authenticator: 2 }))?.reply, Uint8Array.of(2));
+  assertEquals(duplicates.size, 1);
+});
+
+Deno.test("createDuplicates() forgets on demand, and twice does no harm", () => {
+  const duplicates = createDuplicates();
+  const slot = duplicates.note(packet(), 0);
+  duplicates.forget(slot);
+  duplicates.forget(slot);
+  assertEquals([duplicates.find(packet()), duplicates.size], [null, 0]);
+});
+
+Deno.test("createDuplicates() keeps answers 30 s and then makes room as new packets come", () => {
+  const duplicates = createDuplicates();
+  for (let identifier = 0; identifier < 8; identifier++) duplicates.note(packet({ identifier }), 0);
+  duplicates.note(packet({ port: 1 }), KEPT_MS - 1);
+  assertNotEquals(duplicates.find(packet({ identifier: 0 })), null);
+  for (let port = 2; port < 6; port++) duplicates.note(packet({ port }), KEPT_MS);
+  for (let identifier = 0; identifier < 8; identifier++) {
+    assertEquals(duplicates.find(packet({ identifier })), null);
+  }
+  assertEquals(duplicates.size, 5);
+});
+
+Deno.test("createDuplicates() keeps 65,535 packets at the most, the newest ones", () => {
+  const duplicates = createDuplicates();
+  for (let i = 0; i < 70_000; i++) {
+    duplicates.note(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
+  }
+  assert(duplicates.size <= 65_536 && duplicates.size > 65_000, String(duplicates.size));
+  assertEquals(duplicates.find(packet({ port: 0, identifier: 0, hostname: "h0" })), null);
+  const last = packet({ port: 69_999 >> 8, identifier: 69_999 & 0xff, hostname: `h${69_999 % 3}` });
+  assertNotEquals(duplicates.find(last), null);
+});
+
+Deno.test("createDuplicates() agrees with a plain table, whatever is noted, found and forgotten", () => {
+  const step = fc.record({
+    act: fc.constantFrom("note", "find", "forget"),
+    port: fc.integer({ min: 1, max: 2 }),
+    identifier: fc.integer({ min: 0, max: 2 }),
+    authenticator: fc.integer({ min: 0, max: 2 }),
+    hostname: fc.constantFrom("a", "b"),
+  });
+  fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    const duplicates = createDuplicates();
+    const table = new Map<string, { authenticator: number; slot: ReturnType<typeof duplicates.note> }>();
+    for (const { act, ...place } of steps) {
+      const name = `${place.hostname} ${place.port} ${place.identifier}`;
+      const known = table.get(name);
+      if (act === "note") {
+        const slot = duplicates.note(packet(place), 0);
+        table.set(name, { authenticator: place.authenticator, slot });
+      } else if (act === "forget" && known !== undefined) {
+        duplicates.forget(known.slot);
+        table.delete(name);
+      }
+      const now = table.get(name);
+      const expected = now?.authenticator === place.authenticator ? now.slot : null;
+      assert(duplicates.find(packet(place)) === expected);
+      assertEquals(duplicates.size, table.size);
+    }
+  }));
+});

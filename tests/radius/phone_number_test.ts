@@ -1,0 +1,69 @@
+// Telephone numbers: what may be dialled, and what of a number may be shown.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import {
+  isCountryAllowed,
+  isPhoneNumber,
+  maskPhoneNumber,
+  reducePhoneNumber,
+} from "../../radius/pure/phone_number.ts";
+
+const REDUCED: readonly (readonly [string, string | null])[] = [
+  ["+15005550006", "+15005550006"],
+  ["tel:+15005550006", "+15005550006"],
+  ["TEL:+1-500-555-0006", "+15005550006"],
+  [" +49 (30) 1234/5678 ", "+493012345678"],
+  ["+1.500.555.0006", "+15005550006"],
+  ["+1\u00a0500\u00a0555\u00a00006", "+15005550006"],
+  ["+12345678", "+12345678"],
+  ["+123456789012345", "+123456789012345"],
+  ["", null],
+  ["+", null],
+  ["15005550006", null],
+  ["0015005550006", null],
+  ["+05005550006", null],
+  ["+1234567", null],
+  ["+1234567890123456", null],
+  ["++15005550006", null],
+  ["+1500555000a", null],
+  ["+1500555,0006", null],
+  ["+15005550006;ext=1", null],
+  ["+15005550006\n+15005550007", null],
+  ["+１５００５５５０００６", null],
+  ["tel:tel:+15005550006", null],
+  ["+15005550006\0", null],
+  [`+1500555${" ".repeat(60)}0006`, null],
+];
+for (const [typed, expected] of REDUCED) {
+  Deno.test(`reducePhoneNumber() makes ${expected} of ${JSON.stringify(typed).slice(0, 50)}`, () => {
+    assertEquals(reducePhoneNumber(typed), expected);
+  });
+}
+
+Deno.test("reducePhoneNumber() gives + and 8 to 15 digits or null, whatever is typed, and the same again", () => {
+  const typed = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 70 }),
+    fc.string({ unit: fc.constantFrom(..."+0123456789 .-()/tel:"), maxLength: 30 }),
+  );
+  fc.assert(
+    fc.property(typed, (text) => {
+      const reduced = reducePhoneNumber(text);
+      if (reduced === null) return;
+      assert(isPhoneNumber(reduced) && /^\+[1-9]\d{7,14}$/.test(reduced));
+      assertEquals(reducePhoneNumber(reduced), reduced);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+Deno.test("isCountryAllowed() compares country codes from the front, and an empty list allows all", () => {
+  assert(isCountryAllowed("+4930123456", []));
+  assert(isCountryAllowed("+4930123456", ["1", "49"]));
+  assert(!isCountryAllowed("+4930123456", ["1", "30", "9"]));
+});
+
+Deno.test("maskPhoneNumber() shows two characters in front and three behind", () => {
+  assertEquals(maskPhoneNumber("+15005550006"), "+1*******006");
+  assertEquals(maskPhoneNumber("+12345678"), "+1****678");
+});
