@@ -18,7 +18,7 @@ const HELP = `Checks form, rules and types, and runs the fast tests.
 
 /** What `deno` itself checks; everything that is tracked or new, except what git ignores. */
 const CHECKS: readonly Check[] = [
-  { title: "fmt", args: ["fmt", "--check", "--quiet"] },
+  { title: "fmt", args: ["fmt", "--check"] },
   { title: "lint", args: ["lint", "--quiet"] },
   { title: "check", args: ["check", "--quiet"] },
   { title: "docs", args: ["task", "--quiet", "docs", "--check"] },
