@@ -32,7 +32,8 @@ export function tupleOf(view: PacketView, client: string, user: string): Tuple {
   return { key, distinct };
 }
 
-/** A name as it is compared: NFC, without case, without surrounding blanks. */
+/** A name as it is compared: NFC, without case. The canonical form of a canonical name is that name. */
 export function canonicalName(name: string): string {
-  return name.normalize("NFC").toLowerCase();
+  // Composed again, because a small letter may have a composed form that its capital lacks ("Ϊ́").
+  return name.normalize("NFC").toLowerCase().normalize("NFC");
 }
