@@ -1,0 +1,89 @@
+// Prompts: what is filled in, and how a text is cut into Reply-Messages.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import type { Factor } from "../../radius/facts/factors.ts";
+import { type Prompt, PROMPTS } from "../../radius/facts/prompts.ts";
+import { type PromptContext, renderPrompt, splitReplyMessage } from "../../radius/pure/render.ts";
+
+const ALL: ReadonlySet<Factor> = new Set<Factor>(["device", "sms", "voice", "totp"]);
+const NAMES = Object.keys(PROMPTS) as Prompt[];
+const FULL: PromptContext = {
+  enabled: ALL,
+  numberToMatch: "42",
+  numbers: Array.from({ length: 9 }, (_, i) => `+12345678901234${i}`),
+};
+const PLAIN: PromptContext = { enabled: ALL, numberToMatch: null, numbers: [] };
+
+for (const name of NAMES) {
+  Deno.test(`renderPrompt() leaves no brace in "${name}", and says how to start over unless it is final`, () => {
+    for (const context of [PLAIN, FULL, PLAIN]) {
+      const text = renderPrompt(name, context);
+      assert(text !== "" && !/[{}]/.test(text), text);
+      const row: { readonly text: string; readonly final?: true } = PROMPTS[name];
+      assertEquals(text.endsWith("Cancel starts over."), row.final !== true, text);
+      for (const part of splitReplyMessage(text)) assert(part.length <= 253);
+    }
+  });
+}
+
+Deno.test("renderPrompt() lists the factors that are enabled, by their letters", () => {
+  const menuOf = (...factors: Factor[]) =>
+    renderPrompt("menu", { ...PLAIN, enabled: new Set(factors) }).split("\n").slice(1, -1)
+      .map((line) => line[0]).join("");
+  assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
+  assertEquals(menuOf("sms"), "T");
+  // A paired device may generate passcodes, so D stands there for it too.
+  assertEquals(menuOf("device"), "SD");
+  assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
+});
+
+Deno.test("renderPrompt() shows the number to match where there is one, and nothing of it afterwards", () => {
+  const without = renderPrompt("approve_on_device", PLAIN);
+  const withOne = renderPrompt("approve_on_device", { ...PLAIN, numberToMatch: "07" });
+  assert(withOne.includes(" with the number 07,"), withOne);
+  assertEquals(renderPrompt("approve_on_device", PLAIN), without);
+  assert(!/[0-9]/.test(without));
+});
+
+Deno.test("renderPrompt() shows numbers masked, each under its line number", () => {
+  const text = renderPrompt("which_sms_number", FULL);
+  for (const [at, number] of FULL.numbers.entries()) {
+    assert(text.includes(`\n${at + 1}: ${number.slice(0, 2)}`), text);
+    assert(!text.includes(number), text);
+  }
+});
+
+Deno.test("renderPrompt() takes what is filled in as it is, not as a pattern", () => {
+  const text = renderPrompt("approve_on_device", { ...PLAIN, numberToMatch: "$& $' {menu}" });
+  assert(text.includes("$& $' {menu}"), text);
+});
+
+const CUTS: readonly (readonly [string, string, number[]])[] = [
+  ["nothing of no text", "", []],
+  ["one of 253 octets", "x".repeat(253), [253]],
+  ["two of 254 octets", "x".repeat(254), [253, 1]],
+  ["two at the last line break", `${"x".repeat(200)}\n${"y".repeat(200)}`, [201, 200]],
+  ["two at a line break that just fits", `${"x".repeat(252)}\n${"y".repeat(10)}`, [253, 10]],
+  ["at a line break far in front rather than inside a line", `a\n${"x".repeat(300)}`, [2, 253, 47]],
+  ["between characters of two octets", "é".repeat(127), [252, 2]],
+  ["between characters of four octets", "😀".repeat(64), [252, 4]],
+];
+for (const [what, text, sizes] of CUTS) {
+  Deno.test(`splitReplyMessage() makes ${what}`, () => {
+    assertEquals(splitReplyMessage(text).map(({ length }) => length), sizes);
+  });
+}
+
+Deno.test("splitReplyMessage() loses nothing, cuts no character, and each part has 1 to 253 octets", () => {
+  const texts = fc.oneof(
+    fc.string({ unit: "grapheme", maxLength: 400 }),
+    fc.string({ unit: fc.constantFrom("a", "é", "漢", "😀", "\n"), maxLength: 700 }),
+  );
+  const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  fc.assert(fc.property(texts, (text) => {
+    const parts = splitReplyMessage(text);
+    assert(parts.every(({ length }) => length >= 1 && length <= 253));
+    assertEquals(parts.map((part) => strict.decode(part)).join(""), text);
+  }));
+});
