@@ -54,6 +54,8 @@ export interface InProcess extends AsyncDisposable {
   readonly telephony: FakeTelephony;
   /** A login; its NAS-Port is one that no other login has. */
   login(who: Parameters<typeof createLogin>[1]): Login;
+  /** A client with another source port. */
+  newClient(secret?: string): RadiusClient;
   /** Everything that was logged so far. */
   logLines(): Promise<readonly string[]>;
   /** Stops it; the fakes stay for another. */
@@ -95,6 +97,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   return {
     ...{ port, client, clock, config, radius, people, kv, store, vault, services, secondFactor, telephony },
     login: (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who }),
+    newClient: (secret = secretOf(config)) => openRadiusClient({ port, secret }),
     logLines: lines,
     stop,
     async [Symbol.asyncDispose]() {

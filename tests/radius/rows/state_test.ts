@@ -1,0 +1,239 @@
+// State on the wire: the step's name, when a token follows it, and what a State can never do.
+
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import type { RequestParts } from "../../ground/radius_packets.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, type Login } from "./login.ts";
+import { jump, pass } from "./passing_time.ts";
+import { decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
+
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const NUMBER = "+4915112345678";
+const GONE = ["reject", "This login is over. Start a new one."];
+const NOT_GIVEN = ["reject", "Device approval was not given."];
+
+const octets = (text: string) => new TextEncoder().encode(text);
+const NAS_PORT_ID = 87;
+const bare = { nasPort: undefined } as const;
+
+/** Requests, and whether they carry what tells two logins of a user apart. */
+const TUPLES: readonly [title: string, parts: RequestParts, distinct: boolean][] = [
+  ["a NAS-Port", { nasPort: 7 }, true],
+  ["a Calling-Station-Id", { ...bare, callingStationId: "192.0.2.7" }, true],
+  ["a NAS-Port-Id", { ...bare, more: [{ type: NAS_PORT_ID, value: octets("ether1") }] }, true],
+  ["none of the three", bare, false],
+  ["a NAS-Port of 0", { nasPort: 0 }, false],
+  ["an empty Calling-Station-Id", { ...bare, callingStationId: "" }, false],
+  ["an empty NAS-Port-Id", { ...bare, more: [{ type: NAS_PORT_ID, value: octets("") }] }, false],
+];
+
+for (const [title, parts, distinct] of TUPLES) {
+  Deno.test(`state auto: with ${title} State is ${distinct ? "exactly the name" : "the name and a token"}`, async () => {
+    await using world = await startInProcess();
+    const { step } = await world.login({ user: "anna", ...parts }).start("");
+    if (distinct) assertEquals(step, MENU);
+    else assertMatch(step, /^CHOOSE_WHICH_MULTIFACTOR\.[A-Za-z0-9_-]{22}$/);
+  });
+
+  Deno.test(`state: a login with ${title} goes on to its end`, async () => {
+    await using world = await startInProcess();
+    const pairing = await giveDevice(world, "anna");
+    const login = world.login({ user: "anna", ...parts });
+    await login.start();
+    decide(world, pairing, true);
+    assertEquals((await login.answer("")).kind, "accept");
+  });
+}
+
+Deno.test("state name: the name alone, also where nothing tells two logins apart", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nstate = "name"` });
+  assertEquals((await world.login({ user: "anna", ...bare }).start("")).step, MENU);
+});
+
+Deno.test("state token: a token, also where a NAS-Port is there", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
+  const login = world.login({ user: "anna" });
+  const first = await login.start("");
+  assertMatch(first.step, /^CHOOSE_WHICH_MULTIFACTOR\.[A-Za-z0-9_-]{22}$/);
+  const second = await login.answer("T");
+  assertEquals(second.step.split("."), ["GET_SMS_PHONE_NUMBER", first.step.split(".")[1]]);
+});
+
+Deno.test("state: two logins have two tokens", async () => {
+  await using world = await startInProcess();
+  const tokens = new Set<string>();
+  for (const user of ["anna", "bert", "carl"]) {
+    tokens.add((await world.login({ user, ...bare }).start("")).step);
+  }
+  assertEquals(tokens.size, 3);
+});
+
+Deno.test("state: with a token, one login of a user cannot collect the approval of another", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const owner = world.login({ user: "anna", ...bare });
+  await owner.start("right");
+  const stranger = world.login({ user: "anna", ...bare });
+  const own = await stranger.start("guess");
+  decide(world, pairing, true);
+  // The second password superseded the first login, so the approval on hand belongs to the stranger's own request or to nobody.
+  const forged = `${DEVICE}.${"A".repeat(22)}`;
+  assertEquals(brief(await stranger.answer("", { state: octets(forged) })), NOT_GIVEN);
+  assertEquals(brief(await stranger.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
+  assertNotEquals(own.step, forged);
+});
+
+Deno.test("state: a token of one user is of no use under another name or port", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const { state } = await login.start();
+  decide(world, pairing, true);
+  for (const who of [{ user: "bert" }, { user: "anna" }]) {
+    const other = world.login(who);
+    assertEquals(brief(await other.answer("", { state: state ?? undefined })), NOT_GIVEN, who.user);
+  }
+  assertEquals((await login.answer("")).kind, "accept");
+});
+
+Deno.test("state: a name where a token belongs is no State of that conversation", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  assertEquals(brief(await login.answer("T", { state: octets(MENU) })), GONE);
+});
+
+/** Names that a live conversation does not stand at. */
+for (
+  const name of [
+    MENU,
+    "SECONDFACTOR_GET_PAIRING_PHRASE",
+    "SECONDFACTOR_AWAIT_PAIRING_APPROVAL",
+    "GET_SMS_PHONE_NUMBER",
+    "GET_VOICE_PHONE_NUMBER",
+    "VERIFY_SMS_PHONE_NUMBER",
+    "VERIFY_VOICE_PHONE_NUMBER",
+    "AWAIT_VOICE_DELIVERED_PASSCODE",
+    "GET_DEVICE_GENERATED_PASSCODE",
+    DEVICE,
+  ]
+) {
+  Deno.test(`state: ${name} selects no step of a login that stands elsewhere, and that login goes on`, async () => {
+    await using world = await startInProcess();
+    await give(world, "anna", { kind: "sms", number: NUMBER });
+    const login = world.login({ user: "anna" });
+    assertEquals((await login.start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
+    const passcode = passcodeSentTo(world, NUMBER);
+    assertEquals(
+      brief(await login.answer(passcode, { state: octets(name) })),
+      name === DEVICE ? NOT_GIVEN : GONE,
+    );
+    assertEquals((await login.answer(passcode)).kind, "accept");
+  });
+
+  Deno.test(`state: ${name} of a login that never was reaches nothing`, async () => {
+    await using world = await startInProcess();
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    await giveDevice(world, "anna");
+    const login = world.login({ user: "anna" });
+    const reply = await login.answer("S", { state: octets(name) });
+    assertEquals(brief(reply), name === DEVICE ? NOT_GIVEN : GONE);
+    assertEquals(world.secondFactor.initiated(), []);
+    assertEquals(world.radius.watch.alive(), 0);
+  });
+}
+
+for (
+  const name of [
+    "",
+    "x",
+    "choose_which_multifactor",
+    "CHOOSE_WHICH_MULTIFACTOR2",
+    "start",
+    "factor",
+    "accept",
+    ".",
+    "a.b",
+    "ÿ\u0000",
+  ]
+) {
+  Deno.test(`state: ${JSON.stringify(name)} was never issued here and is a Reject without a call`, async () => {
+    await using world = await startInProcess();
+    const login = world.login({ user: "anna" });
+    assertEquals(brief(await login.answer("S", { state: octets(name) })), [
+      "reject",
+      "This login is not known here. Start a new one.",
+    ]);
+    assertEquals(world.secondFactor.requests.length, 0);
+  });
+}
+
+Deno.test("state: the device step of a login that is gone asks the service for null twice", async () => {
+  await using world = await startInProcess();
+  const login = world.login({ user: "anna" });
+  assertEquals(brief(await login.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
+  assertEquals(nullChecks(world), 2);
+});
+
+Deno.test("state: at most ten logins a minute make the service be asked for null", async () => {
+  await using world = await startInProcess();
+  const logins = Array.from({ length: 13 }, () => world.login({ user: "anna" }));
+  const replies = await Promise.all(logins.map((login) => login.answer("", { state: octets(DEVICE) })));
+  assert(replies.every((reply) => reply.message === "Device approval was not given."));
+  assertEquals(nullChecks(world), 20);
+  await pass(world.clock, 60_000);
+  await world.login({ user: "anna" }).answer("", { state: octets(DEVICE) });
+  assertEquals(nullChecks(world), 22);
+});
+
+Deno.test("state: any other step of a login that is gone calls nobody, whatever was typed", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login: Login = world.login({ user: "anna" });
+  await login.start();
+  const passcode = passcodeSentTo(world, NUMBER);
+  await jump(world.clock, 61_000);
+  assertEquals(brief(await login.answer(passcode)), GONE);
+  assertEquals([world.secondFactor.requests.length, world.telephony.requests.length], [0, 1]);
+  assertEquals(world.radius.limits.failures("anna").total, 0);
+});
+
+Deno.test("state: source port and Service-Type may change from step to step", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const serviceType = (value: number) => [{ type: 6, value: new Uint8Array([0, 0, 0, value]) }];
+  const login = world.login({ user: "anna", nasPort: 77 });
+  const { state } = await login.start("pw", { more: serviceType(1) });
+  decide(world, pairing, true);
+  using client = world.newClient();
+  const elsewhere = world.login({ user: "anna", nasPort: 77 });
+  elsewhere.moveTo({ client, clock: world.clock });
+  const reply = await elsewhere.answer("", { state: state ?? undefined, more: serviceType(8) });
+  assertEquals(reply.kind, "accept");
+});
+
+for (
+  const [title, first, second] of [
+    ["NAS-Port", { nasPort: 1 }, { nasPort: 2 }],
+    ["Calling-Station-Id", { ...bare, callingStationId: "a" }, { ...bare, callingStationId: "b" }],
+    ["the place of the same octets", { ...bare, callingStationId: "12" }, {
+      ...bare,
+      more: [{ type: NAS_PORT_ID, value: octets("12") }],
+    }],
+  ] as const
+) {
+  Deno.test(`state: another ${title} is another login`, async () => {
+    await using world = await startInProcess();
+    const pairing = await giveDevice(world, "anna");
+    await world.login({ user: "anna", ...first }).start();
+    decide(world, pairing, true);
+    const other = world.login({ user: "anna", ...second });
+    assertEquals(brief(await other.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
+  });
+}
+
+function nullChecks(world: InProcess): number {
+  return world.secondFactor.requests.filter(({ target }) => target === "/v1/authentication_requests/null")
+    .length;
+}
