@@ -1,6 +1,6 @@
 // Makes the page's models and ties them to the browser.
 
-import { computed } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { createApiClient, take } from "../api_client.ts";
 import { createRouter, followLinks } from "../router.ts";
 import { createBoardModel } from "./board_model.ts";
@@ -42,6 +42,13 @@ export function createModels(window: Window & typeof globalThis) {
   window.addEventListener("popstate", router.refresh);
   setInterval(clock.tick, 1000);
   setInterval(live.show, SHOW_EVERY_MS);
+  // A stream that was refused waits for somebody to sign in again.
+  let wasInterrupted = false;
+  effect(() => {
+    const isInterrupted = session.interrupted.value;
+    if (wasInterrupted && !isInterrupted) live.start();
+    wasInterrupted = isInterrupted;
+  });
   watchVisibility(window.document, { live, session });
   return { api, router, clock, session, filter, board, live };
 }

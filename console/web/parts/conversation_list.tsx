@@ -17,9 +17,29 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
   const newer = board.newer.value;
   const nowMs = clock.nowMs.value;
   return (
-    <section class="panel list" aria-label="Logins">
+    // The button for newer ones lies over the list, so the whole panel holds it: else its own appearance would let go.
+    <section
+      class="panel list"
+      aria-label="Logins"
+      onPointerEnter={() => board.hold(true)}
+      onPointerLeave={() => board.hold(false)}
+      onFocusIn={() => board.hold(true)}
+      onFocusOut={(event) => {
+        const { relatedTarget, currentTarget } = event;
+        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) board.hold(false);
+      }}
+    >
       {newer > 0 && (
-        <button type="button" class="button button-small newer" onClick={() => board.showNewer()}>
+        <button
+          type="button"
+          class="button button-small newer"
+          onClick={(event) => {
+            // The button goes away with its reason; the focus goes to the first row instead of being lost.
+            const list = event.currentTarget.parentElement;
+            board.showNewer();
+            list?.querySelector<HTMLElement>(".row a")?.focus({ preventScroll: true });
+          }}
+        >
           {`${countText(newer)} newer`}
         </button>
       )}
@@ -42,7 +62,6 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
             rows={rows}
             keyOf={(view) => view.id}
             label="Newest logins first"
-            onHold={board.hold}
             renderRow={(view, place) => (
               <ConversationRow
                 view={view}

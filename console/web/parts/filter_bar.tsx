@@ -1,6 +1,7 @@
 // What the list is narrowed to: a search, a state and a client. It lives in the address, so a filtered list is a link.
 
-import { useRef } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { countText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { NODES, OUTCOMES } from "../words.ts";
@@ -10,29 +11,13 @@ const TYPING_PAUSE_MS = 150;
 
 export function FilterBar({ models }: { models: Models }) {
   const { router, board } = models;
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const state = router.param("state");
   const client = router.param("client");
-  const text = router.param("q");
   const shown = board.rows.value.length;
   const total = board.total.value;
   return (
     <div class="filters" role="search" aria-label="Logins">
-      <div class="search">
-        <Icon name="search" />
-        <input
-          class="input"
-          type="search"
-          aria-label="Search user, client or address"
-          placeholder="User, client or address"
-          defaultValue={text}
-          onInput={(event) => {
-            const { value } = event.currentTarget;
-            clearTimeout(timer.current);
-            timer.current = setTimeout(() => router.setParams({ q: value.trim() }), TYPING_PAUSE_MS);
-          }}
-        />
-      </div>
+      <Search models={models} />
       <select
         class="input"
         aria-label="State"
@@ -64,6 +49,40 @@ export function FilterBar({ models }: { models: Models }) {
       <span class="shown">
         {shown === total ? `${countText(total)} logins` : `${countText(shown)} of ${countText(total)} logins`}
       </span>
+    </div>
+  );
+}
+
+/** The box is ahead of the address while somebody types, and follows it otherwise. */
+function Search({ models: { router } }: { models: Models }) {
+  const text = router.param("q");
+  const typed = useSignal(text);
+  const written = useRef(text);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => {
+    if (text === written.current) return;
+    written.current = text;
+    typed.value = text;
+  }, [text]);
+  const write = () => {
+    written.current = typed.value.trim();
+    router.setParams({ q: written.current });
+  };
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        class="input"
+        type="search"
+        aria-label="Search user, client or address"
+        placeholder="User, client or address"
+        value={typed.value}
+        onInput={(event) => {
+          typed.value = event.currentTarget.value;
+          clearTimeout(timer.current);
+          timer.current = setTimeout(write, TYPING_PAUSE_MS);
+        }}
+      />
     </div>
   );
 }

@@ -10,14 +10,13 @@ interface VirtualListProps<T> {
   readonly keyOf: (row: T) => string;
   readonly renderRow: (row: T, place: { index: number; transform: string }) => ComponentChildren;
   readonly label: string;
-  readonly onHold: (held: boolean) => void;
 }
 
 /** Rows drawn beyond each edge, so that a quick scroll shows no gap. */
 const OVERSCAN = 6;
 const FALLBACK_ROW_PX = 36;
 
-export function VirtualList<T>({ rows, keyOf, renderRow, label, onHold }: VirtualListProps<T>) {
+export function VirtualList<T>({ rows, keyOf, renderRow, label }: VirtualListProps<T>) {
   const frame = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const size = useSignal({ heightPx: 600, rowPx: FALLBACK_ROW_PX });
@@ -44,14 +43,6 @@ export function VirtualList<T>({ rows, keyOf, renderRow, label, onHold }: Virtua
       aria-label={label}
       onScroll={(event) => {
         top.value = event.currentTarget.scrollTop;
-      }}
-      onPointerEnter={() => onHold(true)}
-      onPointerLeave={() => onHold(false)}
-      onFocusIn={() => onHold(true)}
-      onFocusOut={(event) => {
-        if (
-          !(event.relatedTarget instanceof Node) || !event.currentTarget.contains(event.relatedTarget)
-        ) onHold(false);
       }}
     >
       <div class="spacer" role="presentation" style={{ height: `${rows.length * rowPx}px` }}>

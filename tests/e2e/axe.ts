@@ -1,0 +1,29 @@
+// axe-core on a page, as a list of what is wrong. The page's policy forbids a script tag, so the source is evaluated.
+
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+interface Finding {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Each violation, and each check that axe could not finish, as one line. */
+export async function findAccessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async (tags) => {
+    const runner = (globalThis as unknown as { axe: typeof axe }).axe;
+    const { violations, incomplete } = await runner.run(document, { runOnly: { type: "tag", values: tags } });
+    return { violations, incomplete };
+  }, TAGS);
+  const lines = (kind: string, findings: readonly Finding[]) =>
+    findings.map(({ id, nodes }) =>
+      `${kind} ${id}: ${nodes[0]?.html} (${nodes.length}) ${nodes[0]?.failureSummary}`
+    );
+  return [
+    ...lines("violation", found.violations as Finding[]),
+    ...lines("incomplete", found.incomplete as Finding[]),
+  ];
+}

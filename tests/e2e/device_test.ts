@@ -1,0 +1,122 @@
+// The phone page in a real browser at 320 px: pairing, deciding, the passcode, and every plain no.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { startConsole } from "../fakes/console_app.ts";
+import { FAKE_INVITATION, FAKE_NUMBER, phoneRequest } from "../fakes/console_phone.ts";
+import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+
+const dist = await currentDist();
+const look = "small" as const;
+
+browserTest("an invitation pairs the phone by a button, not by being opened", async ({ page, context }) => {
+  await using site = await startConsole({ dist });
+  const link = `${site.origin}/device#invite=${FAKE_INVITATION}`;
+  await page.goto(link);
+  await page.getByText("ada").waitFor();
+  assertEquals(new URL(page.url()).hash, "", "the invitation leaves the address bar");
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByRole("button", { name: "Pair this phone" }).click();
+  await page.getByText("This phone is paired.").waitFor();
+  await page.getByText("Nothing to approve").waitFor();
+  const [cookie] = await context.cookies();
+  assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByText("That invitation was used already.").waitFor();
+}, { look });
+
+browserTest("a phrase pairs the phone, which is asked to confirm", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await page.goto(`${site.origin}/device`);
+  await page.getByRole("button", { name: "Show a pairing phrase" }).click();
+  await page.getByText("amber fox river stone").waitFor();
+  site.phone.typePhrase();
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText("This phone is paired.").waitFor();
+  await page.getByRole("heading", { name: "Paired with" }).waitFor();
+}, { look });
+
+browserTest("a request appears without a reload and is approved with its number", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+  await page.getByRole("button", { name: "Pair this phone" }).click();
+  await page.getByText("Nothing to approve").waitFor();
+  site.phone.ask(phoneRequest("r1"));
+  const card = page.getByRole("form", { name: "Is this you signing in?" });
+  for (const fact of ["Company VPN", "ada", "vpn-1", "198.51.100.23"]) await card.getByText(fact).waitFor();
+  const approve = card.getByRole("button", { name: "Approve" });
+  assertEquals(await approve.isDisabled(), true);
+  await card.getByLabel("Number shown in your login").fill("4");
+  assertEquals(await approve.isDisabled(), true);
+  await card.getByLabel("Number shown in your login").fill(FAKE_NUMBER);
+  await approve.click();
+  await page.getByText("Approved. Go back to your login.").waitFor();
+  await card.waitFor({ state: "detached" });
+  assertEquals(site.phone.decided, [{ id: "r1", approve: true, number: FAKE_NUMBER }]);
+}, { look });
+
+browserTest(
+  "a wrong number denies and says so; Deny denies; without a number Approve is enough",
+  async ({ page }) => {
+    await using site = await startConsole({ dist });
+    await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+    await page.getByRole("button", { name: "Pair this phone" }).click();
+    await page.getByText("Nothing to approve").waitFor();
+    site.phone.ask(phoneRequest("r1"));
+    await page.getByLabel("Number shown in your login").fill("99");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("so the login was denied").waitFor();
+    site.phone.ask(phoneRequest("r2"));
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.getByText("Denied. Nobody gets in with it.").waitFor();
+    site.phone.ask(phoneRequest("r3", { asksNumber: false, place: "" }));
+    await page.getByText("not known").waitFor();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("Approved. Go back to your login.").waitFor();
+    assertEquals(site.phone.decided.map(({ id, approve, number }) => [id, approve, number]), [
+      ["r1", true, "99"],
+      ["r2", false, null],
+      ["r3", true, null],
+    ]);
+  },
+  { look },
+);
+
+browserTest("a request whose time is over can not be answered", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+  await page.getByRole("button", { name: "Pair this phone" }).click();
+  await page.getByText("Nothing to approve").waitFor();
+  const nowMs = Date.now();
+  site.phone.ask(phoneRequest("r1", { createdMs: nowMs - 60_000, deadlineMs: nowMs - 1 }));
+  await page.getByText("Its time is over.").waitFor();
+  assertEquals(await page.getByRole("button", { name: "Approve" }).count(), 0);
+}, { look });
+
+browserTest("the passcode is shown on demand, and unpairing asks first", async ({ page, context }) => {
+  await using site = await startConsole({ dist });
+  await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+  await page.getByRole("button", { name: "Pair this phone" }).click();
+  await page.getByRole("button", { name: "Show passcode for ada" }).click();
+  assertMatch(await page.locator(".digits").innerText(), /^492\s817$/);
+  await page.getByRole("button", { name: "Hide passcode" }).click();
+  assertEquals(await page.locator(".digits").count(), 0);
+  await page.getByRole("button", { name: "Unpair from ada" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Keep" }).click();
+  await page.getByRole("button", { name: "Unpair from ada" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Unpair" }).click();
+  await page.getByText("This phone is unpaired.").waitFor();
+  await page.getByRole("button", { name: "Show a pairing phrase" }).waitFor();
+  assertEquals(await context.cookies(), []);
+}, { look });
+
+browserTest("an unknown invitation is a sentence, and the page goes on without it", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await page.goto(`${site.origin}/device#invite=unknown`);
+  await page.getByText("That invitation is not known.").waitFor();
+  await page.getByRole("button", { name: "Go on without it" }).click();
+  await page.getByRole("button", { name: "Show a pairing phrase" }).waitFor();
+}, { look });
+
+closeBrowserAtEnd();
