@@ -10,6 +10,16 @@ interface Printed {
   readonly message: string;
 }
 
+/** A login by radclient also tells what it shows. */
+export interface RadclientLogin extends Login {
+  /** The text of the reply that came last. */
+  message(): string;
+}
+
+export interface RadclientSetUp extends PeerSetUp {
+  login(user: { name: string; password: string }): Promise<RadclientLogin>;
+}
+
 /** With `port`, each login sends a NAS-Port of its own, so that the gateway's State is a plain name; without, a token. */
 export function radclientRow(
   options: { title: string; nasPort: boolean; signed: boolean },
@@ -25,7 +35,7 @@ export function radclientRow(
 export function setUpRadclient(
   door: Door,
   options: { nasPort: boolean; signed: boolean },
-): PeerSetUp {
+): RadclientSetUp {
   let nextPort = 1 + Math.floor(Math.random() * 1e6);
   return {
     async login({ name, password }) {
@@ -40,9 +50,13 @@ export function setUpRadclient(
   };
 }
 
-function openLogin(first: Printed, { door, common }: { door: Door; common: readonly string[] }): Login {
+function openLogin(
+  first: Printed,
+  { door, common }: { door: Door; common: readonly string[] },
+): RadclientLogin {
   let printed = first;
   return {
+    message: () => printed.message,
     shows(text) {
       if (printed.code === "Access-Challenge" && printed.message.includes(text)) return Promise.resolve();
       return Promise.reject(new Error(`Expected a challenge with "${text}", got ${JSON.stringify(printed)}`));
