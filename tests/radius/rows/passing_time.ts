@@ -3,27 +3,35 @@
 
 import type { ManualClock } from "../../upstream/manual_clock.ts";
 
-/** What a turn is worth. A call to a fake needs a few turns; its deadline of five seconds is two hundred and fifty. */
-const TURN_MS = 20;
+/** What a turn is worth. A call to a fake needs a few turns; its deadline of five seconds is over a hundred. */
+const TURN_MS = 40;
 
 /** One turn of the event loop, in which sockets and the store are heard. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1));
 }
 
+/** How many are awaiting something on each clock: the time of all of them passes once. */
+const awaiting = new Map<ManualClock, number>();
+const running = new Set<ManualClock>();
+
 /** Awaits `pending` while time passes. */
 export async function whileTimePasses<T>(clock: ManualClock, pending: Promise<T>): Promise<T> {
-  let settled = false;
-  const noted = pending.finally(() => {
-    settled = true;
-  });
-  // Whoever awaits the result below handles a rejection; this line only keeps the runtime from calling it unhandled before.
-  noted.catch(() => null);
-  while (!settled) {
-    await turn();
-    if (!settled) clock.advance(TURN_MS);
+  awaiting.set(clock, (awaiting.get(clock) ?? 0) + 1);
+  if (!running.has(clock)) void run(clock);
+  try {
+    return await pending;
+  } finally {
+    const left = (awaiting.get(clock) ?? 1) - 1;
+    if (left > 0) awaiting.set(clock, left);
+    else awaiting.delete(clock);
   }
-  return await noted;
+}
+
+async function run(clock: ManualClock): Promise<void> {
+  running.add(clock);
+  for (await turn(); awaiting.has(clock); await turn()) clock.advance(TURN_MS);
+  running.delete(clock);
 }
 
 /** Lets `forMs` of the clock pass, in turns. */

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import type { RequestParts } from "../../ground/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
-import { jump, pass } from "./passing_time.ts";
+import { jump } from "./passing_time.ts";
 import { decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
@@ -182,7 +182,7 @@ Deno.test("state: at most ten logins a minute make the service be asked for null
   const replies = await Promise.all(logins.map((login) => login.answer("", { state: octets(DEVICE) })));
   assert(replies.every((reply) => reply.message === "Device approval was not given."));
   assertEquals(nullChecks(world), 20);
-  await pass(world.clock, 60_000);
+  await jump(world.clock, 60_000);
   await world.login({ user: "anna" }).answer("", { state: octets(DEVICE) });
   assertEquals(nullChecks(world), 22);
 });
