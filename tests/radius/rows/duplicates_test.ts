@@ -1,0 +1,287 @@
+// Duplicates (RFC 5080 §2.2.2), and the same login or answer re-issued under another identifier.
+
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { afterStatus, beforeInitiate, createGate } from "./gates.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, type Login } from "./login.ts";
+import { jump, pass } from "./passing_time.ts";
+import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
+import { pairPhone } from "./phone.ts";
+import type { BuiltRequest } from "../../ground/radius_packets.ts";
+
+const NUMBER = "+4915112345678";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const GONE = ["reject", "This login is over. Start a new one."];
+
+/** Sends packets and gives back what arrives within `forMs` of the gateway's time. */
+async function sent(
+  world: InProcess,
+  packets: readonly BuiltRequest[],
+  forMs: number,
+): Promise<Uint8Array[]> {
+  const arrived = world.client.collect(120);
+  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+  await pass(world.clock, forMs);
+  return await arrived;
+}
+
+/** How often each identifier was answered. */
+function answered(replies: readonly Uint8Array[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const reply of replies) counts[reply[1] ?? 0] = (counts[reply[1] ?? 0] ?? 0) + 1;
+  return counts;
+}
+
+Deno.test("duplicates: the same packet again while it is being worked on is met with silence", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const packet = login.buildStart("pw");
+  const reply = login.exchange(packet);
+  await gate.reached();
+  const arrived = world.client.collect(200);
+  for (let count = 0; count < 4; count++) await world.client.sendRaw(packet.bytes);
+  await pass(world.clock, 200);
+  gate.open();
+  assertEquals((await reply).step, DEVICE);
+  assertEquals((await arrived).length, 1);
+  assertEquals([gate.calls(), world.secondFactor.initiated().length], [1, 1]);
+  assertEquals(world.radius.watch.counters()["dropped_duplicate_in_progress"], 4);
+});
+
+Deno.test("duplicates: the same packet again after its answer gets the same octets, and nothing runs twice", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const packet = login.buildStart("pw");
+  const first = await login.exchange(packet);
+  const again = await login.exchange(packet);
+  assertEquals(again.bytes, first.bytes);
+  assertEquals(world.secondFactor.initiated().length, 1);
+});
+
+Deno.test("duplicates: a Reject that waits for its second is sent once, and again octet for octet", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const packet = login.build("000");
+  const replies = await sent(world, [packet, packet, packet], 1500);
+  assertEquals(replies.length, 1);
+  assertEquals((await login.exchange(packet)).bytes, replies[0]);
+  assertEquals(world.radius.limits.failures("anna").total, 1);
+});
+
+Deno.test("duplicates: an Accept that was lost is sent again, octet for octet", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const packet = login.build(passcodeSentTo(world, NUMBER));
+  const first = await login.exchange(packet);
+  assertEquals(first.kind, "accept");
+  assertEquals((await login.exchange(packet)).bytes, first.bytes);
+});
+
+Deno.test("duplicates: the same login re-issued joins the running one, with one push", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  for (let count = 0; count < 5; count++) assertEquals((await login.start("pw")).step, DEVICE);
+  assertEquals(world.secondFactor.initiated().length, 1);
+  assertEquals(world.radius.watch.alive(), 1);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+});
+
+Deno.test("duplicates: the same login re-issued joins with one text", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start("pw");
+  const again = await login.start("pw");
+  assertEquals(brief(again), ["AWAIT_SMS_DELIVERED_PASSCODE", "Enter the passcode from the text message."]);
+  assertEquals(world.telephony.requests.length, 1);
+});
+
+Deno.test("duplicates: a login re-issued while the push is made gets the answer, and the older packet none", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const packets = [login.buildStart("pw"), login.buildStart("pw"), login.buildStart("pw")];
+  const arrived = world.client.collect(150);
+  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+  await gate.reached();
+  await pass(world.clock, 400);
+  gate.open();
+  assertEquals(answered(await arrived), { [packets[2]?.identifier ?? -1]: 1 });
+  assertEquals(gate.calls(), 1);
+});
+
+Deno.test("duplicates: a login re-issued after the window is a new one", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 30" });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("pw");
+  await jump(world.clock, 29_000);
+  await login.start("pw");
+  assertEquals(world.secondFactor.initiated().length, 1);
+  await jump(world.clock, 2000);
+  await login.start("pw");
+  assertEquals(world.secondFactor.initiated().length, 2);
+});
+
+Deno.test("duplicates: with another password it is a new login, and the old one's approval counts for nobody", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("guess");
+  const old = lastRequest(world, pairing);
+  await login.start("right");
+  assertNotEquals(lastRequest(world, pairing).id, old.id);
+  world.secondFactor.decide(old.id, { granted: true });
+  assertEquals((await login.answer("")).step, DEVICE);
+  const [, ended] = world.radius.watch.conversations(2);
+  assertEquals(ended?.outcome, "superseded");
+});
+
+Deno.test("duplicates: an embedded request is cancelled when another password supersedes its login", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("guess");
+  await login.start("right");
+  assertEquals((await phone.requests()).length, 1);
+});
+
+Deno.test("duplicates: a password that supersedes while the old push is made gets the only answer", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const old = login.buildStart("guess");
+  const fresh = login.buildStart("right");
+  const arrived = world.client.collect(200);
+  await world.client.sendRaw(old.bytes);
+  await gate.reached(1);
+  await world.client.sendRaw(fresh.bytes);
+  await gate.reached(2);
+  gate.open();
+  await pass(world.clock, 400);
+  assertEquals(answered(await arrived), { [fresh.identifier]: 1 });
+  assertEquals(world.radius.watch.alive(), 1);
+});
+
+/** Answers that lead to a challenge, re-issued. */
+async function menuOf(world: InProcess): Promise<Login> {
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  return login;
+}
+
+Deno.test("duplicates: a re-issued answer gets the kept challenge, rebuilt for its identifier", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = await menuOf(world);
+  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
+  const first = await login.answer("S", { state: menu });
+  const again = await login.answer("S", { state: menu });
+  assertEquals(brief(again), brief(first));
+  assertNotEquals(again.bytes, first.bytes);
+  assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
+});
+
+Deno.test("duplicates: a re-issued answer is kept no longer than the window", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 10" });
+  await giveDevice(world, "anna");
+  const login = await menuOf(world);
+  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
+  await login.answer("S", { state: menu });
+  await jump(world.clock, 11_000);
+  assertEquals(brief(await login.answer("S", { state: menu })), GONE);
+  // The live conversation goes on.
+  assertEquals((await login.answer("", { state: new TextEncoder().encode(DEVICE) })).step, DEVICE);
+});
+
+Deno.test("duplicates: another answer to the same challenge is no re-issue", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const login = await menuOf(world);
+  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
+  await login.answer("S", { state: menu });
+  assertEquals(brief(await login.answer("T", { state: menu })), GONE);
+});
+
+Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const passcode = passcodeSentTo(world, NUMBER);
+  assertEquals((await login.answer(passcode)).kind, "accept");
+  assertEquals(brief(await login.answer(passcode)), GONE);
+  assertEquals(world.radius.watch.counters()["accepts"], 1);
+});
+
+Deno.test("duplicates: ten packets with the right passcode at once yield one Accept", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const passcode = passcodeSentTo(world, NUMBER);
+  const packets = Array.from({ length: 10 }, () => login.build(passcode));
+  const replies = await sent(world, packets, 1500);
+  assertEquals(replies.filter(([code]) => code === 2).length, 1);
+  assertEquals(world.radius.watch.counters()["accepts"], 1);
+});
+
+Deno.test("duplicates: an answer re-issued while the service is asked gets the answer alone", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  decide(world, pairing, true);
+  const packets = [login.build(""), login.build("")];
+  const arrived = world.client.collect(150);
+  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+  await gate.reached();
+  await pass(world.clock, 200);
+  gate.open();
+  const replies = await arrived;
+  assertEquals(answered(replies), { [packets[1]?.identifier ?? -1]: 1 });
+  assertEquals(replies[0]?.[0], 2);
+});
+
+Deno.test("duplicates: an older packet whose login was taken over stays unanswered, also when it is sent again", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const [old, fresh] = [login.buildStart("pw"), login.buildStart("pw")];
+  const arrived = world.client.collect(250);
+  await world.client.sendRaw(old.bytes);
+  await gate.reached();
+  await world.client.sendRaw(fresh.bytes);
+  await pass(world.clock, 200);
+  gate.open();
+  await pass(world.clock, 400);
+  await world.client.sendRaw(old.bytes);
+  assertEquals(answered(await arrived), { [fresh.identifier]: 1 });
+});
+
+Deno.test("duplicates: two users at one port are two logins", async () => {
+  await using world = await startInProcess();
+  const anna = await giveDevice(world, "anna");
+  await giveDevice(world, "bert");
+  const first = world.login({ user: "anna", nasPort: 5 });
+  const second = world.login({ user: "bert", nasPort: 5 });
+  await first.start("pw");
+  await second.start("pw");
+  decide(world, anna, true);
+  assertEquals((await second.answer("")).step, DEVICE);
+  assertEquals((await first.answer("")).kind, "accept");
+  assert(world.secondFactor.initiated().length === 2);
+});

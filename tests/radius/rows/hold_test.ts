@@ -1,0 +1,192 @@
+// Holding: the Access-Request itself waits for the decision.
+
+import { assert, assertEquals } from "@std/assert";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief } from "./login.ts";
+import { pass } from "./passing_time.ts";
+import { decide, give, giveDevice, lastRequest, register } from "./people.ts";
+import { pairPhone } from "./phone.ts";
+
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const NOT_GIVEN = ["reject", "Device approval was not given."];
+const HOLD = `[radius]\ndevice = "hold"\nhold_s = 5`;
+const HOLD_THEN = `[radius]\ndevice = "hold_then_challenge"\nhold_s = 5`;
+
+/** Decides `afterMs` from now, on the gateway's clock. */
+function decideLater(world: InProcess, pairing: Parameters<typeof decide>[1], granted: boolean): void {
+  world.clock.after(2000, () => decide(world, pairing, granted));
+}
+
+for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]]) {
+  Deno.test(`${name}: an approval while the request waits is an Accept`, async () => {
+    await using world = await startInProcess({ toml });
+    const pairing = await giveDevice(world, "anna");
+    decideLater(world, pairing, true);
+    const reply = await world.login({ user: "anna" }).start();
+    assertEquals(reply.kind, "accept");
+    assert(reply.tookMs >= 2000 && reply.tookMs < 4500, `${reply.tookMs} ms`);
+  });
+
+  Deno.test(`${name}: a denial while the request waits is a Reject`, async () => {
+    await using world = await startInProcess({ toml });
+    const pairing = await giveDevice(world, "anna");
+    decideLater(world, pairing, false);
+    assertEquals(brief(await world.login({ user: "anna" }).start()), NOT_GIVEN);
+  });
+
+  Deno.test(`${name}: a user who is deactivated while the request waits is refused`, async () => {
+    await using world = await startInProcess({ toml });
+    const pairing = await giveDevice(world, "anna");
+    await register(world, "anna");
+    world.clock.after(1000, () => void register(world, "anna", { active: false }));
+    decideLater(world, pairing, true);
+    assertEquals(brief(await world.login({ user: "anna" }).start()), ["reject", "Access denied."]);
+  });
+
+  Deno.test(`${name}: the newest of several packets gets the answer, the older ones none`, async () => {
+    await using world = await startInProcess({ toml });
+    const pairing = await giveDevice(world, "anna");
+    const login = world.login({ user: "anna" });
+    const packets = [login.buildStart("pw"), login.buildStart("pw"), login.buildStart("pw")];
+    const arrived = world.client.collect(300);
+    for (const { bytes } of packets) {
+      await world.client.sendRaw(bytes);
+      await pass(world.clock, 400);
+    }
+    decide(world, pairing, true);
+    await pass(world.clock, 3000);
+    const replies = await arrived;
+    assertEquals(replies.map(([code, identifier]) => [code, identifier]), [[2, packets[2]?.identifier]]);
+    assertEquals(world.secondFactor.initiated().length, 1);
+  });
+
+  Deno.test(`${name}: factors without a push are asked for as ever`, async () => {
+    await using world = await startInProcess({ toml });
+    await give(world, "anna", { kind: "sms", number: "+4915112345678" });
+    assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
+  });
+
+  Deno.test(`${name}: the phone shows client and place instead of a number`, async () => {
+    await using world = await startInProcess({ toml, embedded: true });
+    const phone = await pairPhone(world, "anna");
+    const seen: unknown[] = [];
+    world.clock.after(1000, async () => {
+      const [request] = await phone.requests();
+      seen.push(request?.asksNumber, request?.client, request?.place);
+      await phone.approve(null);
+    });
+    const reply = await world.login({ user: "anna", callingStationId: "192.0.2.77" }).start();
+    assertEquals(reply.kind, "accept");
+    assertEquals(seen, [false, "any", "192.0.2.77"]);
+    assert(reply.tookMs < 2500, `the phone's decision is heard at once, not after ${reply.tookMs} ms`);
+  });
+
+  Deno.test(`${name}: an approval request that cannot be opened is not waited for`, async () => {
+    await using world = await startInProcess({ toml });
+    await giveDevice(world, "anna");
+    world.secondFactor.failNext({ kind: "status", status: 500 });
+    const reply = await world.login({ user: "anna" }).start();
+    assertEquals(
+      brief(reply)[0],
+      name === "hold" ? "reject" : DEVICE,
+    );
+    assert(reply.tookMs < 2000, `${reply.tookMs} ms`);
+  });
+}
+
+Deno.test("hold: at the end of the wait without a decision it is a Reject, in time", async () => {
+  await using world = await startInProcess({ toml: HOLD });
+  await giveDevice(world, "anna");
+  const reply = await world.login({ user: "anna" }).start();
+  assertEquals(brief(reply), NOT_GIVEN);
+  assert(reply.tookMs >= 5000 && reply.tookMs < 7000, `${reply.tookMs} ms`);
+});
+
+Deno.test("hold: an embedded request is cancelled at the end of the wait", async () => {
+  await using world = await startInProcess({ toml: HOLD, embedded: true });
+  const phone = await pairPhone(world, "anna");
+  await world.login({ user: "anna" }).start();
+  assertEquals(await phone.requests(), []);
+});
+
+Deno.test("hold: an approval after the end of the wait counts for nothing", async () => {
+  await using world = await startInProcess({ toml: HOLD });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).kind, "reject");
+  decide(world, pairing, true);
+  const state = new TextEncoder().encode(DEVICE);
+  assertEquals(brief(await login.answer("", { state })), NOT_GIVEN);
+});
+
+Deno.test("hold: the menu's S is not held, because whoever came through the menu has a prompt", async () => {
+  await using world = await startInProcess({ toml: HOLD });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  const reply = await login.answer("S");
+  assertEquals(reply.step, DEVICE);
+  assert(reply.tookMs < 2000, `${reply.tookMs} ms`);
+});
+
+Deno.test("hold_then_challenge: at the end of the wait comes a challenge, with the same push alive", async () => {
+  await using world = await startInProcess({ toml: HOLD_THEN });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const reply = await login.start();
+  assertEquals(brief(reply), [DEVICE, "Authorize this login on your device, then press continue."]);
+  assert(reply.tookMs >= 5000 && reply.tookMs < 6000, `${reply.tookMs} ms`);
+  assertEquals(lastRequest(world, pairing).pending, true);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+  assertEquals(world.secondFactor.initiated().length, 1);
+});
+
+Deno.test("hold_then_challenge: without an opened request the challenge says so, and Cancel leads to the menu", async () => {
+  await using world = await startInProcess({ toml: HOLD_THEN });
+  await giveDevice(world, "anna");
+  world.secondFactor.failNext({ kind: "status", status: 500 });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
+});
+
+Deno.test("hold: the service is asked about once a second, never when nobody waits", async () => {
+  await using world = await startInProcess({ toml: HOLD });
+  await giveDevice(world, "anna");
+  await world.login({ user: "anna" }).start();
+  const asked = world.secondFactor.requests.filter(({ method }) => method === "GET").length;
+  assert(asked >= 4 && asked <= 7, `${asked} checks in five seconds`);
+  await pass(world.clock, 5000);
+  assertEquals(world.secondFactor.requests.filter(({ method }) => method === "GET").length, asked);
+});
+
+Deno.test("challenge: between packets the service is not asked", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  await world.login({ user: "anna" }).start();
+  await pass(world.clock, 5000);
+  assertEquals(world.secondFactor.requests.length, 1);
+});
+
+Deno.test("hold: a client's setting is its own", async () => {
+  const secret = "secret-of-the-held-client";
+  await using world = await startInProcess({
+    toml: `[[radius.client]]
+name = "held"
+address = ["127.0.0.1"]
+secret = "${secret}"
+nas_identifier = "held"
+device = "hold"
+hold_s = 2
+[[radius.client]]
+name = "asked"
+address = ["127.0.0.1"]
+secret = "${secret}"
+`,
+  });
+  await giveDevice(world, "anna");
+  const named = [{ type: 32, value: new TextEncoder().encode("held") }];
+  assertEquals((await world.login({ user: "anna", more: named }).start()).kind, "reject");
+  assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
+});
