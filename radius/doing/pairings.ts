@@ -29,7 +29,11 @@ export type NewPairing =
 export interface Pairings {
   of(user: string): readonly Pairing[];
   preferred(user: string): Factor | null;
-  /** Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces. */
+  /**
+   * Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces.
+   *
+   * @throws RangeError when the user has too many, or the device belongs to another user.
+   */
   prepare(
     user: { canonical: string; shown: string },
     pairing: NewPairing,
@@ -107,6 +111,13 @@ export function createPairings(
     if ((byUser.get(canonical) ?? NONE).length >= MOST_PER_USER) {
       throw new RangeError(
         `Cannot add a pairing: "${shown}" has ${MOST_PER_USER} already; revoke one first`,
+      );
+    }
+    const owner = wanted.kind === "device" ? byId.get(wanted.id) : undefined;
+    if (owner !== undefined && owner.user !== canonical) {
+      // Two records of one phone would leave it to the order of keys whose phone it is after a restart.
+      throw new RangeError(
+        `Cannot add a pairing: the device "${owner.id}" belongs to "${owner.shownUser}"; revoke it there first`,
       );
     }
     const head = {
