@@ -1,0 +1,171 @@
+// Limits: failures and locks, pushes, messages, and that a restart forgives none of them.
+
+import { assert, assertEquals } from "@std/assert";
+import { createLimits, type Limits } from "../../radius/doing/limits.ts";
+import { createStore, type Mutation, type Store } from "../../store.ts";
+import { configOf } from "../config/samples.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+
+const SETTINGS = configOf(`
+[factors.lockout]
+failures = 3
+minutes = 15
+hard_limit = 20
+[factors.pushes]
+per_user = 2
+window_s = 600
+[factors.sends]
+per_user = 3
+per_number = 2
+window_s = 600
+`).factors;
+const MINUTE = 60_000;
+
+interface Ground extends AsyncDisposable {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly limits: Limits;
+  /** As after a restart: another one over the same store. */
+  again(): Promise<Limits>;
+}
+
+async function ground(): Promise<Ground> {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const make = () => createLimits({ store, clock, settings: SETTINGS });
+  return {
+    store,
+    clock,
+    limits: make(),
+    async again() {
+      const limits = make();
+      await limits.load();
+      return limits;
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+const keep = (store: Store, ...mutations: Mutation[]) => store.commit({ mutations });
+
+/** Fails `times` times; says of each whether it locked. */
+function fail(limits: Limits, user: string, times: number): boolean[] {
+  return Array.from({ length: times }, () => limits.fail(user).locked);
+}
+
+Deno.test("fail() locks at the third failure in a row, that user alone, for as long as the settings say", async () => {
+  await using at = await ground();
+  assertEquals(fail(at.limits, "ada", 3), [false, false, true]);
+  assertEquals([at.limits.isLocked("ada"), at.limits.isLocked("bob")], [true, false]);
+  at.clock.advance(15 * MINUTE - 1);
+  assert(at.limits.isLocked("ada"));
+  at.clock.advance(1);
+  assert(!at.limits.isLocked("ada"));
+});
+
+Deno.test("fail() doubles each further lock until a success, and never beyond 24 hours", async () => {
+  await using at = await ground();
+  const minutes: number[] = [];
+  for (let lock = 0; lock < 6; lock++) {
+    fail(at.limits, "ada", 3);
+    minutes.push((at.limits.failures("ada").lockedUntilMs - at.clock.nowMs()) / MINUTE);
+    at.clock.advance(24 * 60 * MINUTE);
+  }
+  assertEquals(minutes, [15, 30, 60, 120, 240, 480]);
+  const long = createLimits({
+    store: at.store,
+    clock: at.clock,
+    settings: { ...SETTINGS, lockout: { ...SETTINGS.lockout, hardLimit: 1_000_000 } },
+  });
+  fail(long, "bob", 3 * 200);
+  assertEquals(long.failures("bob").lockedUntilMs - at.clock.nowMs(), 24 * 60 * MINUTE);
+});
+
+Deno.test("clear() forgets everything, so that the next lock is a short one again", async () => {
+  await using at = await ground();
+  fail(at.limits, "ada", 6);
+  assert(at.limits.clear("ada") !== null);
+  assertEquals([at.limits.isLocked("ada"), at.limits.failures("ada").total], [false, 0]);
+  fail(at.limits, "ada", 3);
+  assertEquals(at.limits.failures("ada").lockedUntilMs - at.clock.nowMs(), 15 * MINUTE);
+  assertEquals(at.limits.clear("nobody"), null);
+});
+
+Deno.test("fail() locks for good at the hard limit: no time opens it, only clear()", async () => {
+  await using at = await ground();
+  const locked = Array.from({ length: 20 }, () => {
+    at.clock.advance(25 * 60 * MINUTE);
+    return at.limits.fail("ada");
+  });
+  assertEquals(locked.at(-2)?.failures.hardLocked, false);
+  assertEquals([locked.at(-1)?.failures.hardLocked, locked.at(-1)?.locked], [true, true]);
+  at.clock.advance(400 * 24 * 60 * MINUTE);
+  assert(at.limits.isLocked("ada"));
+  const last = locked.at(-1)?.mutation;
+  assertEquals(last?.type === "set" ? last.expireInMs : "none", undefined);
+  at.limits.clear("ada");
+  assert(!at.limits.isLocked("ada"));
+});
+
+Deno.test("load() brings locks and counts back, so that a restart forgives nothing", async () => {
+  await using at = await ground();
+  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.fail("ada").mutation);
+  for (let i = 0; i < 2; i++) await keep(at.store, at.limits.countPush("ada"));
+  for (let i = 0; i < 2; i++) await keep(at.store, ...at.limits.countSend("ada", "+15005550006"));
+  const later = await at.again();
+  assert(later.isLocked("ada"));
+  assertEquals(later.failures("ada"), at.limits.failures("ada"));
+  assertEquals([later.pushesLeft("ada"), later.sendsLeft("ada", "+15005550006")], [false, false]);
+  assertEquals([later.sendsLeft("ada", "+15005550007"), later.sendsLeft("bob", "+15005550006")], [
+    true,
+    false,
+  ]);
+});
+
+Deno.test("load() leaves what clear() deleted deleted", async () => {
+  await using at = await ground();
+  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.fail("ada").mutation);
+  const cleared = at.limits.clear("ada");
+  if (cleared !== null) await keep(at.store, cleared);
+  assert(!(await at.again()).isLocked("ada"));
+});
+
+Deno.test("countPush() uses up a user's pushes, which come back one by one as the window passes", async () => {
+  await using at = await ground();
+  at.limits.countPush("ada");
+  at.clock.advance(5 * MINUTE);
+  assert(at.limits.pushesLeft("ada"));
+  at.limits.countPush("ada");
+  assert(!at.limits.pushesLeft("ada") && at.limits.pushesLeft("bob"));
+  at.clock.advance(5 * MINUTE - 1);
+  assert(!at.limits.pushesLeft("ada"));
+  at.clock.advance(1);
+  assert(at.limits.pushesLeft("ada"));
+  at.limits.countPush("ada");
+  assert(!at.limits.pushesLeft("ada"));
+});
+
+Deno.test("countSend() counts for the user over all numbers, and for a number over all users", async () => {
+  await using at = await ground();
+  const { limits } = at;
+  limits.countSend("ada", "+1500555000a");
+  limits.countSend("ada", "+1500555000b");
+  assert(limits.sendsLeft("ada", "+1500555000c"));
+  // A number that could not be read counts for the user alone.
+  assertEquals(limits.countSend("ada", null).length, 1);
+  assert(!limits.sendsLeft("ada", "+1500555000c") && !limits.sendsLeft("ada", null));
+  limits.countSend("bob", "+1500555000a");
+  assert(!limits.sendsLeft("carl", "+1500555000a") && limits.sendsLeft("carl", "+1500555000b"));
+  at.clock.advance(10 * MINUTE);
+  assert(limits.sendsLeft("ada", "+1500555000a"));
+});
+
+Deno.test("createLimits() lets a record expire no sooner than it counts", async () => {
+  await using at = await ground();
+  const ttl = (mutation: Mutation) => mutation.type === "set" ? mutation.expireInMs ?? Infinity : 0;
+  assert(ttl(at.limits.countPush("ada")) >= SETTINGS.pushes.windowMs);
+  for (const mutation of at.limits.countSend("ada", "+15005550006")) {
+    assert(ttl(mutation) >= SETTINGS.sends.windowMs);
+  }
+  assert(ttl(at.limits.fail("ada").mutation) >= 24 * 60 * MINUTE);
+});

@@ -1,0 +1,166 @@
+// The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { createPairings, type NewPairing, type Pairings } from "../../radius/doing/pairings.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { createStore, type Store } from "../../store.ts";
+import { createVault, type Vault } from "../../vault.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+
+const random = createSystemRandom();
+const SEED = new TextEncoder().encode("a seed of twenty oct");
+
+interface Ground extends AsyncDisposable {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly pairings: Pairings;
+  /** As after a restart, or with another master key or directory. */
+  again(other?: { vault?: Vault; target?: string }): Promise<Pairings>;
+}
+
+async function ground(): Promise<Ground> {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const vault = createVault(new Uint8Array(32).fill(1), random);
+  return {
+    store,
+    clock,
+    pairings: createPairings({ store, vault, clock, random, target: "default" }),
+    async again(other) {
+      const pairings = createPairings({ store, vault, clock, random, target: "default", ...other });
+      await pairings.load();
+      return pairings;
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+/** Stores a pairing as the gateway does: mutation, commit, adopt. */
+async function add({ store, pairings, clock }: Ground, user: string, wanted: NewPairing) {
+  clock.advance(1);
+  const { mutation, pairing } = pairings.prepare({ canonical: user.toLowerCase(), shown: user }, wanted);
+  await store.commit({ mutations: [mutation] });
+  pairings.adopt(pairing);
+  return pairing;
+}
+
+const shown = (pairings: Pairings, user: string) =>
+  pairings.of(user).map((pairing) =>
+    pairing.kind === "device" ? pairing.id : pairing.kind === "totp" ? "totp" : pairing.number
+  );
+
+Deno.test("createPairings() gives a user's pairings in the order of their making, also after a restart", async () => {
+  await using at = await ground();
+  await add(at, "Ada", { kind: "sms", number: "+15005550006" });
+  await add(at, "Ada", { kind: "device", id: "phone-1", totpLength: 6 });
+  await add(at, "Ada", { kind: "totp", seed: SEED });
+  await add(at, "bob", { kind: "voice", number: "+15005550007" });
+  const expected = ["+15005550006", "phone-1", "totp"];
+  assertEquals(shown(at.pairings, "ada"), expected);
+  const later = await at.again();
+  assertEquals([shown(later, "ada"), later.size, [...later.all()].length], [expected, 4, 4]);
+  assertEquals(later.of("ada")[0]?.shownUser, "Ada");
+  assertEquals(later.of("nobody"), []);
+});
+
+Deno.test("prepare() changes nothing until it is adopted", async () => {
+  await using at = await ground();
+  at.pairings.prepare({ canonical: "ada", shown: "Ada" }, { kind: "sms", number: "+15005550006" });
+  assertEquals([at.pairings.size, (await at.again()).size], [0, 0]);
+});
+
+Deno.test("prepare() lets the same number or device replace itself, and a number be text and call", async () => {
+  await using at = await ground();
+  for (let i = 0; i < 2; i++) {
+    await add(at, "ada", { kind: "sms", number: "+15005550006" });
+    await add(at, "ada", { kind: "voice", number: "+15005550006" });
+    await add(at, "ada", { kind: "device", id: "phone-1", totpLength: i === 0 ? 0 : 6 });
+  }
+  for (const pairings of [at.pairings, await at.again()]) {
+    assertEquals(pairings.size, 3);
+    const device = pairings.of("ada").find(({ kind }) => kind === "device");
+    assertEquals(device?.kind === "device" ? device.totpLength : null, 6);
+  }
+});
+
+Deno.test("prepare() refuses a user's twenty-first pairing, and says what to do", async () => {
+  await using at = await ground();
+  for (let i = 0; i < 20; i++) await add(at, "ada", { kind: "device", id: `phone-${i}`, totpLength: 0 });
+  const one = { canonical: "ada", shown: "Ada" };
+  const more = { kind: "device", id: "phone-20", totpLength: 0 } as const;
+  assertThrows(() => at.pairings.prepare(one, more), RangeError, "revoke one first");
+});
+
+Deno.test("prepare() refuses a device that belongs to somebody else", async () => {
+  await using at = await ground();
+  await add(at, "Ada", { kind: "device", id: "phone-1", totpLength: 0 });
+  const bob = { canonical: "bob", shown: "bob" };
+  const same = { kind: "device", id: "phone-1", totpLength: 0 } as const;
+  assertThrows(() => at.pairings.prepare(bob, same), RangeError, "belongs to");
+  assertEquals([shown(at.pairings, "ada"), shown(at.pairings, "bob")], [["phone-1"], []]);
+});
+
+Deno.test("seedOf() opens a seed with this master key alone, and the store holds it in no other form", async () => {
+  await using at = await ground();
+  const pairing = await add(at, "ada", { kind: "totp", seed: SEED });
+  if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
+  assertEquals(at.pairings.seedOf(pairing), SEED);
+  const strangers = await at.again({ vault: createVault(new Uint8Array(32).fill(2), random) });
+  assertEquals(strangers.seedOf(pairing), null);
+  assertEquals(at.pairings.seedOf({ ...pairing, user: "bob" }), null);
+  for await (const { value } of at.store.list([])) {
+    assert(!Deno.inspect(value, { iterableLimit: 1000 }).includes([...SEED].join(", ")));
+  }
+});
+
+Deno.test("prepareUsedStep() remembers the time step, after a restart too, and keeps the seed readable", async () => {
+  await using at = await ground();
+  const pairing = await add(at, "ada", { kind: "totp", seed: SEED });
+  if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
+  assertEquals(pairing.lastStep, -1);
+  const used = at.pairings.prepareUsedStep(pairing, 77);
+  await at.store.commit({ mutations: [used.mutation] });
+  at.pairings.adopt(used.pairing);
+  for (const pairings of [at.pairings, await at.again()]) {
+    const [found] = pairings.of("ada");
+    if (found?.kind !== "totp") throw new Error("It is no TOTP pairing");
+    assertEquals([found.lastStep, pairings.size, pairings.seedOf(found)], [77, 1, SEED]);
+  }
+});
+
+Deno.test("revoke() takes a pairing out of store and mirror, together with what else belongs into the commit", async () => {
+  await using at = await ground();
+  await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
+  await add(at, "ada", { kind: "device", id: "phone-2", totpLength: 0 });
+  const revoked = await at.pairings.revoke("phone-1", [{ type: "set", key: ["audit", "1"], value: "gone" }]);
+  assertEquals(revoked?.id, "phone-1");
+  assertEquals((await at.store.get(["audit", "1"])).value, "gone");
+  for (const pairings of [at.pairings, await at.again()]) assertEquals(shown(pairings, "ada"), ["phone-2"]);
+  assertEquals(await at.pairings.revoke("phone-1"), null);
+});
+
+Deno.test("addDevice() stores a phone under the canonical name", async () => {
+  await using at = await ground();
+  await at.pairings.addDevice({ id: "phone-1", userName: "Zoe\u0308", totpLength: 6 });
+  for (const pairings of [at.pairings, await at.again()]) {
+    assertEquals(shown(pairings, "zo\u00eb"), ["phone-1"]);
+  }
+});
+
+Deno.test("preparePreference() sets and clears what comes first, after a restart too", async () => {
+  await using at = await ground();
+  await at.store.commit({ mutations: [at.pairings.preparePreference("ada", "sms")] });
+  at.pairings.adoptPreference("ada", "sms");
+  assertEquals([at.pairings.preferred("ada"), (await at.again()).preferred("ada")], ["sms", "sms"]);
+  await at.store.commit({ mutations: [at.pairings.preparePreference("ada", null)] });
+  at.pairings.adoptPreference("ada", null);
+  assertEquals([at.pairings.preferred("ada"), (await at.again()).preferred("ada")], [null, null]);
+});
+
+Deno.test("createPairings() keeps the users of one directory apart from those of another", async () => {
+  await using at = await ground();
+  await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
+  await at.store.commit({ mutations: [at.pairings.preparePreference("ada", "sms")] });
+  const other = await at.again({ target: "corp" });
+  assertEquals([other.size, other.preferred("ada")], [0, null]);
+});
