@@ -121,6 +121,33 @@ export function recordText(conversation: Conversation): string {
   return JSON.stringify(kept);
 }
 
+/** What every record has, by type. */
+const TEXTS = [
+  "orderedId",
+  "secretId",
+  "client",
+  "user",
+  "shownUser",
+  "source",
+  "place",
+  "tuple",
+  "passwordDigest",
+  "at",
+] as const satisfies readonly (keyof ConversationRecord)[];
+const NUMBERS = [
+  "startedMs",
+  "deadlineMs",
+  "round",
+  "updatedMs",
+] as const satisfies readonly (keyof ConversationRecord)[];
+
+function isRecord(parsed: Record<string, unknown> | null): boolean {
+  return parsed !== null && Array.isArray(parsed.moments) && Array.isArray(parsed.numbers) &&
+    typeof parsed.firstFactorRight === "boolean" &&
+    TEXTS.every((name) => typeof parsed[name] === "string") &&
+    NUMBERS.every((name) => typeof parsed[name] === "number");
+}
+
 /**
  * Reads a record back. One that stood in a passage when the server died goes on at the step behind it: the effect was claimed
  * and is not made again.
@@ -131,18 +158,13 @@ export function recordText(conversation: Conversation): string {
 export function decodeRecord(record: unknown, stored: Conversation["stored"]): Conversation | null {
   const line = record instanceof Uint8Array ? decoder.decode(record) : record;
   if (typeof line !== "string") return null;
-  let parsed: Partial<ConversationRecord>;
+  let parsed: Record<string, unknown> | null;
   try {
-    parsed = JSON.parse(line) as Partial<ConversationRecord>;
+    parsed = JSON.parse(line) as Record<string, unknown> | null;
   } catch (_notJson) {
     return null;
   }
-  if (
-    parsed === null || typeof parsed.orderedId !== "string" || typeof parsed.secretId !== "string" ||
-    typeof parsed.tuple !== "string" || typeof parsed.deadlineMs !== "number" ||
-    typeof parsed.at !== "string" ||
-    !Array.isArray(parsed.moments)
-  ) return null;
+  if (!isRecord(parsed)) return null;
   const conversation = { ...EMPTY, ...parsed, stored } as Conversation;
   return settle(conversation) ? conversation : null;
 }
@@ -161,8 +183,9 @@ const AFTER_CRASH: Record<string, Prompt> = {
 /** Puts a conversation that was interrupted inside a passage at the step behind it; `false`: it cannot go on. */
 export function settle(conversation: Conversation): boolean {
   if (conversation.outcome !== null || isStep(conversation.at)) return true;
+  if (!Object.hasOwn(PASSAGES, conversation.at)) return false;
   const passage = PASSAGES[conversation.at];
-  if (passage === undefined || passage.afterCrash === null) return false;
+  if (passage.afterCrash === null) return false;
   conversation.at = passage.afterCrash;
   conversation.prompt = AFTER_CRASH[passage.afterCrash] ?? "menu";
   return true;
