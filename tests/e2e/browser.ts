@@ -9,9 +9,10 @@ import {
 } from "playwright-core";
 import { build } from "../../console/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
+import { lacking } from "../ground/needing.ts";
 import { PASSWORD, type TestConsole } from "../fakes/console_app.ts";
 
-export const CHROMIUM_PATH = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium";
+export const CHROMIUM_PATH = "/usr/bin/chromium";
 export const CHROMIUM_FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -31,15 +32,6 @@ export const LOOKS = {
   small: { viewport: { width: 320, height: 640 }, colorScheme: "light", hasTouch: true, isMobile: true },
 } as const satisfies Record<string, BrowserContextOptions>;
 export type LookName = keyof typeof LOOKS;
-
-/** Whether there is a browser; the tests say so when they are skipped. */
-export function hasBrowser(): boolean {
-  try {
-    return Deno.statSync(CHROMIUM_PATH).isFile;
-  } catch (_notThere) {
-    return false;
-  }
-}
 
 let launched: Promise<Browser> | null = null;
 let built: Promise<Dist> | null = null;
@@ -76,16 +68,17 @@ async function openTab(look: LookName): Promise<Tab> {
   return { page, context, complaints };
 }
 
-/** Runs a test with a tab of its own; a page that complained fails it. */
+/** Runs a test with a tab of its own; a page that complained fails it. Skipped, with the reason, where there is no browser. */
 export function browserTest(
   name: string,
   test: (tab: Tab) => Promise<void>,
   { look = "light" as LookName } = {},
 ) {
+  const reason = lacking({ peers: ["chromium"] });
   Deno.test({
-    name,
-    ignore: !hasBrowser(),
-    // The browser outlives each test; it is closed with the file's last one.
+    name: reason === null ? name : `${name} (${reason})`,
+    ignore: reason !== null,
+    // The browser outlives each test; it is closed after the file's last one.
     sanitizeOps: false,
     sanitizeResources: false,
     async fn() {
@@ -100,17 +93,11 @@ export function browserTest(
   });
 }
 
-/** The last test of a file: closes the browser. */
+/** Once a file: closes the browser after its last test. */
 export function closeBrowserAtEnd(): void {
-  Deno.test({
-    name: "the browser is closed",
-    ignore: !hasBrowser(),
-    sanitizeOps: false,
-    sanitizeResources: false,
-    async fn() {
-      await (await launched)?.close();
-      launched = null;
-    },
+  Deno.test.afterAll(async () => {
+    await (await launched)?.close();
+    launched = null;
   });
 }
 

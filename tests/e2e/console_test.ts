@@ -238,6 +238,19 @@ browserTest(
   },
 );
 
+browserTest("the end of a session is announced, and signing in again keeps the page", async ({ page }) => {
+  await using site = await startConsole({ dist, sessionMs: 100_000 });
+  await enterAs(page, { site, role: "viewer" });
+  await page.getByRole("searchbox").fill("kept");
+  await page.getByText("Your session ends in 1:").waitFor();
+  await page.getByRole("button", { name: "Sign in again now" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Password").fill(PASSWORD);
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+});
+
 browserTest("a server that goes away is said so, and the page comes back by itself", async ({ page }) => {
   const first = await startConsole({ dist });
   const port = Number(new URL(first.origin).port);

@@ -21,6 +21,8 @@ export interface SessionModel {
   probe(): Promise<boolean>;
   /** Tells the server that somebody is looking. */
   stay(): Promise<void>;
+  /** Opens the dialog before the session ends by itself. */
+  signInAgain(): void;
   /** Runs a call; when the session has ended, waits for a new one and runs it again. */
   whileSignedIn<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -92,6 +94,7 @@ export function createSessionModel(
         if (fault instanceof ApiFailure && fault.code === "not_signed_in") interrupt();
       }
     },
+    signInAgain: interrupt,
     async whileSignedIn(call) {
       try {
         return await call();

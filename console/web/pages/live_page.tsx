@@ -2,7 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { countText, durationText } from "../format.ts";
+import { countdownText, countText, durationText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { ApprovalsPanel } from "../parts/approvals_panel.tsx";
 import { ConversationList } from "../parts/conversation_list.tsx";
@@ -11,11 +11,13 @@ import { Icon } from "../parts/icon.tsx";
 import { Inspector } from "../parts/inspector.tsx";
 import { Note } from "../parts/note.tsx";
 import { OutboxPanel } from "../parts/outbox_panel.tsx";
+import { valueOf } from "../remote.ts";
 import { Chip } from "../parts/status.tsx";
 import { StepStrip } from "../parts/step_strip.tsx";
 import { nodeOf, OUTCOMES, readable } from "../words.ts";
 
 const SUMMARY_EVERY_MS = 10_000;
+const ANNOUNCE_END_MS = 120_000;
 
 export function LivePage({ models }: { models: Models }) {
   const { live, board, router, clock } = models;
@@ -31,6 +33,7 @@ export function LivePage({ models }: { models: Models }) {
     <main class="page live">
       <LiveBar models={models} />
       <ReconnectNote models={models} />
+      <SessionNote models={models} />
       <StepStrip models={models} path={path} />
       <FilterBar models={models} />
       <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
@@ -129,6 +132,21 @@ function ReconnectNote({ models: { live, clock } }: { models: Models }) {
       {`What you see is ${
         durationText(Date.now() - link.sinceMs)
       } old. It is brought up to date as soon as the server is back.`}
+    </Note>
+  );
+}
+
+/** The absolute end of a session is announced; use does not move it. */
+function SessionNote({ models: { session, clock } }: { models: Models }) {
+  const deadlineMs = valueOf(session.session.value)?.deadlineMs ?? Infinity;
+  const leftMs = deadlineMs - clock.nowMs.value;
+  if (leftMs > ANNOUNCE_END_MS || session.interrupted.value) return null;
+  return (
+    <Note tone="wait" icon="clock">
+      {`Your session ends in ${countdownText(leftMs)}. `}
+      <button type="button" class="button button-small" onClick={session.signInAgain}>
+        Sign in again now
+      </button>
     </Note>
   );
 }

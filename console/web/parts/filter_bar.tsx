@@ -47,10 +47,14 @@ export function FilterBar({ models }: { models: Models }) {
       </select>
       <ActiveFilters models={models} />
       <span class="shown">
-        {shown === total ? `${countText(total)} logins` : `${countText(shown)} of ${countText(total)} logins`}
+        {shown === total ? loginsText(total) : `${countText(shown)} of ${loginsText(total)}`}
       </span>
     </div>
   );
+}
+
+function loginsText(count: number): string {
+  return `${countText(count)} ${count === 1 ? "login" : "logins"}`;
 }
 
 /** The box is ahead of the address while somebody types, and follows it otherwise. */

@@ -24,7 +24,7 @@ export function OutboxPanel({ models }: { models: Models }) {
         <h2 id="outbox-title">
           Outbox <span class="count">{countText(alive.length)}</span>
         </h2>
-        <span class="quiet small">For evaluation: nothing is sent, each reading is recorded.</span>
+        <span class="quiet small">For evaluation: nothing is sent.</span>
       </div>
       {alive.length === 0
         ? <Empty {...EMPTY.outbox} />
@@ -72,7 +72,7 @@ function Message({ item, nowMs, isOwner, models: { api, session } }: MessageProp
         type="button"
         class="button button-small"
         disabled={!isOwner}
-        title={isOwner ? undefined : NEEDS_ROLE.owner}
+        title={isOwner ? "Reading it is recorded" : NEEDS_ROLE.owner}
         onClick={() => void reveal()}
       >
         {said.value === null ? "Reveal" : "Hide"}

@@ -22,7 +22,7 @@ export function SignInDialog({ model }: { model: SessionModel }) {
       onCancel={(event) => event.preventDefault()}
     >
       <div class="panel-head">
-        <h2 id="sign-in-again">Your session has ended</h2>
+        <h2 id="sign-in-again">Sign in again</h2>
       </div>
       <SignInForm model={model} name={name} />
     </dialog>

@@ -12,12 +12,14 @@ interface TimeLeftProps {
 
 export function TimeLeft({ startMs, deadlineMs, nowMs, label }: TimeLeftProps) {
   const wholeMs = Math.max(1, deadlineMs - startMs);
-  const share = Math.min(1, Math.max(0, (deadlineMs - nowMs) / wholeMs));
+  // The page's clock moves once a second, so it may be a little behind the start.
+  const leftMs = Math.min(wholeMs, Math.max(0, deadlineMs - nowMs));
+  const share = leftMs / wholeMs;
   return (
     <span class={`time-left ${share < 0.5 ? "tone-wait" : ""}`}>
       <span class="mono">
         <span class="unseen">{`${label} `}</span>
-        {countdownText(deadlineMs - nowMs)}
+        {countdownText(leftMs)}
       </span>
       <Bar share={share} />
     </span>
