@@ -206,7 +206,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     playing.then(
       (finished) => {
         works.delete(conversation.orderedId);
-        if (finished === null) return answers.drop(work.request, "overtaken", { keepSlot: true });
+        if (finished === null) return endedMeanwhile(work.request, conversation);
         tell(work.request, finished);
         conversations.park(finished.conversation);
       },
@@ -220,6 +220,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
         answers.drop(work.request, "store_failed");
       },
     );
+  }
+
+  /** The conversation ended while its packet was being worked on: at its deadline, or because a new login took its place. */
+  function endedMeanwhile(request: Request, conversation: Conversation): void {
+    if (conversation.outcome === "expired") {
+      return answers.reject(request, "gone", { row: "expired", conversation });
+    }
+    answers.drop(request, "overtaken", { keepSlot: true });
   }
 
   function tell(request: Request, { conversation, row, kind }: Finished): void {

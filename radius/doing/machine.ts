@@ -67,7 +67,10 @@ export async function play(
     for (const effect of row.then) {
       if (!EFFECTS[effect].outside) applyInside(deps, effect, turn, facts, row);
       else await applyOutside(deps, effect, turn, facts, row);
-      if (turn.conversation.outcome !== null) return null;
+      if (turn.conversation.outcome !== null) {
+        leaveNothingOpen(deps, turn.conversation);
+        return null;
+      }
     }
     if (row.to === "accept" || row.to === "reject") return await finish(deps, turn, row, row.to);
     if (isStep(row.to)) {
@@ -81,6 +84,11 @@ export async function play(
     place = row.to;
   }
   throw new Error(`Cannot end the turn at "${place}": over ${MOST_TURNS} rows`);
+}
+
+/** A request that was opened while its conversation ended would go on showing on the phone. */
+function leaveNothingOpen({ secondFactor }: MachineDeps, { requestId }: Conversation): void {
+  if (requestId !== null) void secondFactor.cancel(requestId);
 }
 
 async function applyOutside(
