@@ -20,7 +20,14 @@ async function makeCertificate(): Promise<{ certPem: string; keyPem: string } | 
     "-days",
     "2",
   ];
-  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const names = [
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+  ];
   try {
     const command = new Deno.Command("openssl", { args: [...args, ...names, "-out", cert, "-keyout", key] });
     const { success } = await command.output();
