@@ -62,6 +62,8 @@ const MAX_JOURNAL_CHARACTERS = 20_000;
 /** Deno KV takes 800 KiB an atomic operation; the journal leaves a part of it to the other changes. */
 const MAX_BATCH_JOURNAL_CHARACTERS = 600_000;
 
+type Tried = { readonly outcome: CommitOutcome } | { readonly fault: unknown };
+
 interface Waiting {
   readonly transaction: Transaction;
   readonly resolve: (outcome: CommitOutcome) => void;
@@ -83,40 +85,58 @@ export function createStore(
   let running: Promise<void> | null = null;
   let lastAnswer = nowMs();
 
-  const tryCommit = async (batch: readonly Waiting[]): Promise<CommitOutcome> => {
-    const atomic = kv.atomic();
-    for (const { transaction } of batch) fill(atomic, transaction);
-    writeJournal(atomic, batch.map(({ transaction }) => transaction), journalKey);
-    const done = await atomic.commit();
-    lastAnswer = nowMs();
-    return done.ok ? { ok: true, versionstamp: done.versionstamp } : { ok: false, reason: "raced" };
+  /** Never rejects: what the store throws is a value here. */
+  const tryCommit = async (batch: readonly Waiting[]): Promise<Tried> => {
+    try {
+      const atomic = kv.atomic();
+      for (const { transaction } of batch) fill(atomic, transaction);
+      writeJournal(atomic, batch, journalKey);
+      const done = await atomic.commit();
+      lastAnswer = nowMs();
+      return {
+        outcome: done.ok ? { ok: true, versionstamp: done.versionstamp } : { ok: false, reason: "raced" },
+      };
+    } catch (fault) {
+      return { fault };
+    }
   };
 
-  const commitBatch = async (batch: readonly Waiting[]): Promise<void> => {
-    try {
-      const outcome = await tryCommit(batch);
-      if (outcome.ok || batch.length === 1) {
-        for (const waiting of batch) waiting.resolve(outcome);
-        return;
-      }
-    } catch (fault) {
-      if (batch.length === 1) {
-        batch[0]?.reject(fault);
-        return;
+  const settle = async (batch: readonly Waiting[], tried: Tried): Promise<void> => {
+    if ("outcome" in tried && (tried.outcome.ok || batch.length === 1)) {
+      for (const waiting of batch) waiting.resolve(tried.outcome);
+    } else if ("fault" in tried && batch.length === 1) {
+      batch[0]?.reject(tried.fault);
+    } else {
+      // One bad transaction (a value over 64 KiB, a check that does not hold) must not fail its neighbours. Halves, because one commit for each
+      // neighbour would take a second.
+      const middle = batch.length >> 1;
+      for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+        await settle(half, await tryCommit(half));
       }
     }
-    // One bad transaction (a value over 64 KiB, a check that does not hold) must not fail its neighbours. Halves, because one commit for each
-    // neighbour would take a second.
-    const middle = batch.length >> 1;
-    await commitBatch(batch.slice(0, middle));
-    await commitBatch(batch.slice(middle));
+  };
+
+  const begin = (): { batch: Waiting[]; trying: Promise<Tried> } | null => {
+    if (queue.length === 0) return null;
+    const { batch, rest } = takeBatch(queue);
+    queue = rest;
+    return { batch, trying: tryCommit(batch) };
   };
 
   const run = async (): Promise<void> => {
-    while (queue.length > 0) {
-      const { batch, rest } = takeBatch(queue);
-      queue = rest;
-      await commitBatch(batch);
+    let begun = begin();
+    while (begun !== null) {
+      const { batch } = begun;
+      const tried = await begun.trying;
+      if ("outcome" in tried && tried.outcome.ok) {
+        // The next commit is on its way before anybody hears of this one: their work and the disk's go on side by side.
+        begun = begin();
+        await settle(batch, tried);
+      } else {
+        await settle(batch, tried);
+        begun = null;
+      }
+      begun ??= begin();
     }
     running = null;
   };
@@ -131,11 +151,10 @@ export function createStore(
       yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
     },
     async *journal() {
-      const decoder = new TextDecoder();
       for await (
-        const { value } of kv.list<Uint8Array>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
+        const { value } of kv.list<string>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
       ) {
-        if (value instanceof Uint8Array) yield* decoder.decode(value).split("\n");
+        if (typeof value === "string") yield* value.split("\n");
       }
     },
     commit(transaction) {
@@ -164,19 +183,19 @@ function createJournalKeys(nowMs: () => number, node: string): () => Deno.KvKey 
 /** Gathers the journal lines of a batch into as few values as they fit. */
 function writeJournal(
   atomic: Deno.AtomicOperation,
-  batch: readonly Transaction[],
+  batch: readonly Waiting[],
   journalKey: () => Deno.KvKey,
 ): void {
   let lines: string[] = [];
   let characters = 0;
   let expireIn = 0;
   const write = (): void => {
-    if (lines.length > 0) atomic.set(journalKey(), new TextEncoder().encode(lines.join("\n")), { expireIn });
+    if (lines.length > 0) atomic.set(journalKey(), lines.join("\n"), { expireIn });
     lines = [];
     characters = 0;
     expireIn = 0;
   };
-  for (const { journal } of batch) {
+  for (const { transaction: { journal } } of batch) {
     if (journal === undefined) continue;
     if (journal.text.length > MAX_JOURNAL_CHARACTERS) {
       throw new RangeError("Cannot write a journal line of over 20,000 characters");

@@ -91,11 +91,10 @@ const EMPTY = {
   lastAnswer: null,
   outcome: null,
 } as const;
-const LEFT_OUT = Object.keys(EMPTY) as (keyof typeof EMPTY)[];
 
-/** A record as one line of JSON; what is `null` is left out. Written by hand: a replacer function makes it five times slower. */
+/** A record as one line of JSON; what is `null` is left out. One literal: a replacer function makes it five times slower. */
 export function recordText(conversation: Conversation): string {
-  const kept: Record<string, unknown> = {
+  return JSON.stringify({
     orderedId: conversation.orderedId,
     secretId: conversation.secretId,
     client: conversation.client,
@@ -104,6 +103,7 @@ export function recordText(conversation: Conversation): string {
     source: conversation.source,
     place: conversation.place,
     tuple: conversation.tuple,
+    token: conversation.token ?? undefined,
     startedMs: conversation.startedMs,
     deadlineMs: conversation.deadlineMs,
     passwordDigest: conversation.passwordDigest,
@@ -111,14 +111,18 @@ export function recordText(conversation: Conversation): string {
     round: conversation.round,
     updatedMs: conversation.updatedMs,
     firstFactorRight: conversation.firstFactorRight,
+    factor: conversation.factor ?? undefined,
+    requestId: conversation.requestId ?? undefined,
+    pairingId: conversation.pairingId ?? undefined,
+    newPairingId: conversation.newPairingId ?? undefined,
+    numberToMatch: conversation.numberToMatch ?? undefined,
+    passcode: conversation.passcode ?? undefined,
     numbers: conversation.numbers,
+    prompt: conversation.prompt ?? undefined,
+    lastAnswer: conversation.lastAnswer ?? undefined,
+    outcome: conversation.outcome ?? undefined,
     moments: conversation.moments,
-  };
-  for (const name of LEFT_OUT) {
-    const value = conversation[name];
-    if (value !== null) kept[name] = value;
-  }
-  return JSON.stringify(kept);
+  });
 }
 
 /** What every record has, by type. */

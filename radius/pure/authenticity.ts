@@ -115,7 +115,12 @@ export class SharedSecret {
     const length = hidden.length;
     if (length === 0 || length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return null;
     const plain = new Uint8Array(length);
-    this.#mask(hidden, requestAuthenticator, (i, mask) => plain[i] = (hidden[i] as number) ^ mask);
+    for (let block = 0; block < length; block += AUTHENTICATOR_OCTETS) {
+      this.#mask(block === 0 ? requestAuthenticator : hidden, Math.max(0, block - AUTHENTICATOR_OCTETS));
+      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
+        plain[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
+      }
+    }
     let end = length;
     while (end > 0 && plain[end - 1] === 0) end--;
     // A copy, because a view would move the octets out of the heap.
@@ -131,23 +136,22 @@ export class SharedSecret {
     if (plain.length > MAX_PASSWORD_OCTETS) throw new RangeError("A password has at most 128 octets");
     const hidden = new Uint8Array(Math.max(16, Math.ceil(plain.length / 16) * 16));
     hidden.set(plain);
-    this.#mask(hidden, requestAuthenticator, (i, mask) => hidden[i] = (hidden[i] as number) ^ mask);
+    for (let block = 0; block < hidden.length; block += AUTHENTICATOR_OCTETS) {
+      this.#mask(block === 0 ? requestAuthenticator : hidden, Math.max(0, block - AUTHENTICATOR_OCTETS));
+      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
+        hidden[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
+      }
+    }
     return hidden;
   }
 
-  /** c(i) = p(i) xor MD5(secret + c(i-1)), c(0) being the Request Authenticator. `cipher` is read a block behind `put`. */
-  #mask(cipher: Uint8Array, authenticator: Uint8Array, put: (i: number, mask: number) => void): void {
+  /** b(i) = MD5(secret + c(i-1)), c(0) being the Request Authenticator: into `#expected`, from 16 octets of `before` at `at`. */
+  #mask(before: Uint8Array, at: number): void {
     const scratch = this.#scratch;
     const secretOctets = this.#octets.length;
-    scratch.set(this.#octets, 0);
-    for (let block = 0; block < cipher.length; block += AUTHENTICATOR_OCTETS) {
-      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
-        scratch[secretOctets + i] =
-          (block === 0 ? authenticator[i] : cipher[block - AUTHENTICATOR_OCTETS + i]) as number;
-      }
-      md5Into(scratch, 0, secretOctets + AUTHENTICATOR_OCTETS, this.#expected, 0);
-      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) put(block + i, this.#expected[i] as number);
-    }
+    for (let i = 0; i < secretOctets; i++) scratch[i] = this.#octets[i] as number;
+    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) scratch[secretOctets + i] = before[at + i] as number;
+    md5Into(scratch, 0, secretOctets + AUTHENTICATOR_OCTETS, this.#expected, 0);
   }
 }
 

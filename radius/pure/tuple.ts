@@ -4,32 +4,32 @@
 import type { PacketView } from "./packet.ts";
 
 export interface Tuple {
-  /** Octets with their lengths in front, so that no two tuples read alike; one character an octet. */
+  /** No two tuples read alike: the octets are base64 with their lengths in front, and the client's name has its length in front. */
   readonly key: string;
   /** Whether one of the three attributes tells this login from another of the same user. */
   readonly distinct: boolean;
 }
 
 const PARTS = ["callingStationId", "nasPortId", "nasPort"] as const;
+const scratch = new Uint8Array(PARTS.length * 256);
 
 /** @param user the canonical name. */
 export function tupleOf(view: PacketView, client: string, user: string): Tuple {
-  let key = `${client.length}:${client}${user.length}:${user}`;
+  const { octets } = view;
+  let used = 0;
   let distinct = false;
   for (const part of PARTS) {
-    const slot = view.slots[part];
-    const end = slot.at + slot.lengthOctets;
-    let empty = true;
-    if (slot.count > 0) { for (let i = slot.at; i < end; i++) if (view.octets[i] !== 0) empty = false; }
-    if (empty) {
-      key += "-";
-      continue;
-    }
+    const { at, lengthOctets, count } = view.slots[part];
+    let zeros = 0;
+    if (count > 0) { while (zeros < lengthOctets && octets[at + zeros] === 0) zeros++; }
+    const empty = count === 0 || zeros === lengthOctets;
+    scratch[used++] = empty ? 0 : lengthOctets;
+    if (empty) continue;
     distinct = true;
-    key += `${slot.lengthOctets}:`;
-    for (let i = slot.at; i < end; i++) key += String.fromCharCode(view.octets[i] as number);
+    for (let i = 0; i < lengthOctets; i++) scratch[used++] = octets[at + i] as number;
   }
-  return { key, distinct };
+  const attributes = scratch.subarray(0, used).toBase64();
+  return { key: `${attributes} ${client.length} ${client}${user}`, distinct };
 }
 
 /** A name as it is compared: NFC, without case. The canonical form of a canonical name is that name. */
