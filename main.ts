@@ -30,6 +30,24 @@ const SAME_SIGNAL_MS = 2000;
 const HEARTBEAT_MS = 2000;
 const STORE_SILENT_MS = 5000;
 
+const USAGE = `Run the gateway.
+
+  deno task start
+
+Settings: the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory, else defaults.
+COUNTERSIGN_MASTER_KEY: the master key (64 hexadecimal digits) instead of <data_dir>/master.key.
+COUNTERSIGN_READY_FILE: written once everything listens; JSON with the addresses.
+
+deno task check-config checks the settings; docs/operating.md says how to run it as a service.
+`;
+if (Deno.args.length > 0) {
+  const asked = Deno.args.includes("--help") || Deno.args.includes("-h");
+  (asked ? Deno.stdout : Deno.stderr).writeSync(
+    new TextEncoder().encode(asked ? USAGE : `Cannot use "${Deno.args.join(" ")}".\n\n${USAGE}`),
+  );
+  Deno.exit(asked ? 0 : 2);
+}
+
 const clock = systemClock;
 const random = createSystemRandom();
 
