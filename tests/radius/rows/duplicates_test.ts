@@ -2,9 +2,10 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { afterStatus, beforeInitiate, createGate } from "./gates.ts";
-import { type InProcess, startInProcess } from "./in_process.ts";
+import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump, pass } from "./passing_time.ts";
+import { openRecorder } from "./recorder.ts";
 import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 import type { BuiltRequest } from "../../ground/radius_packets.ts";
@@ -13,16 +14,12 @@ const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const GONE = ["reject", "This login is over. Start a new one."];
 
-/** Sends packets and gives back what arrives within `forMs` of the gateway's time. */
-async function sent(
-  world: InProcess,
-  packets: readonly BuiltRequest[],
-  forMs: number,
-): Promise<Uint8Array[]> {
-  const arrived = world.client.collect(120);
-  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+/** Sends packets at once and gives back what comes within `forMs` of the gateway's time. */
+async function sent(world: InProcess, packets: readonly BuiltRequest[], forMs: number) {
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(...packets);
   await pass(world.clock, forMs);
-  return await arrived;
+  return await recorder.replies();
 }
 
 /** How often each identifier was answered. */
@@ -35,17 +32,15 @@ function answered(replies: readonly Uint8Array[]): Record<number, number> {
 Deno.test("duplicates: the same packet again while it is being worked on is met with silence", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  using recorder = openRecorder(world, SECRET);
   await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  const packet = login.buildStart("pw");
-  const reply = login.exchange(packet);
+  const packet = world.login({ user: "anna" }).buildStart("pw");
+  await recorder.send(packet);
   await gate.reached();
-  const arrived = world.client.collect(200);
-  for (let count = 0; count < 4; count++) await world.client.sendRaw(packet.bytes);
-  await pass(world.clock, 200);
+  await recorder.send(packet, packet, packet, packet);
+  assertEquals(await recorder.replies(), []);
   gate.open();
-  assertEquals((await reply).step, DEVICE);
-  assertEquals((await arrived).length, 1);
+  assertEquals(answered(await recorder.replies(1)), { [packet.identifier]: 1 });
   assertEquals([gate.calls(), world.secondFactor.initiated().length], [1, 1]);
   assertEquals(world.radius.watch.counters()["dropped_duplicate_in_progress"], 4);
 });
@@ -111,12 +106,12 @@ Deno.test("duplicates: a login re-issued while the push is made gets the answer,
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   const packets = [login.buildStart("pw"), login.buildStart("pw"), login.buildStart("pw")];
-  const arrived = world.client.collect(150);
-  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(...packets);
   await gate.reached();
   await pass(world.clock, 400);
   gate.open();
-  assertEquals(answered(await arrived), { [packets[2]?.identifier ?? -1]: 1 });
+  assertEquals(answered(await recorder.replies(1)), { [packets[2]?.identifier ?? -1]: 1 });
   assertEquals(gate.calls(), 1);
 });
 
@@ -163,14 +158,14 @@ Deno.test("duplicates: a password that supersedes while the old push is made get
   const login = world.login({ user: "anna" });
   const old = login.buildStart("guess");
   const fresh = login.buildStart("right");
-  const arrived = world.client.collect(200);
-  await world.client.sendRaw(old.bytes);
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(old);
   await gate.reached(1);
-  await world.client.sendRaw(fresh.bytes);
+  await recorder.send(fresh);
   await gate.reached(2);
   gate.open();
   await pass(world.clock, 400);
-  assertEquals(answered(await arrived), { [fresh.identifier]: 1 });
+  assertEquals(answered(await recorder.replies(1)), { [fresh.identifier]: 1 });
   assertEquals(world.radius.watch.alive(), 1);
 });
 
@@ -245,12 +240,12 @@ Deno.test("duplicates: an answer re-issued while the service is asked gets the a
   await login.start();
   decide(world, pairing, true);
   const packets = [login.build(""), login.build("")];
-  const arrived = world.client.collect(150);
-  for (const { bytes } of packets) await world.client.sendRaw(bytes);
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(...packets);
   await gate.reached();
   await pass(world.clock, 200);
   gate.open();
-  const replies = await arrived;
+  const replies = await recorder.replies(1);
   assertEquals(answered(replies), { [packets[1]?.identifier ?? -1]: 1 });
   assertEquals(replies[0]?.[0], 2);
 });
@@ -261,15 +256,15 @@ Deno.test("duplicates: an older packet whose login was taken over stays unanswer
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   const [old, fresh] = [login.buildStart("pw"), login.buildStart("pw")];
-  const arrived = world.client.collect(250);
-  await world.client.sendRaw(old.bytes);
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(old);
   await gate.reached();
-  await world.client.sendRaw(fresh.bytes);
+  await recorder.send(fresh);
   await pass(world.clock, 200);
   gate.open();
   await pass(world.clock, 400);
-  await world.client.sendRaw(old.bytes);
-  assertEquals(answered(await arrived), { [fresh.identifier]: 1 });
+  await recorder.send(old);
+  assertEquals(answered(await recorder.replies(1)), { [fresh.identifier]: 1 });
 });
 
 Deno.test("duplicates: two users at one port are two logins", async () => {
@@ -284,4 +279,23 @@ Deno.test("duplicates: two users at one port are two logins", async () => {
   assertEquals((await second.answer("")).step, DEVICE);
   assertEquals((await first.answer("")).kind, "accept");
   assert(world.secondFactor.initiated().length === 2);
+});
+
+Deno.test("duplicates: a push that was being made when its login was superseded leaves the phone again", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({
+    embedded: true,
+    between: { secondFactor: beforeInitiate(gate) },
+  });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(login.buildStart("guess"));
+  await gate.reached(1);
+  const fresh = login.exchange(login.buildStart("right"));
+  await gate.reached(2);
+  gate.open();
+  await fresh;
+  await pass(world.clock, 200);
+  assertEquals((await phone.requests()).length, 1);
 });

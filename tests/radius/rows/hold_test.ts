@@ -1,9 +1,10 @@
 // Holding: the Access-Request itself waits for the decision.
 
 import { assert, assertEquals } from "@std/assert";
-import { type InProcess, startInProcess } from "./in_process.ts";
+import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { pass } from "./passing_time.ts";
+import { openRecorder } from "./recorder.ts";
 import { decide, give, giveDevice, lastRequest, register } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -48,14 +49,14 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
     const pairing = await giveDevice(world, "anna");
     const login = world.login({ user: "anna" });
     const packets = [login.buildStart("pw"), login.buildStart("pw"), login.buildStart("pw")];
-    const arrived = world.client.collect(300);
-    for (const { bytes } of packets) {
-      await world.client.sendRaw(bytes);
+    using recorder = openRecorder(world, SECRET);
+    for (const packet of packets) {
+      await recorder.send(packet);
       await pass(world.clock, 400);
     }
     decide(world, pairing, true);
     await pass(world.clock, 3000);
-    const replies = await arrived;
+    const replies = await recorder.replies(1);
     assertEquals(replies.map(([code, identifier]) => [code, identifier]), [[2, packets[2]?.identifier]]);
     assertEquals(world.secondFactor.initiated().length, 1);
   });
@@ -189,4 +190,28 @@ secret = "${secret}"
   const named = [{ type: 32, value: new TextEncoder().encode("held") }];
   assertEquals((await world.login({ user: "anna", more: named }).start()).kind, "reject");
   assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
+});
+
+for (const device of ["hold", "hold_then_challenge"]) {
+  Deno.test(`${device}: a wait that is longer than a login may take ends with the login, in a Reject`, async () => {
+    await using world = await startInProcess({
+      embedded: true,
+      toml: `[radius]\ndevice = "${device}"\nhold_s = 60\nconversation_ttl_s = 30`,
+    });
+    const phone = await pairPhone(world, "anna");
+    const reply = await world.login({ user: "anna" }).start();
+    assertEquals(brief(reply), ["reject", "This login is over. Start a new one."]);
+    assert(reply.tookMs >= 30_000 && reply.tookMs < 38_000, `${reply.tookMs} ms`);
+    assertEquals(await phone.requests(), []);
+  });
+}
+
+Deno.test("device: a login that ends while the service is asked is answered with a Reject", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 30" });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await pass(world.clock, 28_500);
+  world.secondFactor.failAlways({ kind: "hang" });
+  assertEquals(brief(await login.answer("")), ["reject", "This login is over. Start a new one."]);
 });
