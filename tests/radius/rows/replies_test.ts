@@ -1,0 +1,183 @@
+// What every reply is: its order, its copies, its texts, and the attributes of an Accept.
+
+import { assert, assertEquals } from "@std/assert";
+import type { Attribute } from "../../ground/radius_packets.ts";
+import { TYPES } from "../../ground/radius_packets.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import type { Answer } from "./login.ts";
+import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";
+
+const NUMBER = "+4915112345678";
+const octets = (text: string) => new TextEncoder().encode(text);
+const proxyStates = (...texts: string[]): Attribute[] =>
+  texts.map((text) => ({ type: TYPES.proxyState, value: octets(text) }));
+
+const ACCEPT = `[radius.reply.default]
+"Class" = "staff"
+"Filter-Id" = "vpn-users"
+"Session-Timeout" = 3600
+`;
+
+/** Every way to an Accept. */
+const PATHS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
+  async "an approval"(world) {
+    const pairing = await giveDevice(world, "anna");
+    const login = world.login({ user: "anna" });
+    await login.start();
+    decide(world, pairing, true);
+    return await login.answer("");
+  },
+  async "a device passcode"(world) {
+    const pairing = await giveDevice(world, "anna");
+    world.secondFactor.setOtp(pairing.id, "246801");
+    const login = world.login({ user: "anna" });
+    await login.start("");
+    await login.answer("D");
+    return await login.answer("246801");
+  },
+  async "a TOTP code"(world) {
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    const login = world.login({ user: "anna" });
+    await login.start();
+    return await login.answer(appCode(world.clock.nowMs()));
+  },
+  async "a texted passcode"(world) {
+    await give(world, "anna", { kind: "sms", number: NUMBER });
+    const login = world.login({ user: "anna" });
+    await login.start();
+    return await login.answer(passcodeSentTo(world, NUMBER));
+  },
+  async "a spoken passcode to a typed number"(world) {
+    await register(world, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
+    const login = world.login({ user: "anna" });
+    await login.start("");
+    await login.answer("P");
+    await login.answer("1");
+    return await login.answer(passcodeSentTo(world, NUMBER));
+  },
+  async "an appended code"(world) {
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    return await world.login({ user: "anna" }).start(`pw,${appCode(world.clock.nowMs())}`);
+  },
+  async "a held push"(world) {
+    const pairing = await giveDevice(world, "anna");
+    world.clock.after(1000, () => decide(world, pairing, true));
+    return await world.login({ user: "anna" }).start("pw,push");
+  },
+};
+
+for (const [title, play] of Object.entries(PATHS)) {
+  Deno.test(`accept: after ${title} it carries the configured attributes, and they are the same as ever`, async () => {
+    await using world = await startInProcess({ toml: `[radius]\nappend_mode = true\n${ACCEPT}` });
+    const reply = await play(world);
+    assertEquals(reply.kind, "accept");
+    const shown = reply.attributes.slice(1).map(({ type, value }) => [type, new TextDecoder().decode(value)]);
+    assertEquals(shown, [[25, "staff"], [11, "vpn-users"], [27, "\0\0\x0e\x10"]]);
+  });
+}
+
+Deno.test("accept: a challenge and a Reject carry none of those attributes", async () => {
+  await using world = await startInProcess({ toml: ACCEPT });
+  const login = world.login({ user: "anna" });
+  const challenge = await login.start("");
+  const reject = await login.answer("x", { state: octets("NO_SUCH_STATE") });
+  for (const { attributes } of [challenge, reject]) {
+    assertEquals(attributes.filter(({ type }) => [11, 25, 27].includes(type)), []);
+  }
+});
+
+Deno.test("replies: Proxy-States are copied in order, all of them, on Accept, Challenge and Reject", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const more = proxyStates("b", "a", "", "b", "x".repeat(253));
+  const login = world.login({ user: "anna", more });
+  const replies = [
+    await login.start(),
+    await login.answer(appCode(world.clock.nowMs())),
+    await login.answer("x", { state: octets("NO_SUCH_STATE") }),
+  ];
+  assertEquals(replies.map(({ kind }) => kind), ["challenge", "accept", "reject"]);
+  for (const { attributes } of replies) {
+    const copied = attributes.filter(({ type }) => type === TYPES.proxyState).map(({ value }) => value);
+    assertEquals(copied, more.map(({ value }) => value));
+  }
+});
+
+Deno.test("replies: each carries the identifier of its request", async () => {
+  await using world = await startInProcess();
+  for (const identifier of [0, 1, 255]) {
+    assertEquals((await world.login({ user: "anna", identifier }).start("")).identifier, identifier);
+  }
+});
+
+Deno.test("replies: Message-Authenticator is the first attribute of each, also to an unsigned request", async () => {
+  await using world = await startInProcess();
+  const login = world.login({ user: "anna", messageAuthenticator: "none" });
+  const replies = [await login.start(""), await login.answer("x", { state: octets("NO_SUCH_STATE") })];
+  for (const { attributes } of replies) assertEquals(attributes[0]?.type, TYPES.messageAuthenticator);
+});
+
+Deno.test("replies: only a challenge carries State, and each carries a Reply-Message but an Accept", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  const replies = [
+    await login.start(),
+    await login.answer(appCode(world.clock.nowMs())),
+    await login.answer("x", { state: octets("NO_SUCH_STATE") }),
+  ];
+  assertEquals(replies.map(({ state, message }) => [state !== null, message !== ""]), [
+    [true, true],
+    [false, false],
+    [false, true],
+  ]);
+});
+
+Deno.test("replies: a text of over 253 octets is split at line breaks, and reads as one", async () => {
+  await using world = await startInProcess();
+  const phoneNumbers = Array.from({ length: 9 }, (_, at) => `+1500555012345${at}`);
+  await register(world, "anna", { phoneNumbers });
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  const reply = await login.answer("T");
+  const parts = reply.attributes.filter(({ type }) => type === TYPES.replyMessage).map(({ value }) => value);
+  assert(parts.length > 1, "it is longer than one attribute");
+  for (const part of parts) assert(part.length <= 253, `${part.length} octets`);
+  for (const part of parts.slice(0, -1)) assertEquals(part.at(-1), 0x0a);
+  assertEquals(reply.message.split("\n").length, 11);
+});
+
+Deno.test("replies: every challenge of a walk through the menu fits and ends with the way to start over", async () => {
+  await using world = await startInProcess({
+    toml: `[factors]\nphone_numbers = "any"\nenrol_at_login = "always"`,
+  });
+  world.secondFactor.offerPhrase("maple river");
+  const walks = [
+    [],
+    ["S"],
+    ["S", "unknown"],
+    ["S", "maple river"],
+    ["D"],
+    ["T"],
+    ["T", "bad"],
+    ["T", NUMBER],
+    ["P"],
+    ["P", "bad"],
+    ["P", NUMBER],
+    ["x"],
+  ];
+  for (const walk of walks) {
+    const login = world.login({ user: "anna" });
+    let reply = await login.start("");
+    for (const answer of walk) reply = await login.answer(answer);
+    assertEquals(reply.kind, "challenge", walk.join());
+    assert(reply.message.endsWith("\nCancel starts over."), reply.message);
+  }
+});
+
+Deno.test("replies: Proxy-States that fill a request leave room for the answer", async () => {
+  await using world = await startInProcess();
+  const more = proxyStates(...Array.from({ length: 15 }, () => "p".repeat(253)));
+  const reply = await world.login({ user: "anna", more }).start("");
+  assertEquals(reply.attributes.filter(({ type }) => type === TYPES.proxyState).length, 15);
+});
