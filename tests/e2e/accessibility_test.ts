@@ -6,15 +6,7 @@ import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { FAKE_INVITATION, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";
 import { findAccessibilityProblems } from "./axe.ts";
-import {
-  browserTest,
-  closeBrowserAtEnd,
-  currentDist,
-  enterAs,
-  type LookName,
-  LOOKS,
-  scrollsSideways,
-} from "./browser.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 
 type State = (page: Page, site: TestConsole) => Promise<void>;
 
@@ -137,19 +129,27 @@ const STATES: Readonly<Record<string, State>> = {
   },
 };
 
-for (const look of Object.keys(LOOKS) as LookName[]) {
-  for (const [name, reach] of Object.entries(STATES)) {
-    browserTest(
-      `${name} (${look}) has nothing that axe objects to, and no sideways scroll`,
-      async ({ page }) => {
-        await using site = await startConsole({ dist: await currentDist() });
-        await reach(page, site);
-        assertEquals(await findAccessibilityProblems(page), []);
-        assertEquals(await scrollsSideways(page), false);
-      },
-      { look },
-    );
-  }
+for (const [name, reach] of Object.entries(STATES)) {
+  browserTest(`${name} has nothing that axe objects to, in light and in dark`, async ({ page }) => {
+    await using site = await startConsole({ dist: await currentDist() });
+    await reach(page, site);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      assertEquals(await findAccessibilityProblems(page), [], colorScheme);
+    }
+    assertEquals(await scrollsSideways(page), false);
+  });
+
+  browserTest(
+    `${name} has nothing that axe objects to at 320 px, and no sideways scroll`,
+    async ({ page }) => {
+      await using site = await startConsole({ dist: await currentDist() });
+      await reach(page, site);
+      assertEquals(await findAccessibilityProblems(page), []);
+      assertEquals(await scrollsSideways(page), false);
+    },
+    { look: "small" },
+  );
 }
 
 browserTest(

@@ -28,7 +28,6 @@ const ACTION_TIMEOUT_MS = 8000;
 /** The looks in which every page must hold. */
 export const LOOKS = {
   light: { viewport: { width: 1360, height: 860 }, colorScheme: "light" },
-  dark: { viewport: { width: 1360, height: 860 }, colorScheme: "dark" },
   small: { viewport: { width: 320, height: 640 }, colorScheme: "light", hasTouch: true, isMobile: true },
 } as const satisfies Record<string, BrowserContextOptions>;
 export type LookName = keyof typeof LOOKS;
