@@ -6,7 +6,10 @@ import type { Clock } from "../runtime.ts";
 const INSPECTOR = { hostname: "127.0.0.1", port: 9229 } as const;
 const TRY_AGAIN_MS = 60_000;
 
-/** Takes the port, or warns and tries again each minute. Returns what lets it go. */
+/**
+ * Takes the port, or warns and tries again each minute; takes the signal too, which would end a process in its first second. Returns what lets
+ * both go.
+ */
 export function holdInspectorPort({ clock, log }: { clock: Clock; log: Log }): () => void {
   let listener: Deno.Listener | null = null;
   let cancel = (): void => {};
@@ -29,7 +32,10 @@ export function holdInspectorPort({ clock, log }: { clock: Clock; log: Log }): (
     }
   };
   take();
+  const noteSignal = () => log.warn("SIGUSR1 was received; it has no meaning here, SIGTERM stops");
+  Deno.addSignalListener("SIGUSR1", noteSignal);
   return () => {
+    Deno.removeSignalListener("SIGUSR1", noteSignal);
     cancel();
     listener?.close();
   };
