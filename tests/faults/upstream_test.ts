@@ -1,0 +1,170 @@
+// The real program with services that let it down in every way: never an Accept, an answer in time as the flow has it, and the next
+// login goes through.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { ServiceFault } from "../fakes/raw_http.ts";
+import { CODES, type Reply } from "../ground/radius_packets.ts";
+import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
+
+let world: FaultWorld;
+let nasPort = 0;
+const TIMEOUT_MS = 300;
+/** Longer than any answer may take: the deadline of a call, the short wait of "continue", and a slow machine. */
+const PATIENCE = { timeoutMs: 5000, tries: 1 } as const;
+
+Deno.test.beforeAll(async () => {
+  world = await startFaultWorld({
+    timeoutMs: TIMEOUT_MS,
+    toml: `
+[factors.pushes]
+per_user = 1000
+[factors.sends]
+per_user = 1000
+per_number = 1000
+`,
+    pairings: [
+      ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],
+      ["sam", { kind: "sms", number: "+15005550010" }],
+      ["vera", { kind: "voice", number: "+15005550011" }],
+    ],
+  });
+});
+Deno.test.afterAll(() => world.dispose());
+
+const FAULTS: readonly ServiceFault[] = [
+  { kind: "hang" },
+  { kind: "close" },
+  { kind: "truncated" },
+  { kind: "slow_body" },
+  { kind: "bad_json" },
+  { kind: "wrong_type" },
+  { kind: "wrong_shape" },
+  { kind: "huge" },
+  { kind: "deep" },
+  { kind: "redirect" },
+  { kind: "wrong_id" },
+  { kind: "status", status: 400 },
+  { kind: "status", status: 401 },
+  { kind: "status", status: 403 },
+  { kind: "status", status: 404 },
+  { kind: "status", status: 429, headers: { "Retry-After": "1" } },
+  { kind: "status", status: 500 },
+  { kind: "status", status: 502 },
+  { kind: "status", status: 503, body: "<html>down</html>" },
+];
+const nameOf = (fault: ServiceFault) => fault.kind === "status" ? String(fault.status) : fault.kind;
+const textOf = (state: Uint8Array | null) => new TextDecoder().decode(state ?? undefined);
+
+/** One login of a user: its start, and the answers to what it was asked. */
+function login(userName: string) {
+  nasPort++;
+  const client = world.gateway.client();
+  const ask = async (password: string, state?: Uint8Array): Promise<Reply> => {
+    const reply = await client.ask({ userName, password, state, nasPort }, PATIENCE);
+    assertEquals(reply.problems, []);
+    return reply;
+  };
+  return {
+    start: () => ask("x"),
+    answer: (reply: Reply, typed: string) => ask(typed, reply.state ?? new Uint8Array(0)),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+function assertChallenge(reply: Reply, state: string, words: string): void {
+  assertEquals([reply.code, textOf(reply.state)], [CODES.accessChallenge, state]);
+  assertStringIncludes(reply.message, words);
+}
+
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+
+for (const fault of FAULTS) {
+  // An initiate has no identifier to be wrong, so a record under another one is as good as any.
+  if (fault.kind === "wrong_id") continue;
+  Deno.test(`an initiate that meets ${nameOf(fault)} leaves the user with a prompt`, async () => {
+    using dora = login("dora");
+    world.secondFactor.failNext(fault);
+    assertChallenge(await dora.start(), DEVICE, "could not be sent");
+  });
+}
+
+for (const fault of FAULTS) {
+  Deno.test(`a status that meets ${nameOf(fault)} grants nothing, and the approval counts once it can be read`, async () => {
+    using dora = login("dora");
+    const challenge = await dora.start();
+    assertChallenge(challenge, DEVICE, "Authorize this login");
+    const request = world.secondFactor.initiated().at(-1);
+    if (request === undefined) throw new Error("No request was opened");
+    world.secondFactor.decide(request.id, { granted: true });
+    world.secondFactor.failAlways(fault);
+    try {
+      const meanwhile = await dora.answer(challenge, "");
+      if (nameOf(fault) === "404") {
+        // A service that does not know the request has not approved it.
+        assertEquals(meanwhile.code, CODES.accessReject);
+        return;
+      }
+      assertChallenge(meanwhile, DEVICE, "cannot be checked right now");
+    } finally {
+      world.secondFactor.failAlways(null);
+    }
+    assertEquals((await dora.answer(challenge, " ")).code, CODES.accessAccept);
+  });
+}
+
+for (const fault of FAULTS) {
+  // The record of a text has no identifier that was known before, and no booleans.
+  if (fault.kind === "wrong_id" || fault.kind === "wrong_shape") continue;
+  Deno.test(`a text that meets ${nameOf(fault)} leads to the menu, and the next one is sent`, async () => {
+    using sam = login("sam");
+    world.telephony.failNext(fault);
+    assertChallenge(await sam.start(), "CHOOSE_WHICH_MULTIFACTOR", "could not be sent");
+    using again = login("sam");
+    const asked = await again.start();
+    const passcode = world.telephony.lastPasscode("+15005550010") ?? "";
+    assertEquals((await again.answer(asked, passcode)).code, CODES.accessAccept);
+  });
+}
+
+Deno.test("a call that is refused asks for a passcode all the same, and none is right", async () => {
+  using vera = login("vera");
+  world.telephony.failNext({ kind: "status", status: 500 });
+  const asked = await vera.start();
+  assertChallenge(asked, "AWAIT_VOICE_DELIVERED_PASSCODE", "conveyed by voice");
+  assertEquals((await vera.answer(asked, "0000")).code, CODES.accessReject);
+});
+
+Deno.test("a service that hangs for all delays nobody else's login", async () => {
+  world.secondFactor.failAlways({ kind: "hang" });
+  try {
+    using dora = login("dora");
+    using nobody = login("nobody");
+    const held = dora.start();
+    const startedMs = performance.now();
+    assertChallenge(await nobody.start(), "CHOOSE_WHICH_MULTIFACTOR", "Choose");
+    assert(performance.now() - startedMs < TIMEOUT_MS);
+    assertChallenge(await held, DEVICE, "could not be sent");
+  } finally {
+    world.secondFactor.failAlways(null);
+  }
+});
+
+Deno.test("a denial that becomes an approval stays a denial", async () => {
+  using dora = login("dora");
+  const challenge = await dora.start();
+  const { id = "" } = world.secondFactor.initiated().at(-1) ?? {};
+  world.secondFactor.decide(id, { granted: false, reason: "it was not me" });
+  const denied = await dora.answer(challenge, "");
+  world.secondFactor.decide(id, { granted: true });
+  assertEquals([denied.code, (await dora.answer(challenge, " ")).code], [
+    CODES.accessReject,
+    CODES.accessReject,
+  ]);
+});
+
+Deno.test("the log has no stack and no unhandled fault after all of that", () => {
+  const bad = world.gateway.logLines().filter((line) =>
+    /nobody waited for|could not be worked on|^\s+at /.test(line)
+  );
+  assertEquals(bad, []);
+});
