@@ -18,7 +18,7 @@ import { overlay } from "../../ground/gateway_settings.ts";
 import { openRadiusClient, type RadiusClient } from "../../ground/radius_client.ts";
 import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
 import { createLogin, type Login } from "./login.ts";
-import { whileTimePasses } from "./passing_time.ts";
+import { turn, whileTimePasses } from "./passing_time.ts";
 import { directoryOver } from "./people.ts";
 
 /** What {@link startInProcess} takes; nothing has to be given. */
@@ -58,8 +58,8 @@ export interface InProcess extends AsyncDisposable {
   newClient(secret?: string): RadiusClient;
   /** Everything that was logged so far. */
   logLines(): Promise<readonly string[]>;
-  /** Stops it; the fakes stay for another. */
-  stop(): Promise<void>;
+  /** Stops it, requests under way finished for at most `drainMs` (default 0); the fakes stay for another. */
+  stop(drainMs?: number): Promise<void>;
 }
 
 /** What any client address shares with the gateway, unless a test has clients of its own. */
@@ -85,15 +85,17 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const serving = radius.server.serve(socket);
   const client = openRadiusClient({ port, secret: secretOf(config) });
   let stopped: Promise<void> | null = null;
-  const end = async (): Promise<void> => {
-    client.close();
-    await radius.server.stop(0);
+  const end = async (drainMs: number): Promise<void> => {
+    await radius.server.stop(drainMs);
     await serving;
+    // The last replies are on their way to the client.
+    for (let count = 0; count < 3; count++) await turn();
+    client.close();
     radius.close();
     await services.close();
     await store.close();
   };
-  const stop = () => stopped ??= whileTimePasses(clock, end());
+  const stop = (drainMs = 0) => stopped ??= whileTimePasses(clock, end(drainMs));
   return {
     ...{ port, client, clock, config, radius, people, kv, store, vault, services, secondFactor, telephony },
     login: (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who }),

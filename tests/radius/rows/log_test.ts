@@ -1,0 +1,179 @@
+// What is logged: a line for each request and each answer, and never a secret.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { SECRET, startInProcess } from "./in_process.ts";
+import { appCode, give, giveDevice, otherThan, passcodeSentTo, SEED } from "./people.ts";
+
+const NUMBER = "+4915112345678";
+const octets = (text: string) => new TextEncoder().encode(text);
+const CLIENT = `[[radius.client]]
+name = "vpn"
+address = ["127.0.0.1"]
+secret = "secret-of-the-vpn-client"
+`;
+
+Deno.test("log: each request is one line, with its attributes by name and the password masked", async () => {
+  await using world = await startInProcess();
+  const login = world.login({ user: "anna", nasPort: 1234, callingStationId: "192.0.2.7" });
+  await login.start("hunter2hunter2");
+  const lines = (await world.logLines()).filter((line) => line.includes("info  Access-Request"));
+  assertEquals(lines.length, 1);
+  for (
+    const part of [
+      'User-Name=\\"anna\\"',
+      "User-Password=***",
+      "NAS-Port=1234",
+      'Calling-Station-Id=\\"192.0.2.7\\"',
+      "source=127.0.0.1",
+    ]
+  ) {
+    assert(lines[0]?.includes(part), `${part} in ${lines[0]}`);
+  }
+});
+
+Deno.test("log: each answer is one line, with the elapsed time in milliseconds", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await login.answer(appCode(world.clock.nowMs()));
+  await login.answer("x", { state: octets("NO_SUCH_STATE") });
+  const lines = await world.logLines();
+  for (const name of ["Access-Challenge", "Access-Accept", "Access-Reject"]) {
+    const [line, ...more] = lines.filter((one) => one.includes(` ${name} `));
+    assertEquals(more.length, 0, name);
+    assertMatch(line ?? "", / took=\d+\.\d ms/);
+  }
+});
+
+Deno.test("log: attribute 66 is unknown and skipped, with a line, and the request goes on", async () => {
+  await using world = await startInProcess();
+  const more = [{ type: 66, value: octets("198.51.100.9") }];
+  const reply = await world.login({ user: "anna" }).start("", { more });
+  assertEquals(reply.kind, "challenge");
+  const lines = await world.logLines();
+  assertEquals(lines.filter((line) => line.includes("attribute 66 is unknown, skipped")).length, 1);
+});
+
+Deno.test("log: every request of a client that is not configured is warned of", async () => {
+  await using world = await startInProcess();
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  await login.answer("x");
+  await login.answer("x");
+  const warnings = (await world.logLines()).filter((line) => line.includes("any client address is accepted"));
+  assertEquals(warnings.map((line) => line.includes(" warn ")), [true, true, true]);
+});
+
+Deno.test("log: a configured client's requests are not warned of", async () => {
+  await using world = await startInProcess({ toml: CLIENT });
+  await world.login({ user: "anna" }).start("");
+  const lines = await world.logLines();
+  assertEquals(lines.filter((line) => line.includes(" warn ")), []);
+  assert(lines.some((line) => line.includes("client=vpn")));
+});
+
+Deno.test("log: no password, passcode, token, digest or secret of any login is in it", async () => {
+  await using world = await startInProcess({
+    toml: '[server]\nlog_level = "debug"\n[factors.passcode]\nvoice_digits = 8\nsms_digits = 8',
+  });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  await give(world, "bert", { kind: "voice", number: NUMBER });
+  const device = await giveDevice(world, "carl");
+  world.secondFactor.setOtp(device.id, "86420975");
+  const secrets = [
+    "pass-word-of-the-login",
+    SECRET,
+    world.secondFactor.consumerSecret,
+    world.telephony.authToken,
+  ];
+  for (const user of ["anna", "bert"]) {
+    const login = world.login({ user, nasPort: undefined });
+    const challenge = await login.start("pass-word-of-the-login");
+    const passcode = passcodeSentTo(world, NUMBER);
+    const wrong = otherThan(passcode);
+    secrets.push(passcode, wrong, challenge.step.split(".")[1] ?? "no token");
+    await login.answer(user === "anna" ? passcode : wrong);
+    await login.answer(passcode);
+  }
+  const login = world.login({ user: "carl" });
+  await login.start("");
+  await login.answer("D");
+  await login.answer("86420975");
+  const log = (await world.logLines()).join("\n");
+  assert(log.includes("carl"), "the log is there");
+  for (const secret of [...secrets, "86420975"]) assertEquals(log.includes(secret), false, secret);
+});
+
+Deno.test("log: the audit and what the console is shown hold none of them either", async () => {
+  await using world = await startInProcess({ toml: "[factors.passcode]\nsms_digits = 8" });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna", nasPort: undefined });
+  const { step } = await login.start("pass-word-of-the-login");
+  const passcode = passcodeSentTo(world, NUMBER);
+  await login.answer(passcode);
+  const audit: unknown[] = [];
+  for await (const { value } of world.kv.list({ prefix: ["audit"] })) audit.push(value);
+  const shown = JSON.stringify([audit, world.radius.watch.conversations(10)]);
+  assert(shown.includes("login.accepted"));
+  for (const secret of [passcode, "pass-word-of-the-login", step.split(".")[1] ?? "no token"]) {
+    assertEquals(shown.includes(secret), false, secret);
+  }
+});
+
+/** Names and places as somebody would write them who wants lines of their own in the log. */
+const HOSTILE = [
+  "anna\r\n2027-01-01T00:00:00.000Z info  Access-Accept  user=root",
+  "\u001b[2J\u001b[31mred",
+  "\u202egnp.exe",
+  "a\u2028b\u2029c",
+  '" injected="yes',
+  "<script>alert(1)</script>",
+  "=cmd|' /C calc'!A0",
+  "\u0000\u0007\u009b",
+];
+
+for (const [at, text] of HOSTILE.entries()) {
+  Deno.test(`log: hostile text ${at + 1} in name and place stays on its line and shows no control character`, async () => {
+    await using world = await startInProcess();
+    await world.login({ user: text, callingStationId: text }).start("");
+    const lines = await world.logLines();
+    assertEquals(lines.length, 3);
+    for (const line of lines) {
+      assertMatch(line, /^\d{4}-\d\d-\d\dT[0-9:.]+Z (info|warn) /);
+      // deno-lint-ignore no-control-regex
+      assertEquals(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]/.test(line), false, line);
+    }
+  });
+}
+
+Deno.test("log: a User-Name that is no UTF-8 is logged and answered", async () => {
+  await using world = await startInProcess();
+  const login = world.login({ user: "anna" });
+  const packet = login.buildStart("", { userName: new Uint8Array([0xff, 0xfe, 0x41]) });
+  assertEquals((await login.exchange(packet)).kind, "challenge");
+});
+
+Deno.test("log: a drop is said once a minute, with its reason and source", async () => {
+  await using world = await startInProcess({ toml: CLIENT });
+  using stranger = world.newClient("another-secret-altogether");
+  for (let count = 0; count < 3; count++) {
+    await stranger.sendRaw(stranger.build({ userName: "anna", password: "pw" }).bytes);
+  }
+  await world.login({ user: "anna" }).start("");
+  const said = (await world.logLines()).filter((line) => line.includes("reason=wrong_message_authenticator"));
+  assertEquals(said.length, 1);
+  assert(said[0]?.includes("source=127.0.0.1"));
+  assertEquals(world.radius.watch.counters()["dropped_wrong_message_authenticator"], 3);
+});
+
+Deno.test("log: an unsigned request whose password is noise gets a hint at the secret", async () => {
+  await using world = await startInProcess();
+  using stranger = world.newClient("another-secret-altogether");
+  const packet = stranger.build({ userName: "anna", password: "p".repeat(16), messageAuthenticator: "none" });
+  await stranger.sendRaw(packet.bytes);
+  await world.login({ user: "bert" }).start("");
+  const lines = await world.logLines();
+  // Sixteen random octets are valid UTF-8 about once in a hundred thousand times.
+  assert(lines.some((line) => line.includes("is the shared secret of this client right?")));
+});
