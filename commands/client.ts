@@ -18,7 +18,8 @@ export function planClient(args: readonly string[]): { op: string; name: string 
   const typed = readTyped(args, new Map());
   if (!typed.ok) return typed.problem;
   const [verb, name, third] = typed.words;
-  if (verb !== "forget") return "what should be done is missing: it is forget";
+  if (verb === undefined) return "what should be done is missing";
+  if (verb !== "forget") return `there is no ${JSON.stringify(verb)}`;
   if (name === undefined) return "a client's name is missing";
   if (third !== undefined) return "there is more than one name";
   return { op: "client.forget", name };

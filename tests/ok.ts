@@ -39,6 +39,11 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
+  const unknown = args.find((arg) => arg !== "--no-tests");
+  if (unknown !== undefined) {
+    console.error(`Cannot use "${unknown}".\n\n${HELP}`);
+    return 2;
+  }
   let good = true;
   for (const check of CHECKS) good = await holds(check) && good;
   if (args.includes("--no-tests")) return good ? 0 : 1;

@@ -107,8 +107,7 @@ async function measureAll(
   return results;
 }
 
-async function main(args: string[]): Promise<number> {
-  const { help, rounds, durations } = readOptions(args);
+async function main({ help, rounds, durations }: ReturnType<typeof readOptions>): Promise<number> {
   if (help) {
     console.log(HELP);
     return 0;
@@ -128,9 +127,20 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-if (import.meta.main) {
+/** The options, or the end of the program with exit code 2 and what is wrong with them. */
+function optionsOrEnd(): ReturnType<typeof readOptions> {
   try {
-    Deno.exit(await main(Deno.args));
+    return readOptions(Deno.args);
+  } catch (fault) {
+    console.error(`${fault instanceof Error ? fault.message : String(fault)}; --help says more`);
+    Deno.exit(2);
+  }
+}
+
+if (import.meta.main) {
+  const options = optionsOrEnd();
+  try {
+    Deno.exit(await main(options));
   } catch (fault) {
     console.error(fault instanceof Error ? fault.message : String(fault));
     Deno.exit(1);
