@@ -30,7 +30,6 @@ async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskA
 function known(clients: readonly string[]): string {
   if (clients.length === 0) return "The settings have no [[radius.client]].";
   const more = clients.length - MOST_NAMES;
-  return `The settings have ${clients.slice(0, MOST_NAMES).join(", ")}${
-    more > 0 ? ` and ${more} more` : ""
-  }.`;
+  const names = clients.slice(0, MOST_NAMES).map((name) => JSON.stringify(name)).join(", ");
+  return `The settings have ${names}${more > 0 ? ` and ${more} more` : ""}.`;
 }

@@ -147,7 +147,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     pairings,
     limits,
     learnt,
-    clientNames: clients.all.map(({ name }) => name),
+    clientNames: clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name),
     orderedId,
     async forgetClient(name) {
       const known = await learnt.forget(name);
