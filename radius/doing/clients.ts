@@ -79,9 +79,12 @@ export function createClients(
   };
 }
 
+/** What logs call whoever sends, while no client is configured. */
+export const ANY_ADDRESS_CLIENT = "any";
+
 function anyAddressClients(policy: ClientPolicy, secret: string): Clients {
   const client: Client = {
-    name: "any",
+    name: ANY_ADDRESS_CLIENT,
     policy,
     secret: new SharedSecret(secret),
     anyAddress: true,

@@ -10,6 +10,7 @@ import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
 import { isCountryAllowed } from "../pure/phone_number.ts";
 import { type Attempt, passcodeDigest } from "./attempt.ts";
+import { ANY_ADDRESS_CLIENT } from "./clients.ts";
 import { type Conversation, newSecretId } from "./conversation.ts";
 import type { Limits } from "./limits.ts";
 import type { Pairings } from "./pairings.ts";
@@ -112,13 +113,21 @@ function preparePush(deps: OutsideDeps, { conversation, facts }: At): Prepared {
       const opened = await deps.secondFactor.initiate({
         pairingId,
         terminalName: deps.settings.terminalName,
-        context: { client: conversation.client, place: conversation.place || conversation.source, hasPrompt },
+        context: { ...whence(conversation), hasPrompt },
       });
       if (!opened.ok) return noteFault(deps, "initiate", conversation, opened.fault);
       conversation.requestId = opened.value.id;
       conversation.numberToMatch = hasPrompt ? opened.value.numberToMatch ?? null : null;
     },
   };
+}
+
+/**
+ * Where a login comes from, as a person knows it: the client by its name, or by its address while no client has one; and
+ * what the client says of the place. The client's own address is not the place of the person behind it.
+ */
+function whence({ client, source, place }: Conversation): { client: string; place: string } {
+  return { client: client === ANY_ADDRESS_CLIENT ? source : client, place };
 }
 
 function prepareMessage(
