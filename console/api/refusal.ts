@@ -27,7 +27,8 @@ export const REFUSALS = {
   too_many_streams: { status: 503, message: "Too many live pages are open." },
   bad_set_up_link: {
     status: 410,
-    message: "This set-up link is no longer good. Start the server again for a new one.",
+    message:
+      "This set-up link is no longer good. While nobody is the owner, each start of the server prints a new one.",
   },
   weak_password: { status: 400, message: "The password needs at least 12 characters." },
   bad_name: { status: 400, message: "A name has 1 to 64 characters, none of them a control character." },

@@ -69,7 +69,7 @@ export function SetUpPage({ models }: { models: Models }) {
   return (
     <Gate title="Set up the first owner" foot="The link that brought you here works once, and for an hour.">
       <form class="gate-form" onSubmit={submit}>
-        <p>An owner may do everything here, and makes the other accounts.</p>
+        <p>An owner may do everything here. Other accounts stand in the settings, under [[console.admin]].</p>
         {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
         <Field
           id="set-up-name"
