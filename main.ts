@@ -262,6 +262,8 @@ async function announce(
     generatedSecret,
     setupLink: http.setupLink,
     warnings: warnings.map(({ key, problem }) => `${key}: ${problem}`),
+    // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
+    task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
   };
   await writeFirstStart(facts);
   console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));

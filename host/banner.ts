@@ -11,16 +11,18 @@ export interface BannerFacts {
   readonly generatedSecret: string | null;
   readonly setupLink: string | null;
   readonly warnings: readonly string[];
+  /** How commands are started here, as it can be typed: "deno task", or that by npx. */
+  readonly task: string;
 }
 
 const RULE = "─".repeat(78);
 
 /** The text for everybody; it holds no secret. */
 export function bannerText(
-  { config, radius, http, generatedSecret, setupLink, warnings }: BannerFacts,
+  facts: BannerFacts,
   options: { terminal: boolean },
 ): string {
-  const port = radius[0]?.port ?? 1812;
+  const { config, radius, http, generatedSecret, setupLink, warnings } = facts;
   const secretFile = `${config.server.dataDir}/first-start.txt`;
   const scheme = config.http.tls === null ? "http" : "https";
   const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
@@ -48,17 +50,35 @@ export function bannerText(
   if (shown !== null) lines.push(`           RADIUS secret  ${shown}`);
   if (options.terminal && setupLink !== null) lines.push(`           set up the console  ${setupLink}`);
   if (warnings.length > 0) lines.push("", ...warnings.map((warning) => `  Note     ${warning}`));
-  lines.push(
-    "",
-    "Try next:",
-    "  1  deno task pair ada --invite          pair a phone: opens with a link or QR code",
-    `  2  deno task try 127.0.0.1:${port} --user ada   play a login; the secret stands in the file above`,
-    setupLink === null
-      ? `  3  open ${config.http.publicUrl}             watch it live`
-      : "  3  open the set-up link                 watch it live in the console",
-    RULE,
-  );
+  lines.push("", "Try next:", ...nextLines(facts), RULE);
   return lines.join("\n");
+}
+
+/** Three things to try, each with what it does; the commands work as they stand here. */
+function nextLines({ config, radius, generatedSecret, setupLink, task }: BannerFacts): readonly string[] {
+  const pairing = config.secondFactor.url === "" ? "--invite" : "--device <pairing_id>";
+  const secret = generatedSecret !== null
+    ? "it asks for the RADIUS secret of the file above"
+    : config.radius.clients.length === 0
+    ? "it asks for radius.secret"
+    : "from a host that is a client of yours, with its secret";
+  return [
+    `  1  ${task} pair ada ${pairing}`,
+    config.secondFactor.url === ""
+      ? "     a link and a QR code: opened on a phone, or in a browser here, they pair it"
+      : "     gives a user a device that the second-factor service knows",
+    `  2  ${task} try ${reachable(radius[0])} --user ada`,
+    `     a login in the terminal; ${secret}`,
+    setupLink === null ? `  3  open ${config.http.publicUrl}` : "  3  open the set-up link",
+    "     the console, where you watch it live",
+  ];
+}
+
+/** An address of the gateway that can be sent to from this host; a wildcard cannot. */
+function reachable(address: SocketAddress | undefined): string {
+  if (address === undefined) return "127.0.0.1";
+  const { hostname, port } = address;
+  return hostname === "::" || hostname === "0.0.0.0" ? `127.0.0.1:${port}` : addressText(address);
 }
 
 /** Writes `first-start.txt` (mode 0600) when there is something secret to tell; otherwise removes an old one. */
@@ -71,7 +91,7 @@ export async function writeFirstStart({ config, generatedSecret, setupLink }: Ba
     return;
   }
   const lines = [
-    "Countersign: what the first start made. Keep it private; delete it when you have noted it down.",
+    "Countersign: what the first start made. Keep it private; each start writes it anew.",
     "",
   ];
   if (generatedSecret !== null) lines.push(`RADIUS shared secret: ${generatedSecret}`, "");

@@ -1,0 +1,63 @@
+// What the first start says: commands that can be typed as they stand, and no secret where no person is looking.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { type BannerFacts, bannerText } from "../../host/banner.ts";
+import { loadConfig } from "../../config.ts";
+
+const SECRET = "a-generated-shared-secret";
+const LINK = "http://127.0.0.1:8080/setup#a-token-of-the-link";
+
+function factsOf(toml: string, more: Partial<BannerFacts> = {}): BannerFacts {
+  const loaded = loadConfig({ env: () => undefined, readTextFile: () => toml, cwd: "/srv" });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
+  return {
+    config: loaded.config,
+    radius: [{ hostname: "::", port: 1812 }],
+    http: { hostname: "127.0.0.1", port: 8080 },
+    generatedSecret: SECRET,
+    setupLink: LINK,
+    warnings: [],
+    task: "deno task",
+    ...more,
+  };
+}
+
+Deno.test("bannerText() shows the secret and the set-up link at a terminal, and nowhere else", () => {
+  const facts = factsOf("");
+  for (const secret of [SECRET, LINK]) {
+    assertStringIncludes(bannerText(facts, { terminal: true }), secret);
+    assertEquals(bannerText(facts, { terminal: false }).includes(secret), false);
+  }
+});
+
+Deno.test("bannerText() writes commands as they are started on this host", () => {
+  const text = bannerText(factsOf("", { task: "npx --yes deno@2.9.6 task" }), { terminal: false });
+  assertStringIncludes(text, "1  npx --yes deno@2.9.6 task pair ada --invite\n");
+  assertStringIncludes(text, "2  npx --yes deno@2.9.6 task try 127.0.0.1:1812 --user ada\n");
+});
+
+const CLIENT = `[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.7"]\nsecret = "0123456789abcdef"`;
+const EXTERNAL =
+  `[second_factor]\nurl = "https://api.example.com"\nconsumer_key = "k"\nconsumer_secret = "s"`;
+const CASES = [
+  { what: "the generated secret", toml: "", says: "it asks for the RADIUS secret of the file above" },
+  { what: "radius.secret", toml: `[radius]\nsecret = "0123456789abcdef"`, says: "it asks for radius.secret" },
+  { what: "a client's secret", toml: CLIENT, says: "from a host that is a client of yours" },
+  { what: "a device of an external service", toml: EXTERNAL, says: "pair ada --device <pairing_id>" },
+] as const;
+for (const { what, toml, says } of CASES) {
+  Deno.test(`bannerText() speaks of ${what} where there is one`, () => {
+    const generatedSecret = what === "the generated secret" ? SECRET : null;
+    assertStringIncludes(bannerText(factsOf(toml, { generatedSecret }), { terminal: false }), says);
+  });
+}
+
+Deno.test("bannerText() tries the address that the gateway listens on", () => {
+  const facts = factsOf("", { radius: [{ hostname: "2001:db8::1", port: 1645 }] });
+  assertStringIncludes(bannerText(facts, { terminal: false }), "try [2001:db8::1]:1645 --user ada");
+});
+
+Deno.test("bannerText() leads to the console itself once somebody is its owner", () => {
+  const text = bannerText(factsOf("", { setupLink: null }), { terminal: true });
+  assertStringIncludes(text, "3  open http://127.0.0.1:8080\n");
+});
