@@ -16,6 +16,7 @@ import { createOrderedIds } from "./doing/ordered_ids.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
 import type { Directory, GatewayWatch, SecondFactorService, TelephonyService } from "./doing/ports.ts";
 import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./doing/server.ts";
+import { createStateTokens } from "./doing/state_tokens.ts";
 import { createBoard } from "./doing/watch.ts";
 import { encodeReplyAttribute } from "./pure/attributes.ts";
 
@@ -58,7 +59,12 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config, store, vault, clock, random, log } = deps;
   const { radius, factors } = config;
   const counters = createCounters();
-  const conversations = createConversations({ store, clock, most: MOST_CONVERSATIONS });
+  const conversations = createConversations({
+    store,
+    clock,
+    most: MOST_CONVERSATIONS,
+    tokenOf: createStateTokens(vault),
+  });
   const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
   const limits = createLimits({ store, clock, settings: factors });
   const learnt = createLearnt({ store, log });

@@ -1,8 +1,10 @@
 // Begins conversations: a new login, and the one that takes the place of another after Cancel.
 
-import type { Clock, Random } from "../../runtime.ts";
+import type { Clock } from "../../runtime.ts";
+import type { Vault } from "../../vault.ts";
 import type { Tuple } from "../pure/tuple.ts";
-import { type Conversation, newToken } from "./conversation.ts";
+import type { Conversation } from "./conversation.ts";
+import { createStateTokens } from "./state_tokens.ts";
 
 export interface Beginnings {
   login(login: Login): Conversation;
@@ -20,29 +22,28 @@ export interface Login {
   readonly passwordDigest: string;
 }
 
-const TOKEN_OCTETS = 16;
-
 /** @param deps.stateForm `auto` adds a token where the request carries nothing that tells two logins of a user apart. */
 export function createBeginnings(
   deps: {
     clock: Clock;
-    random: Random;
+    vault: Vault;
     orderedId: () => string;
     stateForm: "auto" | "name" | "token";
     conversationTtlMs: number;
   },
 ): Beginnings {
-  const token = (): string => newToken(deps.random.bytes(TOKEN_OCTETS));
+  const tokenOf = createStateTokens(deps.vault);
   const needsToken = ({ distinct }: Tuple): boolean =>
     deps.stateForm === "token" || (deps.stateForm === "auto" && !distinct);
 
   /** All fields, always in the same order: then all conversations are of one shape to the engine. */
   const begin = (
-    head: Omit<Login, "tuple"> & { tuple: string; token: string | null; firstFactorRight: boolean },
+    head: Omit<Login, "tuple"> & { tuple: string; hasToken: boolean; firstFactorRight: boolean },
   ): Conversation => {
     const now = deps.clock.nowMs();
+    const orderedId = deps.orderedId();
     return {
-      orderedId: deps.orderedId(),
+      orderedId,
       secretId: "",
       client: head.client,
       user: head.user,
@@ -50,7 +51,7 @@ export function createBeginnings(
       source: head.source,
       place: head.place,
       tuple: head.tuple,
-      token: head.token,
+      token: head.hasToken ? tokenOf(orderedId) : null,
       startedMs: now,
       deadlineMs: now + deps.conversationTtlMs,
       passwordDigest: head.passwordDigest,
@@ -78,9 +79,9 @@ export function createBeginnings(
       begin({
         ...login,
         tuple: login.tuple.key,
-        token: needsToken(login.tuple) ? token() : null,
+        hasToken: needsToken(login.tuple),
         firstFactorRight: false,
       }),
-    startOver: (old) => begin({ ...old, token: old.token === null ? null : token() }),
+    startOver: (old) => begin({ ...old, hasToken: old.token !== null }),
   };
 }

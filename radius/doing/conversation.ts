@@ -2,9 +2,10 @@
 
 import type { Prompt } from "../facts/prompts.ts";
 import { isStep, PASSAGES, type Place, type Step } from "../facts/steps.ts";
-import { toBase64Url, toHex } from "../../runtime.ts";
+import { toHex } from "../../runtime.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "./ports.ts";
 import type { Factor } from "../facts/factors.ts";
+import type { TokenOf } from "./state_tokens.ts";
 
 /** A passcode that was sent: never itself, only its keyed hash. */
 export interface SentPasscode {
@@ -36,7 +37,7 @@ export interface ConversationRecord {
   readonly source: string;
   readonly place: string;
   readonly tuple: string;
-  /** Follows the step's name in State, or `null` where the name alone travels. */
+  /** Follows the step's name in State, or `null` where the name alone travels. Derived from the id, and never written to the store. */
   readonly token: string | null;
   readonly startedMs: number;
   readonly deadlineMs: number;
@@ -103,7 +104,8 @@ export function recordText(conversation: Conversation): string {
     source: conversation.source,
     place: conversation.place,
     tuple: conversation.tuple,
-    token: conversation.token ?? undefined,
+    // That there is one, never the token itself.
+    token: conversation.token === null ? undefined : "",
     startedMs: conversation.startedMs,
     deadlineMs: conversation.deadlineMs,
     passwordDigest: conversation.passwordDigest,
@@ -157,9 +159,13 @@ function isRecord(parsed: Record<string, unknown> | null): boolean {
  * and is not made again.
  *
  * @param record octets of a key's value, or a line of the journal.
+ * @param from.tokenOf gives the token of a conversation that has one.
  * @returns `null` when it is no record: the store file is foreign input too.
  */
-export function decodeRecord(record: unknown, stored: Conversation["stored"]): Conversation | null {
+export function decodeRecord(
+  record: unknown,
+  { stored, tokenOf }: { stored: Conversation["stored"]; tokenOf: TokenOf },
+): Conversation | null {
   const line = record instanceof Uint8Array ? decoder.decode(record) : record;
   if (typeof line !== "string") return null;
   let parsed: Record<string, unknown> | null;
@@ -169,7 +175,10 @@ export function decodeRecord(record: unknown, stored: Conversation["stored"]): C
     return null;
   }
   if (!isRecord(parsed)) return null;
-  const conversation = { ...EMPTY, ...parsed, stored } as Conversation;
+  const conversation = { ...EMPTY, ...parsed, stored } as {
+    -readonly [K in keyof Conversation]: Conversation[K];
+  };
+  if (conversation.token !== null) conversation.token = tokenOf(conversation.orderedId);
   return settle(conversation) ? conversation : null;
 }
 
@@ -231,11 +240,6 @@ export function viewOf(conversation: Conversation): ConversationView {
     outcome,
     moments: moments.slice(),
   };
-}
-
-/** A token for State: 128 bits, base64url. */
-export function newToken(octets: Uint8Array): string {
-  return toBase64Url(octets);
 }
 
 /** A conversation's secret id. */

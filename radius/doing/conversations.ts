@@ -5,6 +5,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { addMoment, type Conversation, conversationKey, decodeRecord, recordText } from "./conversation.ts";
 import type { ConversationOutcome } from "./ports.ts";
+import type { TokenOf } from "./state_tokens.ts";
 
 /** How long an ended conversation stays findable, for answers that are re-issued and for the console. */
 export const REMEMBERED_MS = 60_000;
@@ -52,7 +53,7 @@ interface Entry {
 
 /** @param most conversations in memory, alive and lately ended together. */
 export function createConversations(
-  { store, clock, most }: { store: Store; clock: Clock; most: number },
+  { store, clock, most, tokenOf }: { store: Store; clock: Clock; most: number; tokenOf: TokenOf },
 ): Conversations {
   const ring = createRing<Entry>(most + 1);
   const entries = new Map<string, Entry>();
@@ -68,8 +69,11 @@ export function createConversations(
     if (tuples.get(entry.tuple) === entry) tuples.delete(entry.tuple);
     if (entry.token !== null) tokens.delete(entry.token);
   };
+  const peek = (entry: Entry): Conversation | null =>
+    entry.conversation ??
+      decodeRecord(entry.text, { stored: entry.stored, tokenOf: () => entry.token ?? "" });
   const awake = (entry: Entry): Conversation | null => {
-    entry.conversation ??= decodeRecord(entry.text, entry.stored);
+    entry.conversation = peek(entry);
     return entry.conversation;
   };
   const add = (conversation: Conversation): void => {
@@ -105,8 +109,6 @@ export function createConversations(
     entry.endedMs = conversation.updatedMs;
     alive--;
   };
-  const peek = (entry: Entry): Conversation | null =>
-    entry.conversation ?? decodeRecord(entry.text, entry.stored);
 
   return {
     byTuple(tuple) {
@@ -173,11 +175,11 @@ export function createConversations(
       };
       for await (const line of store.journal()) {
         if (found.size >= most) break;
-        keep(decodeRecord(line, "journal"));
+        keep(decodeRecord(line, { stored: "journal", tokenOf }));
       }
       // A key of its own is newer than the line in the journal that began the conversation.
       for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
-        if (versionstamp !== null) keep(decodeRecord(value, { versionstamp }));
+        if (versionstamp !== null) keep(decodeRecord(value, { stored: { versionstamp }, tokenOf }));
       }
       const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
       for (const conversation of inOrder) add(conversation);

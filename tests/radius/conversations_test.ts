@@ -8,6 +8,8 @@ import { createStore, type Store } from "../../store.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 const TTL_MS = 300_000;
+const tokenOf = (orderedId: string) => `token of ${orderedId}`;
+const decode = (value: unknown) => decodeRecord(value, { stored: "journal", tokenOf });
 
 interface Ground extends AsyncDisposable {
   readonly store: Store;
@@ -23,7 +25,7 @@ interface Ground extends AsyncDisposable {
 async function ground(most = 100): Promise<Ground> {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
-  const conversations = createConversations({ store, clock, most });
+  const conversations = createConversations({ store, clock, most, tokenOf });
   return {
     store,
     clock,
@@ -42,7 +44,7 @@ async function ground(most = 100): Promise<Ground> {
       return outcome.ok;
     },
     async again(mostAgain = most) {
-      const later = createConversations({ store, clock, most: mostAgain });
+      const later = createConversations({ store, clock, most: mostAgain, tokenOf });
       return { conversations: later, ...await later.load() };
     },
     [Symbol.asyncDispose]: () => store.close(),
@@ -282,7 +284,7 @@ const UNREADABLE: Readonly<Record<string, unknown>> = {
 };
 for (const [what, value] of Object.entries(UNREADABLE)) {
   Deno.test(`decodeRecord() gives null for ${what}`, () => {
-    assertEquals(decodeRecord(value, "journal"), null);
+    assertEquals(decode(value), null);
   });
 }
 
@@ -299,7 +301,7 @@ Deno.test("load() counts what cannot be read, in journal and keys, and brings th
 
 for (const [name, { afterCrash }] of Object.entries(PASSAGES)) {
   Deno.test(`decodeRecord() lets a conversation that died at "${name}" go on at ${afterCrash ?? "nothing"}`, () => {
-    const back = decodeRecord(record({ at: name }), "journal");
+    const back = decode(record({ at: name }));
     assertEquals(back?.at ?? null, afterCrash);
     if (back !== null) assert(back.prompt !== null && back.prompt !== "menu");
   });
@@ -307,10 +309,19 @@ for (const [name, { afterCrash }] of Object.entries(PASSAGES)) {
 
 for (const name of Object.keys(STEPS)) {
   Deno.test(`decodeRecord() leaves a conversation at ${name} where it is`, () => {
-    const back = decodeRecord(new TextEncoder().encode(record({ at: name })), "journal");
+    const back = decode(new TextEncoder().encode(record({ at: name })));
     assertEquals([back?.at, back?.prompt], [name, "menu"]);
   });
 }
+
+Deno.test("recordText() holds no token, and decodeRecord() gives it back to whoever had one", () => {
+  const clock = createManualClock();
+  for (const token of [null, "token of x"]) {
+    const one = conversation("x", { clock, token, stored: "journal" });
+    assert(!recordText(one).includes("token of"), recordText(one));
+    assertEquals(decode(recordText(one)), one);
+  }
+});
 
 Deno.test("viewOf() shows no id that stays inside, no token, no digest, no number", () => {
   const planted = conversation("x", {
