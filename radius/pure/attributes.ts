@@ -90,7 +90,8 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
   if (row === null) {
     return {
       ok: false,
-      problem: `"${base}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>"`,
+      problem:
+        `"${base}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>", with a type of 1 to 255`,
     };
   }
   if (row.inAccept !== true) {

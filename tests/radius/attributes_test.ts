@@ -119,6 +119,7 @@ Deno.test("encodeReplyAttribute() takes the named values of integers, and says w
 const REFUSED: readonly (readonly [string, string | number, string])[] = [
   ["Nobody-Knows-This", "x", "no attribute of the dictionary"],
   ["constructor", "x", "no attribute of the dictionary"],
+  ["26.9.999", "x", "with a type of 1 to 255"],
   ["Session-Timeout", -1, "whole number"],
   ["Session-Timeout", 1.5, "whole number"],
   ["Session-Timeout", 4294967296, "whole number"],
