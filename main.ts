@@ -9,10 +9,10 @@ import { createHttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";
 import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
-import { type DataDir, DataDirFault, openDataDir, sharedSecret } from "./host/data_dir.ts";
+import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
-import { ListenFault, listenUdp, type UdpSocket } from "./host/listening.ts";
+import { listenUdp, type UdpSocket } from "./host/listening.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import type { Directory } from "./radius/doing/ports.ts";
@@ -73,8 +73,8 @@ globalThis.addEventListener("unhandledrejection", (event) => {
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
-  if (fault instanceof DataDirFault || fault instanceof ListenFault) fail(fault.message);
-  fail(`Cannot start: ${fault instanceof Error ? fault.message : String(fault)}`);
+  const message = fault instanceof Error ? fault.message : String(fault);
+  fail(message.startsWith("Cannot ") ? message : `Cannot start: ${message}`);
 });
 
 function fail(message: string): never {

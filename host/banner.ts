@@ -65,7 +65,7 @@ function nextLines({ config, radius, generatedSecret, setupLink, task }: BannerF
   return [
     `  1  ${task} pair ada ${pairing}`,
     config.secondFactor.url === ""
-      ? "     a link and a QR code: opened on a phone, or in a browser here, they pair it"
+      ? "     a link and a QR code that pair the phone, or the browser here, that opens them"
       : "     gives a user a device that the second-factor service knows",
     `  2  ${task} try ${reachable(radius[0])} --user ada`,
     `     a login in the terminal; ${secret}`,
