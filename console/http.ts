@@ -16,7 +16,7 @@ import { createEventStreams } from "./api/event_stream.ts";
 import type { HttpEnv } from "./api/http_env.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
-import { Refusal, type RefusalBody, refusalResponse, REFUSALS } from "./api/refusal.ts";
+import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
 import { createSessions } from "./api/sessions.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { type PageName, pageResponse } from "./pages.ts";
@@ -131,12 +131,15 @@ function createRoutes(deps: HttpAppDeps, streams: Streams) {
   const page = (name: PageName) => () => pageResponse(name, dist);
   const app = new Hono<HttpEnv>();
   app.onError((fault) => faultResponse(fault, { log, random: deps.random }));
-  app.notFound(() => refusalResponse(new Refusal("not_found")));
+  app.notFound((c) => {
+    const isForPeople = c.req.header("accept")?.includes("text/html") === true;
+    return isForPeople ? sentence("not_found") : refusalResponse(new Refusal("not_found"));
+  });
   app.route("/", monitoring);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
   for (const path of CONSOLE_PAGES) app.get(path, page("console"));
-  app.get("/device", phone === null ? () => refusalPage() : page("device"));
+  app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));
     if (asset === null) throw new Refusal("not_found");
@@ -145,9 +148,9 @@ function createRoutes(deps: HttpAppDeps, streams: Streams) {
   return app;
 }
 
-/** A person opened the phone page where there is none. */
-function refusalPage(): Response {
-  const { status, message } = REFUSALS.no_phone_page;
+/** A refusal for somebody who typed an address. */
+function sentence(code: RefusalCode): Response {
+  const { status, message } = REFUSALS[code];
   return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 

@@ -47,7 +47,11 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
       const { name, password } = c.req.valid("json");
       const source = c.env.remoteAddress;
       const attempt = attempts.take(source);
-      const admin = await admins.check(name, password);
+      const admin = await admins.check(name, password).catch((fault: unknown) => {
+        // Too busy to check is not a wrong guess.
+        attempt.forgive();
+        throw fault;
+      });
       if (admin === null) {
         log.warn("console sign-in refused", { source });
         throw new Refusal("wrong_sign_in");

@@ -88,6 +88,14 @@ Deno.test("createHttpApp() logs the cause of a failure under the id that the ans
   assertStringIncludes(line, error.id);
 });
 
+Deno.test("createHttpApp() answers an unknown address with a sentence to people and with JSON to programs", async () => {
+  await using site = await startConsole();
+  const page = await site.call("/nothing", { headers: { accept: "text/html,*/*" } });
+  assertEquals([page.status, await page.text()], [404, "There is nothing here.\n"]);
+  const program = await site.call("/nothing");
+  assertEquals((await program.json()).error.code, "not_found");
+});
+
 Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its ETag", async () => {
   await using site = await startConsole();
   const first = await site.call("/assets/web.js");

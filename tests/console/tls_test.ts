@@ -74,6 +74,9 @@ Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
   const live = await fetch(`${origin}/console/api/live`, look);
   assertEquals(live.status, 200);
   await live.body?.cancel();
+  const large: typeof signIn = { ...signIn, body: " ".repeat(2 * 1024 * 1024) };
+  const refused = await fetch(`${origin}/console/api/session`, large);
+  assertEquals([refused.status, (await refused.json()).error.code], [413, "body_too_large"]);
   const stopped = listener.stop({ deadlineMs: 500 });
   client.close();
   await stopped;

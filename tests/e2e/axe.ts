@@ -10,14 +10,24 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** Each violation, and each check that axe could not finish, as one line. */
-export async function findAccessibilityProblems(page: Page): Promise<string[]> {
+/**
+ * Each violation, and each check that axe could not finish, as one line.
+ *
+ * @param options.within only this part of the page.
+ */
+export async function findAccessibilityProblems(
+  page: Page,
+  { within = "html" }: { within?: string } = {},
+): Promise<string[]> {
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
-  const found = await page.evaluate(async (tags) => {
+  const found = await page.evaluate(async ({ tags, within }) => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;
-    const { violations, incomplete } = await runner.run(document, { runOnly: { type: "tag", values: tags } });
+    const { violations, incomplete } = await runner.run(within, {
+      runOnly: { type: "tag", values: tags },
+      resultTypes: ["violations", "incomplete"],
+    });
     return { violations, incomplete };
-  }, TAGS);
+  }, { tags: TAGS, within });
   const lines = (kind: string, findings: readonly Finding[]) =>
     findings.map(({ id, nodes }) =>
       `${kind} ${id}: ${nodes[0]?.html} (${nodes.length}) ${nodes[0]?.failureSummary}`

@@ -42,6 +42,7 @@ export function createFakeWatch(): FakeWatch {
       emit({ kind: "conversation", atMs: view.updatedMs, conversation: view });
     },
     drop(reason) {
+      counters[`dropped_${reason}`] = (counters[`dropped_${reason}`] ?? 0) + 1;
       emit({ kind: "drop", atMs: 0, reason, source: "192.0.2.9", client: null });
     },
     observers: () => observers.size,

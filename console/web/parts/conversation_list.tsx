@@ -9,7 +9,14 @@ import { Status } from "./status.tsx";
 import { Bar } from "./time_left.tsx";
 import { VirtualList } from "./virtual_list.tsx";
 
-const COLUMNS = ["Started", "User", "Client", "From", "State", "Age"];
+const COLUMNS = [
+  { label: "Started", name: "c-time" },
+  { label: "User", name: "c-user" },
+  { label: "Client", name: "c-client" },
+  { label: "From", name: "c-place" },
+  { label: "State", name: "c-step" },
+  { label: "Age", name: "c-age number" },
+] as const;
 
 export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
   const { board, live, clock, router } = models;
@@ -52,11 +59,8 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
           style={{ flex: "1" }}
         >
           <div class="list-head" role="row">
-            {COLUMNS.map((name) => (
-              <span key={name} role="columnheader" class={name === "Age" ? "number" : undefined}>
-                {name}
-              </span>
-            ))}
+            {COLUMNS.map(({ label, name }) => <span key={name} role="columnheader" class={name}>{label}
+            </span>)}
           </div>
           <VirtualList
             rows={rows}
