@@ -104,7 +104,9 @@ export function createAnswers(deps: AnswerDeps): Answers {
       const plain: Reply = { name: "Access-Reject", message: PROMPTS[prompt].text };
       const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
       const jitterMs = ((deps.random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
-      const waitMs = Math.max(0, request.receivedMs + REJECT_DELAY_MS + jitterMs - clock.nowMs());
+      // A clock that was set back meanwhile must not make it longer.
+      const delayMs = REJECT_DELAY_MS + jitterMs;
+      const waitMs = Math.min(delayMs, Math.max(0, request.receivedMs + delayMs - clock.nowMs()));
       delayed++;
       clock.after(waitMs, () => {
         delayed--;

@@ -104,7 +104,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const running = conversations.byTuple(login.tuple.key);
     const ended: Conversation[] = [];
     if (running !== null) {
-      if (isSamePacket(running, request)) return repeat(request, running);
+      if (isSamePacket(running, request, { state: null, digest: login.digest })) {
+        return repeat(request, running);
+      }
       if (running.outcome === null) {
         if (isSameLogin(running, login, request.receivedMs)) return join(request, running);
         conversations.end(running, "superseded", "superseded");
@@ -144,7 +146,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const found = token === null ? conversations.byTuple(answer.tuple.key) : conversations.byToken(token);
     const conversation = found?.token === token && found.tuple === answer.tuple.key ? found : null;
     if (conversation === null) return gone(request, step);
-    if (isSamePacket(conversation, request)) return repeat(request, conversation);
+    if (isSamePacket(conversation, request, { state: step, digest: answer.digest })) {
+      return repeat(request, conversation);
+    }
     const work = works.get(conversation.orderedId);
     if (work !== undefined) return meanwhile(request, work, { ...answer, step });
     const live = conversation.outcome === null && conversation.deadlineMs > clock.nowMs();
@@ -240,8 +244,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function restore(conversation: Conversation, before: Conversation | null): void {
     conversations.remove(conversation);
     if (conversation.stored === "not" || conversation.outcome === "superseded") return;
-    const kept = before ?? conversation;
-    kept.stored = conversation.stored;
+    // A claim that was recorded meanwhile stays: its effect was made, and must not be made again.
+    const claimed = before === null || before.stored !== conversation.stored;
+    const kept = claimed ? conversation : before;
     kept.outcome = null;
     if (settle(kept)) conversations.add(kept);
   }
@@ -346,7 +351,15 @@ function authenticatorText(request: Request): string {
   return toBase64Url(authenticatorOf(request.octets));
 }
 
-/** The same packet as the one that was worked on last: a retransmission that arrived after a restart. */
-function isSamePacket({ lastAnswer }: Conversation, request: Request): boolean {
-  return lastAnswer !== null && lastAnswer.authenticator === authenticatorText(request);
+/**
+ * The same packet as the one that was worked on last: a retransmission that arrived after a restart. The Authenticator alone does not say so:
+ * there are clients that use one twice, and then the end of one login would answer another.
+ */
+function isSamePacket(
+  { lastAnswer }: Conversation,
+  request: Request,
+  { state, digest }: Pick<LastAnswer, "state" | "digest">,
+): boolean {
+  return lastAnswer !== null && lastAnswer.authenticator === authenticatorText(request) &&
+    lastAnswer.state === state && lastAnswer.digest === digest;
 }

@@ -22,6 +22,10 @@ const LONGEST_LOCK_MS = 24 * 3600_000;
 const FAILURES_KEPT_MS = 30 * 24 * 3600_000;
 /** Subjects in memory; above it the ones touched longest ago leave memory, not the store. */
 const MOST_SUBJECTS = 200_000;
+/** Locked users that are passed over to find one that may leave memory. */
+const MOST_PASSED_OVER = 1000;
+/** Times in one record: a value of the store takes 64 KiB. */
+const MOST_RECORDED = 5000;
 
 export interface Limits {
   failures(user: string): Failures;
@@ -30,6 +34,8 @@ export interface Limits {
   fail(user: string): { mutation: Mutation; locked: boolean; failures: Failures };
   /** Forgets the failures of a user; `null` when there is nothing to forget. */
   clear(user: string): Mutation | null;
+  /** Takes back a {@link clear} that could not be recorded; what failed since then counts on top. */
+  putBack(user: string, before: Failures): void;
   pushesLeft(user: string): boolean;
   countPush(user: string): Mutation;
   sendsLeft(user: string, number: string | null): boolean;
@@ -50,6 +56,28 @@ export function createLimits(
     number_send: new Map(),
   };
   const window = (kind: Kind) => kind === "push" ? settings.pushes.windowMs : settings.sends.windowMs;
+  const most = (kind: Kind): number =>
+    kind === "push"
+      ? settings.pushes.perUser
+      : kind === "user_send"
+      ? settings.sends.perUser
+      : settings.sends.perNumber;
+  const isLocked = ({ hardLocked, lockedUntilMs }: Failures): boolean =>
+    hardLocked || lockedUntilMs > clock.nowMs();
+  /** Room for one more; who is locked stays, or whoever makes up names enough would unlock them. */
+  const makeRoom = (): void => {
+    let tries = MOST_PASSED_OVER;
+    for (const [user, known] of failures) {
+      if (failures.size < MOST_SUBJECTS) return;
+      failures.delete(user);
+      if (isLocked(known) && tries-- > 0) failures.set(user, known);
+    }
+  };
+  const setFailures = (user: string, after: Failures): void => {
+    failures.delete(user);
+    makeRoom();
+    failures.set(user, after);
+  };
   const failureKey = (user: string): Deno.KvKey => ["limit", "failures", user];
 
   const recent = (kind: Kind, subject: string): number[] => {
@@ -57,16 +85,18 @@ export function createLimits(
     return (times[kind].get(subject) ?? []).filter((atMs) => atMs > since);
   };
   const count = (kind: Kind, subject: string): Mutation => {
-    const now = [...recent(kind, subject), clock.nowMs()];
+    // The limit is reached by its number of times; older ones would only make the record grow with every try.
+    const now = [...recent(kind, subject), clock.nowMs()].slice(-most(kind));
     bounded(times[kind], subject, now);
-    return { type: "set", key: ["limit", kind, subject], value: now, expireInMs: window(kind) };
+    const value = now.slice(-MOST_RECORDED);
+    return { type: "set", key: ["limit", kind, subject], value, expireInMs: window(kind) };
   };
 
   return {
     failures: (user) => failures.get(user) ?? NO_FAILURES,
     isLocked(user) {
       const known = failures.get(user);
-      return known !== undefined && (known.hardLocked || known.lockedUntilMs > clock.nowMs());
+      return known !== undefined && isLocked(known);
     },
     fail(user) {
       const before = failures.get(user) ?? NO_FAILURES;
@@ -81,7 +111,7 @@ export function createLimits(
         lockedUntilMs: locked ? clock.nowMs() + lasts : before.lockedUntilMs,
         hardLocked: before.hardLocked || total >= hardLimit,
       };
-      bounded(failures, user, after);
+      setFailures(user, after);
       const expires = after.hardLocked ? {} : { expireInMs: FAILURES_KEPT_MS };
       return {
         mutation: { type: "set", key: failureKey(user), value: after, ...expires },
@@ -91,6 +121,16 @@ export function createLimits(
     },
     clear(user) {
       return failures.delete(user) ? { type: "delete", key: failureKey(user) } : null;
+    },
+    putBack(user, before) {
+      const since = failures.get(user) ?? NO_FAILURES;
+      setFailures(user, {
+        inRow: before.inRow + since.inRow,
+        total: before.total + since.total,
+        locks: before.locks + since.locks,
+        lockedUntilMs: Math.max(before.lockedUntilMs, since.lockedUntilMs),
+        hardLocked: before.hardLocked || since.hardLocked,
+      });
     },
     pushesLeft: (user) => recent("push", user).length < settings.pushes.perUser,
     countPush: (user) => count("push", user),

@@ -46,6 +46,8 @@ interface Turn {
   draft: Mutation[];
   /** What to do once the commit is durable. */
   after: (() => void)[];
+  /** What takes memory back when the commit fails. */
+  undo: (() => void)[];
 }
 
 /**
@@ -59,8 +61,17 @@ export async function play(
   packet: { conversation: Conversation; attempt: Attempt; lastAnswer: LastAnswer },
   ended: Conversation[] = [],
 ): Promise<Finished | null> {
-  const turn: Turn = { ...packet, ended, draft: [], after: [] };
-  let place: Place = packet.attempt.answer === null ? "start" : packet.conversation.at;
+  const turn: Turn = { ...packet, ended, draft: [], after: [], undo: [] };
+  try {
+    return await playTurn(deps, turn);
+  } catch (fault) {
+    for (const task of turn.undo) task();
+    throw fault;
+  }
+}
+
+async function playTurn(deps: MachineDeps, turn: Turn): Promise<Finished | null> {
+  let place: Place = turn.attempt.answer === null ? "start" : turn.conversation.at;
   for (let count = 0; count < MOST_TURNS; count++) {
     const facts = gatherFacts(deps, turn.conversation, turn.attempt);
     const row = step(place, facts);
@@ -128,8 +139,11 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       draft.push(...deps.limits.countSend(conversation.user, facts.number));
       return;
     case "clear_failures": {
+      const before = deps.limits.failures(conversation.user);
       const cleared = deps.limits.clear(conversation.user);
-      if (cleared !== null) draft.push(cleared);
+      if (cleared === null) return;
+      draft.push(cleared);
+      turn.undo.push(() => deps.limits.putBack(conversation.user, before));
       return;
     }
     case "remember_number":
@@ -162,6 +176,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       deps.conversations.end(conversation, "cancelled", row.name);
       turn.ended.push(conversation);
       turn.conversation = deps.startOver(conversation);
+      turn.undo.push(() => deps.conversations.remove(turn.conversation));
       return;
     case "drop_request":
       return dropRequest(deps, turn);
@@ -257,6 +272,7 @@ async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   for (const task of turn.after) task();
   turn.draft = [];
   turn.after = [];
+  turn.undo = [];
   ended.length = 0;
   deps.changed(conversation);
 }
