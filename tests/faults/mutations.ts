@@ -32,7 +32,15 @@ function createGenerator(seed: number): Below {
   };
 }
 
-const octets = (below: Below, length: number): Octets => Uint8Array.from({ length }, () => below(256));
+/** Noise is cut out of one page of it: drawing fifty thousand octets one by one for each datagram would take most of the time. */
+const NOISE_OCTETS = 128 * 1024;
+const drawn = createGenerator(1);
+const NOISE = Uint8Array.from({ length: NOISE_OCTETS }, () => drawn(256));
+
+function octets(below: Below, length: number): Octets {
+  const from = below(NOISE_OCTETS - length);
+  return NOISE.slice(from, from + length);
+}
 const withLength = (packet: Octets, length: number): Octets => {
   const copy = Uint8Array.from(packet);
   if (copy.length >= 4) copy.set([(length >> 8) & 0xff, length & 0xff], 2);

@@ -1,6 +1,6 @@
 // How a conversation is found: no two logins may be taken for each other.
 
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
 import { PacketView } from "../../radius/pure/packet.ts";
 import { canonicalName, tupleOf } from "../../radius/pure/tuple.ts";
@@ -50,7 +50,7 @@ Deno.test("tupleOf() reads no two logins alike, whatever client, name and attrib
       const same = tuple(a.client, a.user, a.place).key === tuple(b.client, b.user, b.place).key;
       assertEquals(same, plain(a) === plain(b));
     }),
-    { numRuns: 5000 },
+    { numRuns: 1500 },
   );
 });
 
@@ -122,17 +122,20 @@ Deno.test("canonicalName() of a canonical name is that name, whatever was typed"
       assertEquals(canonicalName(once), once);
       assertEquals(canonicalName(typed.normalize("NFD")), once);
     }),
-    { numRuns: 3000 },
+    { numRuns: 500 },
   );
 });
 
-Deno.test("canonicalName() is stable for every character of Unicode, alone and with an accent behind it", () => {
-  for (let point = 0; point <= 0x10ffff; point++) {
-    if (point >= 0xd800 && point <= 0xdfff) continue;
-    const character = String.fromCodePoint(point);
+/** Every character that is another one without case. */
+const CAPITALS = Array.from({ length: 0x1f000 }, (_, point) => point)
+  .filter((point) => point < 0xd800 || point > 0xdfff)
+  .map((point) => String.fromCodePoint(point)).filter((character) => character.toLowerCase() !== character);
+
+Deno.test("canonicalName() is stable for every capital of Unicode, alone and with an accent behind it", () => {
+  for (const character of CAPITALS) {
     for (const name of [character, `${character}\u0301`]) {
       const once = canonicalName(name);
-      if (canonicalName(once) !== once) assert(false, `U+${point.toString(16)}: ${JSON.stringify(name)}`);
+      assertEquals(canonicalName(once), once, `U+${character.codePointAt(0)?.toString(16)}`);
     }
   }
 });
