@@ -63,6 +63,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const machine: MachineDeps = { ...deps, startOver };
   const joinKey = createHmacMd5(deps.vault.deriveKey("join", 32));
   const works = new Map<string, Work>();
+  /** Clients that were warned of CHAP: it is a setting of theirs, not what one request did. */
+  const chapClients = new Set<string>();
 
   function startOver(old: Conversation): Conversation {
     const next = beginnings.startOver(old);
@@ -290,7 +292,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function refuse(request: Request, refusal: Refusal, view: PacketView | null): void {
     const { sentence, prompt } = REFUSALS[refusal];
     counters.count(`refused_${refusal}`);
-    log.warn(`request refused: ${sentence}`, { reason: refusal, ...senderOf(request) });
+    const said = refusal === "chap" && chapClients.has(request.client.name);
+    if (refusal === "chap") chapClients.add(request.client.name);
+    log[said ? "debug" : "warn"](`request refused: ${sentence}`, { reason: refusal, ...senderOf(request) });
     const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
     const because = { row: refusal, conversation: null };
     answers.reject(request, prompt, eap === null ? because : { ...because, eapIdentifier: eap[1] ?? 0 });

@@ -165,10 +165,14 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
     case "take_totp_step":
       if (attempt.totp) {
         conversation.factor = "totp";
-        const used = deps.pairings.prepareUsedStep(attempt.totp.pairing, attempt.totp.step);
+        const unused = attempt.totp.pairing;
+        const used = deps.pairings.prepareUsedStep(unused, attempt.totp.step);
         draft.push(used.mutation);
         // At once, not after the commit: a second conversation must not take the same step meanwhile.
         deps.pairings.adopt(used.pairing);
+        turn.undo.push(() => {
+          if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
+        });
       }
       return;
     case "start_over":
