@@ -150,3 +150,13 @@ Deno.test("otp_auth: the service's refusal of the code is a wrong code, a refusa
   world.secondFactor.failNext({ kind: "status", status: 400 });
   assertEquals(brief(await login.answer("135790")), MISMATCH);
 });
+
+Deno.test("otp_auth: a pairing whose passcodes have eight digits takes eight", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna", { totpLength: 8 });
+  world.secondFactor.setOtp(pairing.id, "13579024");
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  await login.answer("D");
+  assertEquals((await login.answer("13579024")).kind, "accept");
+});

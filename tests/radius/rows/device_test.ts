@@ -1,6 +1,7 @@
 // The rows of the approval on a device.
 
 import { assert, assertEquals } from "@std/assert";
+import type { SecondFactorService } from "../../../radius/doing/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { appCode, decide, give, giveDevice, lastRequest, SEED } from "./people.ts";
@@ -40,17 +41,20 @@ Deno.test("device: not granted and not pending is a Reject", async () => {
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
+/** A service whose every answer says that the request was granted, and this besides. */
+function saying(also: { pending: boolean; cancelled: boolean }) {
+  return (service: SecondFactorService): SecondFactorService => ({
+    ...service,
+    async status(id) {
+      const answer = await service.status(id);
+      return answer.ok ? { ok: true, value: { ...answer.value, granted: true, ...also } } : answer;
+    },
+  });
+}
+
 Deno.test("device: granted while still pending is no approval", async () => {
   await using world = await startInProcess({
-    between: {
-      secondFactor: (service) => ({
-        ...service,
-        async status(id) {
-          const answer = await service.status(id);
-          return answer.ok ? { ok: true, value: { ...answer.value, granted: true, pending: true } } : answer;
-        },
-      }),
-    },
+    between: { secondFactor: saying({ pending: true, cancelled: false }) },
   });
   const { login } = await atDevice(world);
   assertEquals(brief(await login.answer("")), [DEVICE, WAITING]);
@@ -60,6 +64,14 @@ Deno.test("device: granted but cancelled is no approval", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await atDevice(world);
   world.secondFactor.decide(lastRequest(world, pairing).id, { granted: true, cancelled: true });
+  assertEquals(brief(await login.answer("")), NOT_GIVEN);
+});
+
+Deno.test("device: granted but cancelled is no approval, though the client of the service should let it pass", async () => {
+  await using world = await startInProcess({
+    between: { secondFactor: saying({ pending: false, cancelled: true }) },
+  });
+  const { login } = await atDevice(world);
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 

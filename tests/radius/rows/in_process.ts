@@ -31,10 +31,11 @@ export interface InProcessOptions {
   readonly kvPath?: string;
   /** Clock and fakes of an earlier gateway, which go on. */
   readonly after?: InProcess;
-  /** Puts something between the gateway and a service. */
+  /** Puts something between the gateway and a service or the store. */
   readonly between?: {
     readonly secondFactor?: (service: SecondFactorService) => SecondFactorService;
     readonly telephony?: (service: TelephonyService) => TelephonyService;
+    readonly store?: (store: Store) => Store;
   };
 }
 
@@ -75,7 +76,8 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const config = configOf(options, { secondFactor, telephony });
   const random = createSystemRandom();
   const kv = await Deno.openKv(options.kvPath ?? ":memory:");
-  const store = createStore(kv, { nowMs: () => clock.nowMs() });
+  const plainStore = createStore(kv, { nowMs: () => clock.nowMs() });
+  const store = options.between?.store?.(plainStore) ?? plainStore;
   const vault = createVault(MASTER_KEY, random);
   const parts = { config, store, vault, clock, random };
   const { services, radius, people, lines } = await assemble(parts, options);

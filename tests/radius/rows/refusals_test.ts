@@ -138,3 +138,14 @@ Deno.test("refusal: a request with an EAP-Message and no Message-Authenticator i
   assertEquals(await recorder.replies(), []);
   assertEquals(world.radius.watch.counters()["dropped_unsigned_eap"], 1);
 });
+
+Deno.test("refusal: CHAP is warned of once a client, and counted each time", async () => {
+  await using world = await startInProcess();
+  for (let count = 0; count < 3; count++) {
+    const login = world.login({ user: "anna" });
+    await login.exchange(login.buildStart("", { password: undefined, more: [chap] }));
+  }
+  const warned = (await world.logLines()).filter((line) => line.includes("set the client to PAP"));
+  assertEquals(warned.length, 1);
+  assertEquals(world.radius.watch.counters()["refused_chap"], 3);
+});

@@ -233,6 +233,20 @@ for (
   });
 }
 
+Deno.test("state: the same user at the same port of another client is another login", async () => {
+  const secret = "a-secret-that-two-clients-share";
+  const client = (name: string) =>
+    `[[radius.client]]\nname = "${name}"\naddress = ["127.0.0.1"]\nsecret = "${secret}"\nnas_identifier = "${name}"\n`;
+  await using world = await startInProcess({ toml: client("one") + client("two") });
+  const pairing = await giveDevice(world, "anna");
+  const at = (name: string) =>
+    world.login({ user: "anna", nasPort: 9, more: [{ type: 32, value: octets(name) }] });
+  await at("one").start();
+  decide(world, pairing, true);
+  assertEquals(brief(await at("two").answer("", { state: octets(DEVICE) })), NOT_GIVEN);
+  assertEquals((await at("one").answer("", { state: octets(DEVICE) })).kind, "accept");
+});
+
 function nullChecks(world: InProcess): number {
   return world.secondFactor.requests.filter(({ target }) => target === "/v1/authentication_requests/null")
     .length;

@@ -1,0 +1,167 @@
+// A store that fails: nothing leaves that was not recorded, nothing is done twice, and the same packet again is worked on once it is back.
+
+import { assertEquals } from "@std/assert";
+import type { Store, Transaction } from "../../../store.ts";
+import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
+import { appCode, decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
+import { becomes } from "./passing_time.ts";
+import { openRecorder } from "./recorder.ts";
+import type { Login } from "./login.ts";
+
+const NUMBER = "+4915112345678";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+
+/** A store that refuses what a test says, and keeps what it took. */
+interface Sick {
+  fails: boolean;
+  readonly taken: Transaction[];
+  readonly between: { store: (store: Store) => Store };
+}
+
+function createSick(): Sick {
+  const sick: Sick = {
+    fails: false,
+    taken: [],
+    between: {
+      store: (store) => ({
+        ...store,
+        async commit(transaction) {
+          if (sick.fails) throw new Error("the disk is full");
+          sick.taken.push(transaction);
+          return await store.commit(transaction);
+        },
+      }),
+    },
+  };
+  return sick;
+}
+
+/** Sends a packet while the store fails: silence; then again when it is back: its answer. */
+async function unrecordedThenAgain(
+  world: InProcess,
+  sick: Sick,
+  { login, typed, start }: { login: Login; typed: string; start: boolean },
+) {
+  const packet = start ? login.buildStart(typed) : login.build(typed);
+  using recorder = openRecorder(world, SECRET);
+  const dropped = () => world.radius.watch.counters()["dropped_store_failed"] ?? 0;
+  const before = dropped();
+  sick.fails = true;
+  await recorder.send(packet);
+  await becomes("the packet is dropped", () => dropped() > before);
+  assertEquals(await recorder.replies(), []);
+  sick.fails = false;
+  return await login.exchange(packet);
+}
+
+Deno.test("store: a login that cannot be recorded is met with silence and pushes nothing; sent again, it is worked on", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const reply = await unrecordedThenAgain(world, sick, { login, typed: "pw", start: true });
+  assertEquals(reply.step, DEVICE);
+  assertEquals(world.secondFactor.initiated().length, 1);
+});
+
+Deno.test("store: a menu that cannot be recorded is not shown; sent again, it is", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  const login = world.login({ user: "anna" });
+  const reply = await unrecordedThenAgain(world, sick, { login, typed: "", start: true });
+  assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
+});
+
+Deno.test("store: an approval that cannot be recorded lets nobody in; sent again, it does, once", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  decide(world, pairing, true);
+  const reply = await unrecordedThenAgain(world, sick, { login, typed: "", start: false });
+  assertEquals(reply.kind, "accept");
+  assertEquals(world.radius.watch.counters()["accepts"], 1);
+});
+
+Deno.test("store: a right passcode whose Accept cannot be recorded is still right when it is sent again", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const typed = passcodeSentTo(world, NUMBER);
+  assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
+});
+
+Deno.test("store: a right TOTP code whose Accept cannot be recorded is still right when it is sent again", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const typed = appCode(world.clock.nowMs());
+  assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
+});
+
+Deno.test("store: a Cancel that cannot be recorded leaves the login where it was", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const reply = await unrecordedThenAgain(world, sick, { login, typed: "cancel", start: false });
+  assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
+  assertEquals(world.radius.watch.alive(), 1);
+});
+
+Deno.test("store: a decision and its audit record are one commit", async () => {
+  const sick = createSick();
+  await using world = await startInProcess({ between: sick.between });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  const right = world.login({ user: "anna" });
+  await right.start();
+  await right.answer(passcodeSentTo(world, NUMBER));
+  const wrong = world.login({ user: "anna" });
+  await wrong.start();
+  await wrong.answer("no");
+  const decided = sick.taken.filter(({ mutations }) => mutations.some(({ key }) => key[0] === "audit"));
+  const actions = decided.map(({ mutations }) =>
+    mutations.flatMap((mutation) =>
+      mutation.type === "set" && mutation.key[0] === "audit"
+        ? [(mutation.value as { action: string }).action]
+        : []
+    )
+  );
+  assertEquals(actions, [["login.accepted"], ["login.rejected"]]);
+  // In the same commit stands the conversation, under the check that nobody advanced it meanwhile.
+  for (const { mutations, checks } of decided) {
+    const [conversation] = mutations.filter(({ key }) => key[0] === "conversation");
+    assertEquals(checks?.map(({ key }) => key), [conversation?.key ?? []]);
+  }
+});
+
+Deno.test("store: nothing leaves before it is recorded", async () => {
+  let recorded = false;
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => release = resolve);
+  await using world = await startInProcess({
+    between: {
+      store: (store) => ({
+        ...store,
+        async commit(transaction) {
+          await held;
+          recorded = true;
+          return await store.commit(transaction);
+        },
+      }),
+    },
+  });
+  using recorder = openRecorder(world, SECRET);
+  const login = world.login({ user: "anna" });
+  await recorder.send(login.buildStart(""));
+  assertEquals(await recorder.replies(), []);
+  assertEquals(recorded, false);
+  release();
+  assertEquals((await recorder.replies(1)).length, 1);
+});
