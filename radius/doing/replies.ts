@@ -51,6 +51,10 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   const proxyOctets = proxyStateOctets(request.octets);
   for (const part of messageParts(reply.message)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
+    // Clients refuse a challenge without a text, and nobody can answer half of one.
+    else if (reply.state !== undefined) {
+      throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
+    }
   }
   copyProxyStates(request.octets);
   return secret.signReply(writer, request.octets);
