@@ -116,16 +116,21 @@ export function typeOf(name: AttributeName): number {
 const BY_TYPE = new Map<number, { name: AttributeName; row: AttributeRow }>(
   Object.entries(ATTRIBUTES).map(([name, row]) => [row.type, { name: name as AttributeName, row }]),
 );
-const BY_NAME = new Map<string, AttributeRow>(Object.entries(ATTRIBUTES));
+const BY_NAME = rowsByName<AttributeRow>(ATTRIBUTES);
+
+/** The RFCs write Group-ID where other servers' dictionaries write Group-Id: the case of a name decides nothing. */
+function rowsByName<R>(rows: Readonly<Record<string, R>>): ReadonlyMap<string, R> {
+  return new Map(Object.entries(rows).map(([name, row]) => [name.toLowerCase(), row]));
+}
 
 /** The row of an attribute type, or `null` for an unknown one. */
 export function attributeByType(type: number): { name: AttributeName; row: AttributeRow } | null {
   return BY_TYPE.get(type) ?? null;
 }
 
-/** The row of an attribute name as the RFC spells it, or `null`. */
+/** The row of an attribute's name, in any case, or `null`. */
 export function attributeByName(name: string): AttributeRow | null {
-  return BY_NAME.get(name) ?? null;
+  return BY_NAME.get(name.toLowerCase()) ?? null;
 }
 
 /** RFC 2865 §5.26: a vendor's attribute inside Vendor-Specific. */
@@ -149,11 +154,11 @@ export const VENDOR_ATTRIBUTES = {
   "Mikrotik-Group": { vendor: 14988, type: 3, kind: "text", ref: "dictionary.mikrotik" },
 } as const satisfies Record<string, VendorAttributeRow>;
 
-const VENDOR_BY_NAME = new Map<string, VendorAttributeRow>(Object.entries(VENDOR_ATTRIBUTES));
+const VENDOR_BY_NAME = rowsByName<VendorAttributeRow>(VENDOR_ATTRIBUTES);
 
-/** The row of a vendor attribute's name, or `null`. */
+/** The row of a vendor attribute's name, in any case, or `null`. */
 export function vendorAttributeByName(name: string): VendorAttributeRow | null {
-  return VENDOR_BY_NAME.get(name) ?? null;
+  return VENDOR_BY_NAME.get(name.toLowerCase()) ?? null;
 }
 
 /** Named values of integer attributes that a configuration may use instead of the number. */

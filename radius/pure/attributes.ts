@@ -85,15 +85,16 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
     );
     return { ok: true, value: Uint8Array.of(VENDOR_SPECIFIC, inner.length + 2, ...inner) };
   }
-  const [base = "", tagText] = splitTag(name);
-  const row = attributeByName(base);
+  const [typed = "", tagText] = splitTag(name);
+  const row = attributeByName(typed);
   if (row === null) {
     return {
       ok: false,
       problem:
-        `"${base}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>", with a type of 1 to 255`,
+        `"${typed}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>", with a type of 1 to 255`,
     };
   }
+  const base = attributeByType(row.type)?.name ?? typed;
   if (row.inAccept !== true) {
     return { ok: false, problem: `${base} does not belong into an Access-Accept by configuration` };
   }

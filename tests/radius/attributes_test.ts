@@ -116,6 +116,15 @@ Deno.test("encodeReplyAttribute() takes the named values of integers, and says w
   }
 });
 
+Deno.test("encodeReplyAttribute() takes names as other dictionaries write them: their case decides nothing", () => {
+  const pairs = [
+    ["Tunnel-Private-Group-Id:1", "Tunnel-Private-Group-ID:1", "42"],
+    ["tunnel-type:1", "Tunnel-Type:1", "VLAN"],
+    ["cisco-avpair", "Cisco-AVPair", "shell:priv-lvl=15"],
+  ] as const;
+  for (const [typed, name, value] of pairs) assertEquals(encoded(typed, value), encoded(name, value));
+});
+
 const REFUSED: readonly (readonly [string, string | number, string])[] = [
   ["Nobody-Knows-This", "x", "no attribute of the dictionary"],
   ["constructor", "x", "no attribute of the dictionary"],
