@@ -70,6 +70,11 @@ globalThis.addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
   log.error("something failed that nobody waited for", { fault: String(event.reason) });
 });
+// What a timer's task throws would end the process otherwise, and with it everybody's login.
+globalThis.addEventListener("error", (event) => {
+  event.preventDefault();
+  log.error("a task failed", { fault: String(event.error) });
+});
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
