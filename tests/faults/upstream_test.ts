@@ -79,7 +79,7 @@ function assertChallenge(reply: Reply, state: string, words: string): void {
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 for (const fault of FAULTS) {
-  // An initiate has no identifier to be wrong, so a record under another one is as good as any.
+  // An initiate knows no identifier before, so none can be the wrong one.
   if (fault.kind === "wrong_id") continue;
   Deno.test(`an initiate that meets ${nameOf(fault)} leaves the user with a prompt`, async () => {
     using dora = login("dora");
