@@ -164,7 +164,7 @@ Deno.test("a denial that becomes an approval stays a denial", async () => {
 
 Deno.test("the log has no stack and no unhandled fault after all of that", () => {
   const bad = world.gateway.logLines().filter((line) =>
-    /nobody waited for|could not be worked on|^\s+at /.test(line)
+    /nobody waited for|a task failed|could not be worked on|^\s+at /.test(line)
   );
   assertEquals(bad, []);
 });
