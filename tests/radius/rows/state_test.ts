@@ -199,6 +199,19 @@ Deno.test("state: any other step of a login that is gone calls nobody, whatever 
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
 
+Deno.test("state: a login is over at its deadline, not when it is next looked for those that are", async () => {
+  await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
+  await give(world, "anna", { kind: "sms", number: NUMBER });
+  // Those that are over are looked for at each full second, so this deadline lies well before the next.
+  await jump(world.clock, 100);
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const [conversation] = world.radius.watch.conversations(1);
+  await jump(world.clock, (conversation?.deadlineMs ?? 0) + 1 - world.clock.nowMs());
+  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(brief(await login.answer(passcodeSentTo(world, NUMBER))), GONE);
+});
+
 Deno.test("state: source port and Service-Type may change from step to step", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
