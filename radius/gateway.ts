@@ -53,6 +53,8 @@ export interface Radius {
 /** Conversations in memory, alive and lately ended together. */
 const MOST_CONVERSATIONS = 100_000;
 const SWEEP_MS = 1000;
+/** Of the 4096 of a packet, with room for its own attributes and for Proxy-States. */
+const MOST_ACCEPT_OCTETS = 3500;
 
 /** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
@@ -140,6 +142,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
           step: conversation.at,
         });
         board.changed(conversation);
+        // It would go on showing on the phone, where an approval counts for nothing any more.
+        if (conversation.requestId !== null) void deps.secondFactor.cancel(conversation.requestId);
       }
       cancel = clock.after(SWEEP_MS, sweep);
     };
@@ -182,7 +186,13 @@ function encodeAcceptAttributes(settings: Readonly<Record<string, string | numbe
     if (!encoded.ok) throw new Error(`Cannot encode the reply attribute "${name}": ${encoded.problem}`);
     return encoded.value;
   });
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  const octets = parts.reduce((sum, part) => sum + part.length, 0);
+  if (octets > MOST_ACCEPT_OCTETS) {
+    throw new Error(
+      `radius.reply.default has ${octets} octets; an Access-Accept has room for ${MOST_ACCEPT_OCTETS}`,
+    );
+  }
+  const whole = new Uint8Array(octets);
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);

@@ -23,6 +23,8 @@ export interface Conversations {
   remove(conversation: Conversation): void;
   /** What writes the record: a line of the journal at first, later its own key under compare-and-set. */
   record(conversation: Conversation): RecordWriting;
+  /** What writes the record of one that was ended from outside: whatever stands there, or is on its way there, it ends. */
+  recordEnd(conversation: Conversation): Mutation;
   /** Says that nobody works on it for now; `byTuple` and `byToken` bring it back. Its record must be committed. */
   park(conversation: Conversation): void;
   /** Notes the end in memory; the record is written with {@link record}. */
@@ -45,6 +47,8 @@ interface Entry {
   readonly deadlineMs: number;
   conversation: Conversation | null;
   text: string;
+  /** Whether `text` says that it ended; only then may an ended one be parked. */
+  textEnded: boolean;
   stored: Conversation["stored"];
   /** When it ended; `null` while it is alive. */
   endedMs: number | null;
@@ -87,6 +91,7 @@ export function createConversations(
       deadlineMs,
       conversation,
       text: "",
+      textEnded: false,
       stored,
       endedMs,
       gone: false,
@@ -110,6 +115,17 @@ export function createConversations(
     alive--;
   };
 
+  const textOf = (conversation: Conversation): string => {
+    const text = recordText(conversation);
+    const entry = entries.get(conversation.orderedId);
+    if (entry !== undefined) {
+      entry.text = text;
+      entry.textEnded = conversation.outcome !== null;
+    }
+    return text;
+  };
+  const expiryOf = ({ deadlineMs }: Conversation): number => deadlineMs - clock.nowMs() + REMEMBERED_MS;
+
   return {
     byTuple(tuple) {
       const entry = tuples.get(tuple);
@@ -126,11 +142,9 @@ export function createConversations(
     },
     end,
     record(conversation) {
-      const expireInMs = conversation.deadlineMs - clock.nowMs() + REMEMBERED_MS;
+      const expireInMs = expiryOf(conversation);
       const { stored, orderedId } = conversation;
-      const text = recordText(conversation);
-      const entry = entries.get(orderedId);
-      if (entry !== undefined) entry.text = text;
+      const text = textOf(conversation);
       if (stored === "not") return { journal: { text, expireInMs } };
       const key = conversationKey(orderedId);
       return {
@@ -138,9 +152,17 @@ export function createConversations(
         mutation: { type: "set", key, value: new TextEncoder().encode(text), expireInMs },
       };
     },
+    recordEnd: (conversation) => ({
+      type: "set",
+      key: conversationKey(conversation.orderedId),
+      value: new TextEncoder().encode(textOf(conversation)),
+      expireInMs: expiryOf(conversation),
+    }),
     park(conversation) {
       const entry = entries.get(conversation.orderedId);
       if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
+      // Ended by another login while its own commit was on the way: the text would bring it back to life.
+      if (conversation.outcome !== null && !entry.textEnded) return;
       entry.stored = conversation.stored;
       entry.conversation = null;
     },
@@ -175,7 +197,9 @@ export function createConversations(
       };
       for await (const line of store.journal()) {
         if (found.size >= most) break;
-        keep(decodeRecord(line, { stored: "journal", tokenOf }));
+        const conversation = decodeRecord(line, { stored: "journal", tokenOf });
+        // The newest line comes first.
+        if (conversation === null || !found.has(conversation.orderedId)) keep(conversation);
       }
       // A key of its own is newer than the line in the journal that began the conversation.
       for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {

@@ -3,7 +3,7 @@
 import type { ClientSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { CancelTimer, Clock, Random } from "../../runtime.ts";
-import { HEADER_OCTETS, PACKET_CODES } from "../facts/codes.ts";
+import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES } from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
 import { findMessageAuthenticator, SharedSecret } from "../pure/authenticity.ts";
 import { PacketWriter } from "../pure/packet.ts";
@@ -33,6 +33,8 @@ export function createRadiusFirstFactor(
     async verify({ client, userName, password }) {
       const server = serverOf(client);
       if (server === null) return "unavailable";
+      // Octets that are no UTF-8 grew to U+FFFD; no server knows a name that its attribute cannot hold.
+      if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "wrong";
       const key = `${server.address.hostname} ${server.address.port} ${client}`;
       const peer = peers.get(key) ?? createPeer(server, { open, clock, random, log });
       peers.set(key, peer);

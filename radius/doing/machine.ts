@@ -32,6 +32,8 @@ export interface Finished {
 const MOST_TURNS = 16;
 /** How long audit records stay. */
 const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+/** Longer than any conversation lives. */
+const REQUEST_USED_KEPT_MS = 24 * 3600_000;
 
 /** Another node, or another packet, advanced the conversation first. */
 export class Raced extends Error {}
@@ -44,6 +46,8 @@ interface Turn {
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
   draft: Mutation[];
+  /** What must hold besides the conversation's own version. */
+  readonly checks: Check[];
   /** What to do once the commit is durable. */
   after: (() => void)[];
   /** What takes memory back when the commit fails. */
@@ -61,7 +65,7 @@ export async function play(
   packet: { conversation: Conversation; attempt: Attempt; lastAnswer: LastAnswer },
   ended: Conversation[] = [],
 ): Promise<Finished | null> {
-  const turn: Turn = { ...packet, ended, draft: [], after: [], undo: [] };
+  const turn: Turn = { ...packet, ended, draft: [], checks: [], after: [], undo: [] };
   try {
     return await playTurn(deps, turn);
   } catch (fault) {
@@ -118,6 +122,7 @@ async function applyOutside(
     conversation.lastAnswer = turn.lastAnswer;
     note(deps, turn, row);
     await commit(deps, turn);
+    if (conversation.outcome !== null) return;
   }
   await prepared.perform();
 }
@@ -240,6 +245,7 @@ async function finish(
     note(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
+    if (kind === "accept") useUpRequest(deps, turn);
     deps.conversations.end(conversation, outcome, row.name);
     turn.draft.push(
       audit(deps, conversation, { action: `login.${outcome}`, row: row.name, factor: conversation.factor }),
@@ -249,11 +255,20 @@ async function finish(
   return { conversation, row, kind };
 }
 
+/** An external service may give two logins the same request: its approval is good for the one that takes it first. */
+function useUpRequest({ secondFactor }: MachineDeps, { conversation, draft, checks }: Turn): void {
+  const { requestId, factor } = conversation;
+  if (secondFactor.embedded || requestId === null || factor !== "device") return;
+  const key = ["request_used", requestId];
+  checks.push({ key, versionstamp: null });
+  draft.push({ type: "set", key, value: true, expireInMs: REQUEST_USED_KEPT_MS });
+}
+
 /** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
 async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   const mutations = turn.draft;
-  const checks: Check[] = [];
+  const checks: Check[] = [...turn.checks];
   const write = (writing: RecordWriting): JournalLine | undefined => {
     if ("journal" in writing) return writing.journal;
     checks.push(writing.check);
@@ -261,8 +276,11 @@ async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
     return undefined;
   };
   const journal = write(deps.conversations.record(conversation));
-  // What is replaced was recorded before: a login under way ends only after its own first commit or never reached the store.
-  for (const older of ended) if (older.stored !== "not") write(deps.conversations.record(older));
+  for (const older of ended) {
+    // What another login ended may have a commit of its own on the way, so that its version is not known.
+    if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
+    else write(deps.conversations.record(older));
+  }
   const outcome = await deps.store.commit({ checks, mutations, journal });
   if (!outcome.ok) {
     throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
@@ -270,7 +288,7 @@ async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const { versionstamp } = outcome;
   conversation.stored = journal === undefined ? { versionstamp } : "journal";
   for (const older of ended) {
-    if (older.stored !== "not") older.stored = { versionstamp };
+    older.stored = { versionstamp };
     deps.changed(older);
   }
   for (const task of turn.after) task();

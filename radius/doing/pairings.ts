@@ -164,8 +164,14 @@ export function createPairings(
     async revoke(id, also = []) {
       const known = byId.get(id);
       if (known === undefined) return null;
-      await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...also] });
+      // Out of the mirror first: a login that used it up meanwhile would write its record again.
       drop(id);
+      try {
+        await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...also] });
+      } catch (fault) {
+        adopt(known);
+        throw fault;
+      }
       return known;
     },
     all: () => byId.values(),

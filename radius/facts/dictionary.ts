@@ -87,7 +87,7 @@ export const ATTRIBUTES = {
   "Prompt": { type: 76, kind: "integer", ref: "RFC 2869 §5.10" },
   "Connect-Info": { type: 77, kind: "text", ref: "RFC 2869 §5.11" },
   "Configuration-Token": { type: 78, kind: "text", ref: "RFC 2869 §5.12", inAccept: true },
-  "EAP-Message": { type: 79, kind: "octets", ref: "RFC 3579 §3.1" },
+  "EAP-Message": { type: 79, kind: "octets", ref: "RFC 3579 §3.1", secret: true },
   "Message-Authenticator": { type: 80, kind: "octets", ref: "RFC 3579 §3.2" },
   "Tunnel-Private-Group-ID": { type: 81, kind: "text", ref: "RFC 2868 §3.6", tagged: true, inAccept: true },
   "Tunnel-Assignment-ID": { type: 82, kind: "text", ref: "RFC 2868 §3.7", tagged: true, inAccept: true },

@@ -162,6 +162,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("asking_pairing", {
     refused_while_pairing: [["user_refused"], [], "denied", "reject"],
+    pairing_forbidden: [["pairing_enabled", "may_not_enrol"], [], "no_device", MENU],
     paired_exhausted: [["pairing_enabled", "pushes_used_up"], ["store_pairing"], "too_many_pushes", MENU],
     paired: [["pairing_enabled"], ["store_pairing", "push"], null, "pushing"],
     pairing_pending: [["pairing_pending"], [], "pairing_still_pending", PAIRING],
@@ -211,7 +212,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("code", {
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
-    totp_right: [["totp_matches"], ["take_totp_step", "clear_failures"], "accepted", "accept"],
+    totp_right: [["totp_matches"], ["take_totp_step", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
     code_wrong: [["always"], ["count_failure", "drop_request"], "mismatch", "reject"],
   }),

@@ -199,12 +199,17 @@ export function describeAttributes(
     const value = octets.subarray(at, at + valueOctets);
     const shown = type === STATE
       ? describeState(value)
-      : known.row.secret === true
+      : known.row.secret === true || (type === VENDOR_SPECIFIC && isOfMicrosoft(value))
       ? "***"
       : describeValue(known.row.kind, value);
     parts.push(`${known.name}=${shown}`);
   });
   return { shown: parts.join(" "), unknown };
+}
+
+/** RFC 2548 §2: vendor 311 carries MS-CHAP responses, from which a password can be guessed. */
+function isOfMicrosoft(value: Uint8Array): boolean {
+  return value.length >= 4 && readInteger(value) === 311;
 }
 
 /** The step's name is no secret; the token behind it is. */

@@ -1,0 +1,86 @@
+// A login that is replaced by another with another password, at every moment of its own commits: it is over, here and after a restart.
+
+import { assertEquals } from "@std/assert";
+import { startInProcess } from "../rows/in_process.ts";
+import { exchangeJudged } from "../rows/login.ts";
+import { turn, whileTimePasses } from "../rows/passing_time.ts";
+import { appCode, give, giveDevice, SEED } from "../rows/people.ts";
+import { interceptCommits } from "./failing_commits.ts";
+
+const TOKEN = '[radius]\nstate = "token"';
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+
+Deno.test("a login that is replaced while its first commit is on the way does not come back", async () => {
+  await using world = await startInProcess({ toml: TOKEN });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  const older = login.buildStart("one");
+  const newer = login.buildStart("two");
+  const release = interceptCommits(world).hold();
+  const first = exchangeJudged(world, older);
+  await turn();
+  const second = exchangeJudged(world, newer);
+  await turn();
+  release();
+  const [challenge] = await Promise.all([first, second]);
+  assertEquals(world.radius.watch.alive(), 1);
+  const state = challenge.state ?? new Uint8Array();
+  const answer = await login.exchange(login.build(appCode(world.clock.nowMs()), { state }));
+  assertEquals(answer.kind, "reject");
+  assertEquals(world.radius.watch.alive(), 1);
+});
+
+Deno.test("a login that was replaced while its commit was on the way is over after a restart too", async () => {
+  const dir = await Deno.makeTempDir();
+  const kvPath = `${dir}/store`;
+  await using world = await startInProcess({ toml: TOKEN, kvPath });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  const release = interceptCommits(world).hold();
+  const first = exchangeJudged(world, login.buildStart("one"));
+  await turn();
+  const second = exchangeJudged(world, login.buildStart("two"));
+  await turn();
+  release();
+  const [challenge] = await Promise.all([first, second]);
+  await world.stop();
+  await using next = await startInProcess({ toml: TOKEN, kvPath, after: world });
+  assertEquals(next.radius.watch.alive(), 1);
+  login.moveTo(next);
+  const state = challenge.state ?? new Uint8Array();
+  const late = login.build(appCode(next.clock.nowMs()), { state });
+  assertEquals((await login.exchange(late)).kind, "reject");
+  await next.stop();
+  await Deno.remove(dir, { recursive: true });
+});
+
+Deno.test("a login that replaces another in the middle of a later commit is answered at once", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start("one")).step, CODE);
+  assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
+  const release = interceptCommits(world).hold();
+  const menu = exchangeJudged(world, login.build("x"));
+  await turn();
+  const newer = exchangeJudged(world, login.buildStart("two"));
+  await turn();
+  release();
+  assertEquals((await newer).step, CODE);
+  await whileTimePasses(world.clock, menu);
+  assertEquals(world.radius.watch.alive(), 1);
+});
+
+Deno.test("a login that is replaced before its push went out sends none", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const release = interceptCommits(world).hold();
+  await world.client.sendRaw(login.buildStart("one").bytes);
+  await turn();
+  const newer = exchangeJudged(world, login.buildStart("two"));
+  await turn();
+  release();
+  await newer;
+  assertEquals(world.secondFactor.initiated().length, 1);
+});
