@@ -71,12 +71,12 @@ testNeeding(
       const { code, stderr } = await runProgram("perl", { args });
       assertEquals(code, 0, stderr);
     }
+    await assertGoesOn();
     await gateway.logged("source port 0");
     assertEquals([await metric("dropped_source_port_zero_total"), linesWith("source port 0")], [
       before + 3,
       1,
     ]);
-    await assertGoesOn();
   },
 );
 
