@@ -141,10 +141,12 @@ function prepareMessage(
   const number = (typed ? facts.number : known[0]) ?? null;
   conversation.factor = factor;
   conversation.passcode = null;
-  const allowed = number !== null && isCountryAllowed(number, deps.settings.countryCodes) &&
-    deps.limits.sendsLeft(conversation.user, number);
+  const forbidden = whyNotSent(deps, { user: conversation.user, number });
   const mutations = deps.limits.countSend(conversation.user, number);
-  if (number === null || !allowed) return { mutations, perform: () => Promise.resolve() };
+  if (number === null || forbidden !== null) {
+    noteUnsent(deps, effect, conversation, forbidden);
+    return { mutations, perform: () => Promise.resolve() };
+  }
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
   if (conversation.secretId === "") conversation.secretId = newSecretId(deps.random.bytes(16));
@@ -290,6 +292,28 @@ async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): 
     (fault.kind === "refused" && fault.status !== 401 && fault.status !== 403);
   attempt.decision = refused ? "denied" : null;
   noteFault(deps, "otp_auth", conversation, fault);
+}
+
+/** Which setting keeps a message from a number, or `null`; without a number the flow table says what is missing. */
+function whyNotSent(
+  { settings, limits }: OutsideDeps,
+  { user, number }: { user: string; number: string | null },
+): string | null {
+  if (number === null) return null;
+  if (!isCountryAllowed(number, settings.countryCodes)) {
+    return "factors.country_codes lacks the number's country";
+  }
+  return limits.sendsLeft(user, number) ? null : "the limit of factors.sends is reached";
+}
+
+/** The person reads the same words as after a fault; who runs the gateway must be able to tell them apart. */
+function noteUnsent(
+  { log }: OutsideDeps,
+  call: string,
+  { orderedId, shownUser }: Conversation,
+  why: string | null,
+): void {
+  if (why !== null) log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, why });
 }
 
 function noteFault(deps: OutsideDeps, call: string, conversation: Conversation, fault: Fault): void {

@@ -177,3 +177,22 @@ Deno.test("log: an unsigned request whose password is noise gets a hint at the s
   // Sixteen random octets are valid UTF-8 about once in a hundred thousand times.
   assert(lines.some((line) => line.includes("is the shared secret of this client right?")));
 });
+
+const UNSENT = [
+  { toml: "[factors.sends]\nper_user = 1\n", why: "the limit of factors.sends is reached" },
+  { toml: `[factors]\ncountry_codes = ["41"]\n`, why: "factors.country_codes lacks the number's country" },
+];
+for (const { toml, why } of UNSENT) {
+  Deno.test(`log: a text that was not sent says that ${why}`, async () => {
+    await using world = await startInProcess({ toml });
+    await give(world, "anna", { kind: "sms", number: NUMBER });
+    await world.login({ user: "anna", nasPort: 1 }).start();
+    await world.login({ user: "anna", nasPort: 2 }).start();
+    const lines = (await world.logLines()).filter((line) => line.includes(why));
+    assert(lines.length > 0);
+    for (const line of lines) {
+      assertMatch(line, /warn {2}not sent: text/);
+      assert(!line.includes(NUMBER));
+    }
+  });
+}
