@@ -15,7 +15,8 @@ export const lockOperations = {
 async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskAnswer> {
   const before = shownLock(deps, user);
   const cleared = deps.limits.clear(canonicalName(user));
-  if (cleared === null) return done(`${quoted(user)} is not locked and has no failures.`);
+  const kept = { notes: usedUp(before) };
+  if (cleared === null) return done(`${quoted(user)} is not locked and has no failures.`, kept);
   const audit = auditOf(deps, {
     action: "user.unlocked",
     user,
@@ -24,7 +25,19 @@ async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
   });
   await deps.store.commit({ mutations: [cleared, audit] });
   const was = before.locked ? "is unlocked" : "was not locked";
-  return done(`${quoted(user)} ${was}; ${counted(before.total)} forgotten.`);
+  return done(`${quoted(user)} ${was}; ${counted(before.total)} forgotten.`, kept);
+}
+
+/** Limits that keep a user from logging in without a lock: whoever unlocks must hear that they stay. */
+function usedUp({ pushesLeft, sendsLeft }: ShownLock): string[] {
+  return [
+    ...pushesLeft
+      ? []
+      : ["The limit of factors.pushes is reached; it ends by itself, and unlocking leaves it."],
+    ...sendsLeft
+      ? []
+      : ["The limit of factors.sends is reached; it ends by itself, and unlocking leaves it."],
+  ];
 }
 
 function show(deps: DeskDeps, { user }: { user: string }): DeskAnswer {

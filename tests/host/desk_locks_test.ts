@@ -37,6 +37,15 @@ Deno.test("desk unlock of a user without failures changes and records nothing", 
   assertEquals(await stage.dump(), "");
 });
 
+Deno.test("desk unlock says which limits it leaves", async () => {
+  await using stage = await openDeskStage();
+  for (let at = 0; at < 5; at++) await stage.store.commit({ mutations: [stage.limits.countPush("ann")] });
+  const { notes } = await done(stage, { op: "unlock", user: "ann" });
+  assertEquals(notes, [
+    "The limit of factors.pushes is reached; it ends by itself, and unlocking leaves it.",
+  ]);
+});
+
 Deno.test("desk lock.show changes nothing", async () => {
   await using stage = await openDeskStage();
   await stage.store.commit({ mutations: [stage.limits.fail("ann").mutation] });
