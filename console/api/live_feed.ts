@@ -134,7 +134,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
           arm();
         }),
       ];
-      for (const view of watch.conversations(COUNTED_LIMIT)) count(view);
+      for (const { id, step } of watch.standing(COUNTED_LIMIT)) standing.set(id, step);
       detach = () => stops.forEach((stop) => stop?.());
     }
     if (followers.size === 0) stopLinger = clock.after(LINGER_MS, leave);
@@ -219,7 +219,8 @@ function countSteps(standing: ReadonlyMap<string, string>): Record<string, numbe
 /** The newest that wait, and how many; `null` with an external service. */
 export function approvalList(desk: SecondFactorDesk | null): ApprovalList | null {
   if (desk === null) return null;
-  const all = desk.pendingApprovals();
-  const items = all.toSorted((a, b) => b.createdMs - a.createdMs).slice(0, APPROVALS_SHOWN);
-  return { total: all.length, items };
+  // All of them could be a hundred thousand, and the gateway's packets wait meanwhile.
+  const newest = desk.pendingApprovals(APPROVALS_SHOWN);
+  const items = newest.toSorted((a, b) => b.createdMs - a.createdMs).slice(0, APPROVALS_SHOWN);
+  return { total: desk.pendingCount(), items };
 }

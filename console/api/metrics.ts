@@ -40,7 +40,7 @@ export function metricsText({ watch, desk, ready, residentOctets, openStreams }:
   }
   const gauges: readonly (readonly [string, number])[] = [
     ["conversations_live", watch.alive()],
-    ["approvals_pending", desk?.pendingApprovals().length ?? 0],
+    ["approvals_pending", desk?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
     ["ready", ready().ok ? 1 : 0],
     ["resident_memory_bytes", residentOctets()],

@@ -34,6 +34,8 @@ export interface Conversations {
   /** Reads what an earlier run left. Returns how many are alive. */
   load(): Promise<{ alive: number; unreadable: number }>;
   newestFirst(limit: number): Conversation[];
+  /** Where live ones stand, newest first; nothing is decoded for it. */
+  standing(limit: number): Iterable<{ id: string; step: string }>;
   readonly alive: number;
   readonly size: number;
 }
@@ -47,6 +49,8 @@ interface Entry {
   readonly deadlineMs: number;
   conversation: Conversation | null;
   text: string;
+  /** Where the conversation of `text` stands. */
+  at: string;
   /** Whether `text` says that it ended; only then may an ended one be parked. */
   textEnded: boolean;
   stored: Conversation["stored"];
@@ -91,6 +95,7 @@ export function createConversations(
       deadlineMs,
       conversation,
       text: "",
+      at: conversation.at,
       textEnded: false,
       stored,
       endedMs,
@@ -120,6 +125,7 @@ export function createConversations(
     const entry = entries.get(conversation.orderedId);
     if (entry !== undefined) {
       entry.text = text;
+      entry.at = conversation.at;
       entry.textEnded = conversation.outcome !== null;
     }
     return text;
@@ -217,6 +223,15 @@ export function createConversations(
         if (conversation !== null) views.push(conversation);
       }
       return views;
+    },
+    *standing(limit) {
+      let left = limit;
+      for (const { gone, endedMs, orderedId, conversation, at } of ring.fromNewest()) {
+        if (left <= 0) return;
+        if (gone || endedMs !== null) continue;
+        left--;
+        yield { id: orderedId, step: conversation?.at ?? at };
+      }
     },
     get alive() {
       return alive;

@@ -38,6 +38,8 @@ export interface PacketPlace {
 export const KEPT_MS = 30_000;
 /** How many are kept at the most; above it the oldest goes first. */
 const MOST_SLOTS = 65_536;
+/** And how much their packets may take: an ordinary one has 200 octets, the largest twenty times as many. */
+const MOST_OCTETS = 24 * 1024 * 1024;
 
 export function createDuplicates(): Duplicates {
   const sources = new Map<string, Map<number, Slot>>();
@@ -45,6 +47,7 @@ export function createDuplicates(): Duplicates {
   let head = 0;
   let tail = 0;
   let size = 0;
+  let keptOctets = 0;
   let sweepAt = 1024;
 
   const remove = (slot: Slot): void => {
@@ -57,7 +60,9 @@ export function createDuplicates(): Duplicates {
     const oldest = ring[tail];
     ring[tail] = undefined;
     tail = (tail + 1) % MOST_SLOTS;
-    if (oldest !== undefined) remove(oldest);
+    if (oldest === undefined) return;
+    keptOctets -= oldest.packet.length;
+    remove(oldest);
   };
   const dropExpired = (nowMs: number): void => {
     for (let i = 0; i < 4 && tail !== head; i++) {
@@ -98,7 +103,9 @@ export function createDuplicates(): Duplicates {
       source.set(key, slot);
       ring[head] = slot;
       head = (head + 1) % MOST_SLOTS;
+      keptOctets += slot.packet.length;
       if (head === tail) dropOldest();
+      while (keptOctets > MOST_OCTETS) dropOldest();
       return slot;
     },
     forget: remove,

@@ -99,8 +99,12 @@ function calling(perform: () => Promise<void>): Prepared {
   return { mutations: [], perform };
 }
 
-function preparePush(deps: OutsideDeps, { conversation, facts }: At): Prepared {
-  const wanted = deps.pairings.of(conversation.user).find((pairing) => pairing.kind === "device");
+function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: At): Prepared {
+  const forCode = attempt.appended?.kind === "code" ||
+    (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
+  const wanted = deps.pairings.of(conversation.user).find((pairing) =>
+    pairing.kind === "device" && (!forCode || pairing.totpLength > 0)
+  );
   const pairingId = conversation.newPairingId ?? wanted?.id ?? "";
   conversation.factor = "device";
   conversation.pairingId = pairingId;

@@ -145,6 +145,8 @@ export type Observer = (event: GatewayEvent) => void;
 export interface GatewayWatch {
   /** Live conversations and those that ended lately, newest first, at most `limit`. */
   conversations(limit: number): ConversationView[];
+  /** Where live conversations stand, newest first, at most `limit`; much cheaper than reading them. */
+  standing(limit: number): Iterable<{ readonly id: string; readonly step: string }>;
   /** How many conversations are alive. */
   alive(): number;
   counters(): Readonly<Record<string, number>>;

@@ -33,6 +33,7 @@ export function createBoard(
   };
   return {
     conversations: (limit) => conversations.newestFirst(limit).map(viewOf),
+    standing: (limit) => conversations.standing(limit),
     alive: () => conversations.alive,
     counters: () => counters.all(),
     observe(observer) {

@@ -30,6 +30,8 @@ export function createFakeWatch(): FakeWatch {
   };
   return {
     conversations: (limit) => [...views.values()].toReversed().slice(0, limit),
+    standing: (limit) =>
+      [...views.values()].filter(({ outcome }) => outcome === null).toReversed().slice(0, limit),
     alive: () => [...views.values()].filter(({ outcome }) => outcome === null).length,
     counters: () => counters,
     observe(observer) {
@@ -105,7 +107,8 @@ export function createFakeDesk(): FakeDesk {
       changed();
     },
     invite: () => Promise.resolve({ invitation: "invitation", deadlineMs: 0 }),
-    pendingApprovals: () => waiting,
+    pendingApprovals: (newest = Infinity) => waiting.slice(-newest),
+    pendingCount: () => waiting.length,
     deny: (id) => decide(id, "deny"),
     cancel: (id) => decide(id, "cancel"),
     revokePairing: () => Promise.resolve(false),

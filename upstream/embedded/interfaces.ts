@@ -102,7 +102,10 @@ export interface PhoneService {
 export interface SecondFactorDesk {
   /** An invitation (128 bits, once, 24 hours) for `userName`; it is the last part of the phone page's link. */
   invite(userName: string): Promise<{ invitation: string; deadlineMs: number }>;
-  pendingApprovals(): PendingApproval[];
+  /** What waits, oldest first; with `newest` only so many, those that came last: there may be very many. */
+  pendingApprovals(newest?: number): PendingApproval[];
+  /** How many wait; costs nothing. */
+  pendingCount(): number;
   /** Denies (`decide`) or cancels a waiting request on behalf of an administrator; `false` when it was already decided. */
   deny(requestId: string): Promise<boolean>;
   cancel(requestId: string): Promise<boolean>;

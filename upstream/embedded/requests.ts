@@ -24,8 +24,10 @@ export interface Requests {
   decide(id: string, decision: DecisionName): Promise<DecisionOutcome>;
   /** Decides by a device passcode: the right one, not used before, grants; any other denies. */
   decideByPasscode(id: string, code: string): Promise<DecisionOutcome>;
-  /** Requests that wait, oldest first. */
-  waiting(): RequestRow[];
+  /** Requests that wait, oldest first; with `newest` only so many, those that came last. */
+  waiting(newest?: number): RequestRow[];
+  /** How many wait; one that ran out a moment ago may still be among them. */
+  waitingCount(): number;
   /** Those of one pairing. */
   waitingFor(pairingId: string): RequestRow[];
   /** Changes that end what waits for a pairing; `announce` what was committed. */
@@ -147,7 +149,9 @@ export function createRequests(house: House): Requests {
         const used = pairings.change(pairing.id, { ...pairing, lastStep: step });
         return { decision: "passcode", alongside: [used] };
       }),
-    waiting: () => requests.under(WAITING).filter((row) => row.deadlineMs > clock.nowMs()),
+    waiting: (newest = Infinity) =>
+      requests.newestUnder(WAITING, newest).filter((row) => row.deadlineMs > clock.nowMs()),
+    waitingCount: () => requests.count(WAITING),
     waitingFor: (pairingId) =>
       requests.under(byPairing(pairingId)).filter((row) => row.deadlineMs > clock.nowMs()),
     endingChanges(pairingId) {

@@ -137,8 +137,9 @@ function createDesk(
 ): SecondFactorDesk {
   return {
     invite: (userName) => invitations.create(userName),
-    pendingApprovals: () =>
-      requests.waiting().map((row) => ({
+    pendingCount: () => requests.waitingCount(),
+    pendingApprovals: (newest) =>
+      requests.waiting(newest).map((row) => ({
         requestId: row.id,
         userName: row.userName,
         terminalName: row.terminalName,

@@ -19,6 +19,8 @@ export interface Table<Row> {
   get(id: string): Row | undefined;
   /** Rows under one key of the index, oldest first, at most `limit`. */
   under(indexKey: string, limit?: number): Row[];
+  /** The `limit` rows under one key of the index that came last, oldest first. */
+  newestUnder(indexKey: string, limit: number): Row[];
   /** How many rows stand under one key of the index. */
   count(indexKey: string): number;
   size(): number;
@@ -94,6 +96,8 @@ export function createTable<Row>(
   return {
     get: (id) => rows.get(id)?.row,
     under: (indexKey, limit) => indexed.ids(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
+    newestUnder: (indexKey, limit) =>
+      indexed.newestIds(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
     count: (indexKey) => indexed.count(indexKey),
     size: () => rows.size,
     add: (id, row) => changeOf(id, row, null),
@@ -120,6 +124,7 @@ interface Index {
   add(id: string, keys: readonly string[]): void;
   remove(id: string, keys: readonly string[]): void;
   ids(key: string, limit?: number): string[];
+  newestIds(key: string, limit: number): string[];
   count(key: string): number;
 }
 
@@ -137,6 +142,10 @@ function createIndex(): Index {
       }
     },
     ids: (key, limit = Infinity) => (sets.get(key) ?? new Set<string>()).values().take(limit).toArray(),
+    newestIds(key, limit) {
+      const set = sets.get(key) ?? new Set<string>();
+      return set.values().drop(Math.max(0, set.size - limit)).toArray();
+    },
     count: (key) => sets.get(key)?.size ?? 0,
   };
 }
