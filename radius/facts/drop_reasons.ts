@@ -16,7 +16,8 @@ export const DROP_REASONS = {
   },
   unknown_client: {
     level: "warn",
-    sentence: "the source address is no configured client; add it under [[radius.client]]",
+    sentence:
+      "no configured client has this source address (and this NAS-Identifier or NAS-IP-Address, where it names one); see [[radius.client]]",
     ref: "RFC 2865 §3: silently discarded",
   },
   too_short: {
