@@ -15,7 +15,7 @@ const USAGE =
   deno task pair <user> --totp <base32>         passcodes of an authenticator app; - reads the secret from standard
                                                 input, so that it stands in no history and no list of processes
   deno task pair <user> --invite                a link and a QR code for the phone page, good once, for 24 hours
-  deno task pair <user> --prefer <factor>       what a login begins with: device, sms, voice, totp, or none
+  deno task pair <user> --prefer <factor>       what a login begins with: device, sms, voice or totp; none undoes it
   deno task pair [<user>] --list                the pairings of one user, or of all
   deno task pair [<user>] --revoke <id>         ends a pairing
 
