@@ -100,7 +100,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     if (row.level === "debug" && !log.enabled("debug")) return;
     sayDrop(reason, source, () => {
       const client = gate.client?.name ?? null;
-      log[row.level](`dropped: ${row.sentence}`, { reason, client, source });
+      log[row.level](`dropped: ${row.sentence}`, { reason, client: client ?? undefined, source });
       deps.emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
     });
   }
