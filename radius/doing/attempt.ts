@@ -23,6 +23,8 @@ export interface Attempt {
   readonly appended: Appended | null;
   readonly receivedMs: number;
   readonly mayAskNull: boolean;
+  /** A login that was held when the server died, sent again: its push is out already. */
+  readonly holdsAgain: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
   decision: Facts["decision"];
   pairing: Facts["pairing"];

@@ -105,12 +105,19 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const { policy, name: client } = request.client;
     const running = conversations.byTuple(login.tuple.key);
     const ended: Conversation[] = [];
+    const typed = policy.appendMode ? readAppended(login.octets) : { password: login.octets, appended: null };
     if (running !== null) {
-      if (isSamePacket(running, request, { state: null, digest: login.digest })) {
-        return repeat(request, running);
-      }
+      const again = () => {
+        if (!mustHoldAgain(running, typed.appended, policy)) return repeat(request, running);
+        const attempt = { ...newAttempt(request, { answer: null, ...typed }), holdsAgain: true };
+        run(request, running, { attempt, state: null, digest: login.digest, ended });
+      };
+      if (isSamePacket(running, request, { state: null, digest: login.digest })) return again();
       if (running.outcome === null) {
-        if (isSameLogin(running, login, request.receivedMs)) return join(request, running);
+        if (isSameLogin(running, login, request.receivedMs)) {
+          counters.count("logins_joined");
+          return again();
+        }
         conversations.end(running, "superseded", "superseded");
         ended.push(running);
         if (running.requestId !== null) void deps.secondFactor.cancel(running.requestId);
@@ -126,7 +133,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
       passwordDigest: login.digest,
     });
     conversations.add(conversation);
-    const typed = policy.appendMode ? readAppended(login.octets) : { password: login.octets, appended: null };
     const attempt = newAttempt(request, { answer: null, ...typed });
     run(request, conversation, { attempt, state: null, digest: login.digest, ended });
   }
@@ -259,9 +265,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
     work.request = request;
   }
 
-  function join(request: Request, running: Conversation): void {
-    counters.count("logins_joined");
-    repeat(request, running);
+  /** Its wait was cut off, by a restart or by the store: a client that is held to the end can do nothing with a challenge. */
+  function mustHoldAgain(
+    { orderedId, outcome, at, lastAnswer }: Conversation,
+    appended: Attempt["appended"],
+    { device }: Request["client"]["policy"],
+  ): boolean {
+    return outcome === null && at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && lastAnswer?.state === null &&
+      (device === "hold" || appended?.kind === "push") && !works.has(orderedId);
   }
 
   /** Says again what was said last, for another identifier or the same one. */
@@ -342,6 +353,7 @@ function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password"
     client: request.client,
     receivedMs: request.receivedMs,
     mayAskNull: false,
+    holdsAgain: false,
     firstFactor: null,
     decision: null,
     pairing: null,

@@ -75,7 +75,8 @@ export async function play(
 }
 
 async function playTurn(deps: MachineDeps, turn: Turn): Promise<Finished | null> {
-  let place: Place = turn.attempt.answer === null ? "start" : turn.conversation.at;
+  const { answer, holdsAgain } = turn.attempt;
+  let place: Place = holdsAgain ? "pushing" : answer === null ? "start" : turn.conversation.at;
   for (let count = 0; count < MOST_TURNS; count++) {
     const facts = gatherFacts(deps, turn.conversation, turn.attempt);
     const row = step(place, facts);
