@@ -31,6 +31,12 @@ function* policyWarnings(
       problem: '"off" checks no Message-Authenticator; what a request says can be altered on the way',
     };
   }
+  if (policy.unknownUsers === "reject") {
+    yield {
+      key: `${prefix}unknown_users`,
+      problem: '"reject" refuses everybody: nothing puts users into the directory of this version',
+    };
+  }
   if (policy.firstFactorServer !== null) {
     yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
   } else if (given.has(`${prefix}first_factor_server.address`)) {
@@ -129,6 +135,10 @@ function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> 
       key,
       problem: `it still says ${http.publicUrl}; links to the phone page would not reach http.listen`,
     };
+  }
+  const url = URL.parse(http.publicUrl);
+  if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {
+    yield { key, problem: "it is not https; whoever is on the way reads passwords, sessions and passcodes" };
   }
   if (given.has(key) && http.tls !== null && http.publicUrl.startsWith("http:")) {
     yield { key, problem: "it begins with http: though http.tls_cert is given; links would not work" };

@@ -357,7 +357,9 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
       "second_factor.url = 'http://192.0.2.1'\nsecond_factor.consumer_key = 'k'\nsecond_factor.consumer_secret = 's'",
     key: "second_factor.url",
   },
+  { toml: `${CLIENT}unknown_users = 'reject'`, key: "radius.client[0].unknown_users" },
   { toml: "http.listen = '127.0.0.1:9090'", key: "http.public_url" },
+  { toml: "http.public_url = 'http://gate.example.org:8080'", key: "http.public_url" },
   {
     toml: "http = { tls_cert = 'cert.pem', tls_key = 'key.pem', public_url = 'http://127.0.0.1:8080' }",
     key: "http.public_url",
