@@ -75,7 +75,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
       step: conversation?.outcome ?? conversation?.at,
       row,
       conversation: conversation?.orderedId,
-      tookMs: performance.now() - request.startedAt,
+      tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
 
