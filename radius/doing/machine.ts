@@ -5,7 +5,7 @@ import type { Effect, FlowRow } from "../facts/flow.ts";
 import { EFFECTS } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
-import { step } from "../pure/step.ts";
+import { reachesOutside, step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
@@ -35,6 +35,8 @@ const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 /** Longer than any conversation lives. */
 const REQUEST_USED_KEPT_MS = 24 * 3600_000;
 
+const NO_NUMBERS: readonly string[] = [];
+
 /** Another node, or another packet, advanced the conversation first. */
 export class Raced extends Error {}
 
@@ -60,46 +62,64 @@ interface Turn {
  * @param ended older conversations that this one replaces; their end is written with the first commit.
  * @throws Raced, or whatever the store throws: then nothing may be answered either.
  */
-export async function play(
+export function play(
   deps: MachineDeps,
   packet: { conversation: Conversation; attempt: Attempt; lastAnswer: LastAnswer },
   ended: Conversation[] = [],
 ): Promise<Finished | null> {
-  const turn: Turn = { ...packet, ended, draft: [], checks: [], after: [], undo: [] };
-  try {
-    return await playTurn(deps, turn);
-  } catch (fault) {
+  const { conversation, attempt, lastAnswer } = packet;
+  const turn: Turn = { conversation, attempt, lastAnswer, ended, draft: [], checks: [], after: [], undo: [] };
+  const from: Place = attempt.holdsAgain ? "pushing" : attempt.answer === null ? "start" : conversation.at;
+  const playing = advance(deps, turn, from);
+  return playing.catch((fault: unknown) => {
     for (const task of turn.undo) task();
     throw fault;
-  }
+  });
 }
 
-async function playTurn(deps: MachineDeps, turn: Turn): Promise<Finished | null> {
-  const { answer, holdsAgain } = turn.attempt;
-  let place: Place = holdsAgain ? "pushing" : answer === null ? "start" : turn.conversation.at;
+/** Walks rows until one reaches outside or the turn ends. Most packets take this way alone: nothing waits but the commit. */
+function advance(deps: MachineDeps, turn: Turn, from: Place): Promise<Finished | null> {
+  let place = from;
   for (let count = 0; count < MOST_TURNS; count++) {
     const facts = gatherFacts(deps, turn.conversation, turn.attempt);
     const row = step(place, facts);
-    for (const effect of row.then) {
-      if (!EFFECTS[effect].outside) applyInside(deps, effect, turn, facts, row);
-      else await applyOutside(deps, effect, turn, facts, row);
-      if (turn.conversation.outcome !== null) {
-        leaveNothingOpen(deps, turn.conversation);
-        return null;
-      }
-    }
-    if (row.to === "accept" || row.to === "reject") return await finish(deps, turn, row, row.to);
-    if (isStep(row.to)) {
-      turn.conversation.numbers = row.say === "which_sms_number"
-        ? facts.smsNumbers
-        : row.say === "which_voice_number"
-        ? facts.voiceNumbers
-        : [];
-      return await finish(deps, turn, row, "challenge");
-    }
-    place = row.to;
+    if (reachesOutside(row)) return advanceOutside(deps, turn, facts, row);
+    for (const effect of row.then) applyInside(deps, effect, turn, facts, row);
+    const ending = endAt(deps, turn, facts, row);
+    if (ending !== null) return ending;
+    place = row.to as Place;
   }
-  throw new Error(`Cannot end the turn at "${place}": over ${MOST_TURNS} rows`);
+  return Promise.reject(new Error(`Cannot end the turn at "${place}": over ${MOST_TURNS} rows`));
+}
+
+/** A row that reaches outside, and what follows from what was learnt there. */
+async function advanceOutside(
+  deps: MachineDeps,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<Finished | null> {
+  for (const effect of row.then) {
+    if (!EFFECTS[effect].outside) applyInside(deps, effect, turn, facts, row);
+    else await applyOutside(deps, effect, turn, facts, row);
+    if (turn.conversation.outcome !== null) {
+      leaveNothingOpen(deps, turn.conversation);
+      return null;
+    }
+  }
+  return await (endAt(deps, turn, facts, row) ?? advance(deps, turn, row.to as Place));
+}
+
+/** The end of the turn when the row leads to a step or to the end of the login; `null` when it leads into a passage. */
+function endAt(deps: MachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promise<Finished> | null {
+  if (row.to === "accept" || row.to === "reject") return finish(deps, turn, row, row.to);
+  if (!isStep(row.to)) return null;
+  turn.conversation.numbers = row.say === "which_sms_number"
+    ? facts.smsNumbers
+    : row.say === "which_voice_number"
+    ? facts.voiceNumbers
+    : NO_NUMBERS;
+  return finish(deps, turn, row, "challenge");
 }
 
 /** A request that was opened while its conversation ended would go on showing on the phone. */
@@ -231,7 +251,7 @@ function note(deps: MachineDeps, { conversation }: Turn, row: FlowRow): void {
   addMoment(conversation, { atMs: conversation.updatedMs, step: row.to, row: row.name });
 }
 
-async function finish(
+function finish(
   deps: MachineDeps,
   turn: Turn,
   row: FlowRow,
@@ -252,8 +272,7 @@ async function finish(
       audit(deps, conversation, { action: `login.${outcome}`, row: row.name, factor: conversation.factor }),
     );
   }
-  await commit(deps, turn);
-  return { conversation, row, kind };
+  return commit(deps, turn).then(() => ({ conversation, row, kind }));
 }
 
 /** An external service may give two logins the same request: its approval is good for the one that takes it first. */
@@ -266,38 +285,45 @@ function useUpRequest({ secondFactor }: MachineDeps, { conversation, draft, chec
 }
 
 /** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
-async function commit(deps: MachineDeps, turn: Turn): Promise<void> {
+function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   const mutations = turn.draft;
-  const checks: Check[] = [...turn.checks];
-  const write = (writing: RecordWriting): JournalLine | undefined => {
-    if ("journal" in writing) return writing.journal;
-    checks.push(writing.check);
-    mutations.push(writing.mutation);
-    return undefined;
-  };
-  const journal = write(deps.conversations.record(conversation));
+  const checks: Check[] = turn.checks.slice();
+  const writing = deps.conversations.record(conversation);
+  const journal = add(writing, { checks, mutations });
   for (const older of ended) {
     // What another login ended may have a commit of its own on the way, so that its version is not known.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
-    else write(deps.conversations.record(older));
+    else add(deps.conversations.record(older), { checks, mutations });
   }
-  const outcome = await deps.store.commit({ checks, mutations, journal });
-  if (!outcome.ok) {
-    throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
-  }
-  const { versionstamp } = outcome;
-  conversation.stored = journal === undefined ? { versionstamp } : "journal";
-  for (const older of ended) {
-    older.stored = { versionstamp };
-    deps.changed(older);
-  }
-  for (const task of turn.after) task();
-  turn.draft = [];
-  turn.after = [];
-  turn.undo = [];
-  ended.length = 0;
-  deps.changed(conversation);
+  return deps.store.commit({ checks, mutations, journal }).then((outcome) => {
+    if (!outcome.ok) {
+      throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
+    }
+    const { versionstamp } = outcome;
+    conversation.stored = journal === undefined ? { versionstamp } : "journal";
+    for (const older of ended) {
+      older.stored = { versionstamp };
+      deps.changed(older);
+    }
+    for (const task of turn.after) task();
+    turn.draft = [];
+    turn.after = [];
+    turn.undo = [];
+    ended.length = 0;
+    deps.changed(conversation);
+  });
+}
+
+/** Adds what writes a record to a transaction; returns the line when it goes into the journal. */
+function add(
+  writing: RecordWriting,
+  { checks, mutations }: { checks: Check[]; mutations: Mutation[] },
+): JournalLine | undefined {
+  if ("journal" in writing) return writing.journal;
+  checks.push(writing.check);
+  mutations.push(writing.mutation);
+  return undefined;
 }
 
 function audit(deps: MachineDeps, conversation: Conversation, what: Record<string, unknown>): Mutation {
