@@ -22,7 +22,6 @@ export interface Attempt {
   readonly password: Uint8Array;
   readonly appended: Appended | null;
   readonly receivedMs: number;
-  readonly mayAskNull: boolean;
   /** A login that was held when the server died, sent again: its push is out already. */
   readonly holdsAgain: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
@@ -177,8 +176,9 @@ class LazyFacts implements Facts {
   get totpStep(): number | null {
     return this.#totp()?.step ?? null;
   }
-  get mayAskNull(): boolean {
-    return this.#attempt.mayAskNull;
+  /** A live conversation is at a step of its own; only a State whose conversation is gone is asked this. */
+  get stateWasDevice(): boolean {
+    return false;
   }
 
   get #code(): string {

@@ -82,6 +82,10 @@ export function createBeginnings(
         hasToken: needsToken(login.tuple),
         firstFactorRight: false,
       }),
-    startOver: (old) => begin({ ...old, hasToken: old.token !== null }),
+    startOver: (old) => {
+      const next = begin({ ...old, hasToken: old.token !== null });
+      // A password that was right once must not be good for ever: cancelling does not renew its time.
+      return old.firstFactorRight ? { ...next, deadlineMs: old.deadlineMs } : next;
+    },
   };
 }

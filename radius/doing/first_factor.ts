@@ -72,6 +72,8 @@ function createPeer(
   const writer = new PacketWriter();
   const to: Deno.NetAddr = { transport: "udp", ...address };
   let next = 0;
+  /** A server that signed once must sign from then on: an unsigned Accept could be forged on the way (CVE-2024-3596). */
+  let signs = false;
   let open_ = true;
 
   const receiveAll = async (): Promise<void> => {
@@ -99,7 +101,8 @@ function createPeer(
     if (!secret.isAnswerTo(reply, waiting.authenticator)) return;
     const signature = findMessageAuthenticator(reply);
     const place = signature === null ? null : { ...signature, lengthOctets: length };
-    if (place !== null && !secret.isAuthentic(reply, place, waiting.authenticator)) return;
+    if (place === null ? signs : !secret.isAuthentic(reply, place, waiting.authenticator)) return;
+    signs = place !== null;
     const code = reply[0];
     if (code === PACKET_CODES["Access-Accept"].code) return waiting.settle("right");
     if (code === PACKET_CODES["Access-Reject"].code) return waiting.settle("wrong");

@@ -2,12 +2,14 @@
 
 import type { Log } from "../../log.ts";
 import { toBase64Url } from "../../runtime.ts";
+import { NOTHING_KNOWN } from "../facts/facts.ts";
 import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { describeAttributes } from "../pure/attributes.ts";
 import { createHmacMd5 } from "../pure/md5.ts";
 import { authenticatorOf, type PacketView } from "../pure/packet.ts";
 import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
 import { decodeText } from "../pure/text.ts";
+import { step } from "../pure/step.ts";
 import { canonicalName, type Tuple, tupleOf } from "../pure/tuple.ts";
 import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
 import type { Attempt } from "./attempt.ts";
@@ -288,16 +290,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   /** A State whose conversation is gone or stands elsewhere: never a reason to check anything typed. */
-  function gone(request: Request, step: Step): void {
-    if (step !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL") {
-      return answers.reject(request, "gone", { row: "gone_elsewhere", conversation: null });
-    }
-    void nullAsks.askTwice(request.client.name).then((asked) =>
-      answers.reject(request, "not_given", {
-        row: asked ? "gone_device" : "gone_elsewhere",
-        conversation: null,
-      })
-    );
+  function gone(request: Request, at: Step): void {
+    const row = step("gone", {
+      ...NOTHING_KNOWN,
+      stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+    });
+    const answer = () => answers.reject(request, row.say ?? "gone", { row: row.name, conversation: null });
+    if (row.then.includes("ask_null")) void nullAsks.askTwice(request.client.name).then(answer);
+    else answer();
   }
 
   function refuse(request: Request, refusal: Refusal, view: PacketView | null): void {
@@ -352,7 +352,6 @@ function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password"
     appended: typed.appended,
     client: request.client,
     receivedMs: request.receivedMs,
-    mayAskNull: false,
     holdsAgain: false,
     firstFactor: null,
     decision: null,

@@ -276,9 +276,12 @@ function notePairing(
     attempt.pairing = answer.fault.kind === "unknown" ? "unknown" : null;
     return noteFault(deps, "pairing", conversation, answer.fault);
   }
-  const { enabled, pending, deactivated, totpLength } = answer.value;
+  const { id, enabled, pending, deactivated, totpLength } = answer.value;
+  const owner = deps.pairings.ownerOf(id);
   attempt.newPairingTotpLength = totpLength;
-  attempt.pairing = deactivated ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
+  // A service that answers with somebody else's phone must not hand it over.
+  const refused = deactivated || (owner !== null && owner !== conversation.user);
+  attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
 }
 
 async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {

@@ -29,6 +29,8 @@ export type NewPairing =
 export interface Pairings {
   of(user: string): readonly Pairing[];
   preferred(user: string): Factor | null;
+  /** Whose pairing that is (canonical name), or `null`. */
+  ownerOf(id: string): string | null;
   /**
    * Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces.
    *
@@ -137,6 +139,7 @@ export function createPairings(
 
   return {
     of: (user) => byUser.get(user) ?? NONE,
+    ownerOf: (id) => byId.get(id)?.user ?? null,
     preferred: (user) => preferences.get(user) ?? null,
     prepare,
     adopt,

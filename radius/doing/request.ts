@@ -1,6 +1,8 @@
 // A request that passed the gate, copied out of the receive buffer, with what the gateway needs to answer it.
 
-import type { PacketView } from "../pure/packet.ts";
+import { typeOf } from "../facts/dictionary.ts";
+import { readInteger } from "../pure/attributes.ts";
+import { forEachAttribute, type PacketView } from "../pure/packet.ts";
 import type { Client } from "./clients.ts";
 import type { Slot } from "./duplicates.ts";
 
@@ -37,7 +39,7 @@ export const REFUSALS = {
     ref: "RFC 2865 §5.2",
   },
   chap: {
-    sentence: "CHAP: a second factor needs PAP; set the client to PAP",
+    sentence: "CHAP or MS-CHAP: a second factor needs PAP; set the client to PAP",
     prompt: "not_supported",
     ref: "RFC 2865 §5.3",
   },
@@ -59,6 +61,22 @@ export function findRefusal(view: PacketView): Refusal | null {
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
   if (chapPassword.count === 1) return "chap";
+  if (userPassword.count === 0 && hasMsChap(view)) return "chap";
   // Neither password nor State: some clients (radclient is one) send an empty password as none at all.
   return null;
+}
+
+/** RFC 2548 §2: MS-CHAP-Response and MS-CHAP2-Response stand inside Vendor-Specific. */
+const MICROSOFT = 311;
+const MS_CHAP_RESPONSES = new Set([1, 25]);
+const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
+
+function hasMsChap({ octets, lengthOctets }: PacketView): boolean {
+  let found = false;
+  forEachAttribute(octets, lengthOctets, (type, at, valueOctets) => {
+    if (type !== VENDOR_SPECIFIC || valueOctets < 6) return;
+    const vendor = readInteger(octets.subarray(at, at + 4));
+    if (vendor === MICROSOFT && MS_CHAP_RESPONSES.has(octets[at + 4] as number)) found = true;
+  });
+  return found;
 }

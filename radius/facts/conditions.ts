@@ -77,7 +77,7 @@ export const CONDITIONS = {
   totp_matches: { says: "the code of the user's TOTP, its time step not used before", holds: (f) => f.totpStep !== null },
   service_may_know_code: { says: "a code for the service, and a request is open", holds: (f) => f.answerIsCode && f.requestOpened },
 
-  state_was_device: { says: "the State of the device step, within the limit of such checks", holds: (f) => f.mayAskNull },
+  state_was_device: { says: "the State of the device step", holds: (f) => f.stateWasDevice },
 } as const satisfies Record<string, ConditionRow>;
 
 export type Condition = keyof typeof CONDITIONS;

@@ -43,5 +43,33 @@ export interface Facts {
   readonly answerIsCode: boolean;
   /** The time step of the user's TOTP that the code belongs to. */
   readonly totpStep: number | null;
-  readonly mayAskNull: boolean;
+  /** Whether the State was that of the device step. */
+  readonly stateWasDevice: boolean;
 }
+
+/** What is known of a State whose conversation is gone: nothing but its step. */
+export const NOTHING_KNOWN: Facts = {
+  answer: "",
+  passwordEmpty: false,
+  appended: null,
+  userRefused: false,
+  firstFactor: "not_configured",
+  enabled: new Set(),
+  ready: { device: false, deviceCodes: false, sms: false, voice: false, totp: false },
+  pick: null,
+  pushesLeft: false,
+  mayEnrol: false,
+  smsNumbers: [],
+  voiceNumbers: [],
+  number: null,
+  numberUsable: false,
+  held: "no",
+  requestOpened: false,
+  decision: null,
+  pairing: null,
+  messageSent: false,
+  passcodeMatches: false,
+  answerIsCode: false,
+  totpStep: null,
+  stateWasDevice: false,
+};

@@ -19,7 +19,10 @@ export const EFFECTS = {
   push: { outside: true, claimed: true, does: "initiate" },
   hold: { outside: true, claimed: true, does: "waits for the decision inside the request" },
   ask_approval: { outside: true, does: "asks for the status" },
-  ask_null: { outside: true, does: "asks for the status of the literal null, twice" },
+  ask_null: {
+    outside: true,
+    does: "asks for the status of the literal null, twice; at most 10 times a minute and client",
+  },
   text: { outside: true, claimed: true, does: "Messages.json" },
   call: { outside: true, claimed: true, does: "Calls.json" },
   create_pairing: { outside: true, claimed: true, does: "pairings/create" },
