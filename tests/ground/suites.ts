@@ -11,6 +11,7 @@ export interface Suite {
   /** Whether its files may run side by side. */
   readonly parallel: boolean;
   readonly timeoutMs: number;
+  readonly permissions: readonly string[];
 }
 
 /** What tests may do: they start servers and peers on free ports in scratch directories. */
@@ -22,6 +23,8 @@ const PERMISSIONS = [
   "--allow-run",
   "--allow-sys",
 ] as const;
+/** Playwright looks below /proc/sys when it is loaded, which the runtime grants together with everything else only. */
+const BROWSER_PERMISSIONS = ["--allow-all"] as const;
 
 /** In the order in which they run. */
 export const SUITES = {
@@ -31,16 +34,32 @@ export const SUITES = {
     ignore: ["tests/interop", "tests/e2e", "tests/guards"],
     parallel: true,
     timeoutMs: 240_000,
+    permissions: PERMISSIONS,
   },
-  guards: { title: "guards", paths: ["tests/guards"], ignore: [], parallel: false, timeoutMs: 90_000 },
+  guards: {
+    title: "guards",
+    paths: ["tests/guards"],
+    ignore: [],
+    parallel: false,
+    timeoutMs: 90_000,
+    permissions: PERMISSIONS,
+  },
   interop: {
     title: "real peers",
     paths: ["tests/interop"],
     ignore: [],
     parallel: false,
     timeoutMs: 240_000,
+    permissions: PERMISSIONS,
   },
-  e2e: { title: "browser", paths: ["tests/e2e"], ignore: [], parallel: false, timeoutMs: 240_000 },
+  e2e: {
+    title: "browser",
+    paths: ["tests/e2e"],
+    ignore: [],
+    parallel: false,
+    timeoutMs: 240_000,
+    permissions: BROWSER_PERMISSIONS,
+  },
 } as const satisfies Record<string, Suite>;
 
 export type SuiteName = keyof typeof SUITES;
@@ -59,7 +78,7 @@ export async function runSuite(
         "--quiet",
         "--no-prompt",
         "--permit-no-files",
-        ...PERMISSIONS,
+        ...suite.permissions,
         ...(suite.parallel ? ["--parallel"] : []),
         ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),
         ...(options.filter === undefined ? [] : [`--filter=${options.filter}`]),
