@@ -4,7 +4,7 @@ import { createHash, createHmac } from "node:crypto";
 import { hidePassword } from "../../ground/radius_packets.ts";
 
 /** What it does with a request. */
-export type FirstFactorConduct = "judge" | "silent" | "challenge" | "wrong_secret";
+export type FirstFactorConduct = "judge" | "silent" | "challenge" | "wrong_secret" | "unsigned";
 
 export interface FirstFactorServer extends Disposable {
   readonly port: number;
@@ -64,7 +64,9 @@ function answerTo(request: Uint8Array, server: FirstFactorServer): Uint8Array | 
     authenticator: request.slice(4, 20),
   });
   const isRight = hidden.toHex() === valueOf(request, 2).toHex();
-  return reply(request, isRight ? 2 : 3, server.conduct === "wrong_secret" ? "another-secret" : SECRET);
+  const code = isRight ? 2 : 3;
+  if (server.conduct === "unsigned") return unsignedReply(request, code, SECRET);
+  return reply(request, code, server.conduct === "wrong_secret" ? "another-secret" : SECRET);
 }
 
 function valueOf(packet: Uint8Array, type: number): Uint8Array {
@@ -83,6 +85,15 @@ function reply(request: Uint8Array, code: number, secret: string): Uint8Array {
   bytes.set(request.slice(4, 20), 4);
   bytes.set([80, 18], 20);
   bytes.set(createHmac("md5", secret).update(bytes).digest(), 22);
+  bytes.set(createHash("md5").update(bytes).update(secret).digest(), 4);
+  return bytes;
+}
+
+/** As servers answered before Message-Authenticator was asked of them. */
+function unsignedReply(request: Uint8Array, code: number, secret: string): Uint8Array {
+  const bytes = new Uint8Array(20);
+  bytes.set([code, request[1] ?? 0, 0, bytes.length]);
+  bytes.set(request.slice(4, 20), 4);
   bytes.set(createHash("md5").update(bytes).update(secret).digest(), 4);
   return bytes;
 }

@@ -98,3 +98,30 @@ Deno.test("first factor: a State does not get around it", async () => {
   assertEquals((await login.answer("S", { state })).kind, "reject");
   assertEquals([server.asked.length, world.secondFactor.requests.length], [0, 0]);
 });
+
+Deno.test("first factor: a server may leave its answers unsigned until it once signed one", async () => {
+  using server = startFirstFactorServer({ password: "right", conduct: "unsigned" });
+  await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  const start = () => world.login({ user: "anna" }).start("right");
+  assertEquals((await start()).step, DEVICE);
+  server.conduct = "judge";
+  assertEquals((await start()).step, DEVICE);
+  server.conduct = "unsigned";
+  assertEquals(brief(await start()), DENIED);
+});
+
+Deno.test("first factor: Cancel does not make a right password last longer", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  for (let cancelled = 0; cancelled < 2; cancelled++) {
+    world.clock.advance(140_000);
+    assertEquals((await login.answer("cancel")).kind, "challenge");
+  }
+  world.clock.advance(30_000);
+  assertEquals((await login.answer("S")).kind, "reject");
+  assertEquals(world.secondFactor.requests.length, 1);
+});

@@ -9,7 +9,7 @@ import { giveDevice } from "./people.ts";
 
 const octets = (text: string) => new TextEncoder().encode(text);
 const attribute = (type: number, value: Uint8Array): Attribute => ({ type, value });
-const [USER_PASSWORD, CHAP_PASSWORD, STATE, CHAP_CHALLENGE, EAP] = [2, 3, 24, 60, 79];
+const [USER_PASSWORD, CHAP_PASSWORD, STATE, VENDOR, CHAP_CHALLENGE, EAP] = [2, 3, 24, 26, 60, 79];
 const chap = attribute(CHAP_PASSWORD, new Uint8Array(17).fill(7));
 
 /** What is wrong, what it is counted as, and what the user reads. */
@@ -35,6 +35,15 @@ const REFUSED: readonly [title: string, parts: RequestParts, counter: string, me
     "chap",
     "This way of signing in is not supported here.",
   ],
+  ...[1, 25].map((kind): [string, RequestParts, string, string] => [
+    `an MS-CHAP response of kind ${kind}`,
+    {
+      password: undefined,
+      more: [attribute(VENDOR, Uint8Array.of(0, 0, 1, 55, kind, 52, ...new Uint8Array(50)))],
+    },
+    "chap",
+    "This way of signing in is not supported here.",
+  ]),
   ...[1, 15, 17, 129, 144].map((length): [string, RequestParts, string, string] => [
     `a User-Password of ${length} octets`,
     { password: undefined, more: [attribute(USER_PASSWORD, new Uint8Array(length))] },
