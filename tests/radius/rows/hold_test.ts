@@ -107,6 +107,8 @@ Deno.test("hold: an embedded request is cancelled at the end of the wait", async
   await using world = await startInProcess({ toml: HOLD, embedded: true });
   const phone = await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();
+  // The answer does not wait for the cancellation.
+  await pass(world.clock, 2000);
   assertEquals(await phone.requests(), []);
 });
 
