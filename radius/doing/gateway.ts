@@ -5,7 +5,8 @@ import { toBase64Url } from "../../runtime.ts";
 import { NOTHING_KNOWN } from "../facts/facts.ts";
 import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { describeAttributes } from "../pure/attributes.ts";
-import { createHmacMd5 } from "../pure/md5.ts";
+import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
+import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import { authenticatorOf, type PacketView } from "../pure/packet.ts";
 import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
 import { decodeText } from "../pure/text.ts";
@@ -74,8 +75,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
     return next;
   }
 
+  /** What was typed, and its digest: used again for every packet, so what outlives the call is copied. */
+  const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+  const digest = new Uint8Array(MD5_OCTETS);
+
   function digestOf(typed: Uint8Array): string {
-    const digest = new Uint8Array(16);
     joinKey.signInto(typed, 0, typed.length, digest, 0);
     return toBase64Url(digest);
   }
@@ -86,10 +90,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const refusal = findRefusal(view);
     if (refusal !== null) return refuse(request, refusal, view);
     const hidden = view.value("userPassword");
-    const typed = hidden === null
-      ? new Uint8Array(0)
-      : client.secret.revealPassword(hidden, authenticatorOf(request.octets));
-    if (typed === null) return refuse(request, "bad_password_length", view);
+    const { octets } = request;
+    const length = hidden === null
+      ? 0
+      : client.secret.revealPasswordInto(plain, hidden, { authenticator: octets, at: AUTHENTICATOR_AT });
+    if (length < 0) return refuse(request, "bad_password_length", view);
+    const typed = plain.subarray(0, length);
     if (works.size >= MOST_WORKS) return answers.drop(request, "too_busy");
     if (hidden !== null && view.slots.messageAuthenticator.count === 0 && looksGarbled(typed)) {
       const hint = "the revealed password is no text: is the shared secret of this client right?";
@@ -107,7 +113,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const { policy, name: client } = request.client;
     const running = conversations.byTuple(login.tuple.key);
     const ended: Conversation[] = [];
-    const typed = policy.appendMode ? readAppended(login.octets) : { password: login.octets, appended: null };
+    const password = policy.firstFactor === "none" && !policy.appendMode
+      ? login.octets
+      : login.octets.slice();
+    const typed = policy.appendMode ? readAppended(password) : { password, appended: null };
     if (running !== null) {
       const again = () => {
         if (!mustHoldAgain(running, typed.appended, policy)) return repeat(request, running);
@@ -181,7 +190,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
     if (work.digest === answer.digest) return takeOver(request, work);
     if (work.waiting >= MOST_WAITING) return answers.drop(request, "too_busy");
     work.waiting++;
-    const resumed = () => resume(request, answer);
+    const kept = { ...answer, octets: answer.octets.slice() };
+    const resumed = () => resume(request, kept);
     void work.playing.then(resumed, resumed);
   }
 

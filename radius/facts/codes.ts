@@ -26,6 +26,8 @@ export const MAX_PACKET_OCTETS = 4096;
 export const MAX_VALUE_OCTETS = 253;
 /** RFC 2865 §5.2: the longest password that can be hidden. */
 export const MAX_PASSWORD_OCTETS = 128;
+/** RFC 2865 §3: where the Authenticator stands. */
+export const AUTHENTICATOR_AT = 4;
 /** Octets of both authenticators. */
 export const AUTHENTICATOR_OCTETS = 16;
 

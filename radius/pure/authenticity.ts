@@ -112,19 +112,38 @@ export class SharedSecret {
    * @returns `null` when the length is not a multiple of 16 from 16 to 128.
    */
   revealPassword(hidden: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
+    const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+    const lengthOctets = this.revealPasswordInto(plain, hidden, {
+      authenticator: requestAuthenticator,
+      at: 0,
+    });
+    return lengthOctets < 0 ? null : plain.slice(0, lengthOctets);
+  }
+
+  /**
+   * As {@link revealPassword}, into `plain`, which has 128 octets and may be used again: an array for each packet costs more than the
+   * revealing.
+   *
+   * @param authenticator where the Request Authenticator's 16 octets stand.
+   * @returns the length, or -1.
+   */
+  revealPasswordInto(
+    plain: Uint8Array,
+    hidden: Uint8Array,
+    { authenticator, at }: { authenticator: Uint8Array; at: number },
+  ): number {
     const length = hidden.length;
-    if (length === 0 || length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return null;
-    const plain = new Uint8Array(length);
+    if (length === 0 || length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return -1;
     for (let block = 0; block < length; block += AUTHENTICATOR_OCTETS) {
-      this.#mask(block === 0 ? requestAuthenticator : hidden, Math.max(0, block - AUTHENTICATOR_OCTETS));
+      if (block === 0) this.#mask(authenticator, at);
+      else this.#mask(hidden, block - AUTHENTICATOR_OCTETS);
       for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
         plain[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
       }
     }
     let end = length;
     while (end > 0 && plain[end - 1] === 0) end--;
-    // A copy, because a view would move the octets out of the heap.
-    return end === length ? plain : plain.slice(0, end);
+    return end;
   }
 
   /**
