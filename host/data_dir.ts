@@ -33,9 +33,13 @@ export async function openDataDir(
   await makePrivate(path);
   const lock = await takeLock(path);
   try {
-    const { key, isNew } = await readMasterKey(path, masterKeyHex, random);
+    const hadStore = await hasContent(`${path}/countersign.kv`);
+    // An old store is opened first, so that what is wrong with it is said; a new one after its key, so that it never stands without.
+    const old = hadStore ? await openKv(`${path}/countersign.kv`) : null;
+    const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
     const vault = createVault(key, random);
-    const store = createStore(await openKv(`${path}/countersign.kv`), { node: random.bytes(4).toHex() });
+    const kv = old ?? await openKv(`${path}/countersign.kv`);
+    const store = createStore(kv, { node: random.bytes(4).toHex() });
     await checkKey(store, vault);
     return {
       path,
@@ -108,14 +112,13 @@ async function makeFile(file: string, create: boolean): Promise<void> {
 
 async function readMasterKey(
   path: string,
-  hex: string,
-  random: Random,
+  { masterKeyHex, hadStore, random }: { masterKeyHex: string; hadStore: boolean; random: Random },
 ): Promise<{ key: Uint8Array; isNew: boolean }> {
-  if (hex !== "") {
-    if (!/^[0-9a-fA-F]{64}$/.test(hex)) {
+  if (masterKeyHex !== "") {
+    if (!/^[0-9a-fA-F]{64}$/.test(masterKeyHex)) {
       throw new DataDirFault("Cannot use COUNTERSIGN_MASTER_KEY: it must be 64 hexadecimal digits");
     }
-    return { key: Uint8Array.fromHex(hex), isNew: false };
+    return { key: Uint8Array.fromHex(masterKeyHex), isNew: false };
   }
   const file = `${path}/master.key`;
   try {
@@ -131,9 +134,23 @@ async function readMasterKey(
       );
     }
   }
+  if (hadStore) {
+    throw new DataDirFault(
+      `Cannot find "${file}", the key of the store beside it. Restore it from a backup (or give COUNTERSIGN_MASTER_KEY); without it the sealed secrets are lost.`,
+    );
+  }
   const key = random.bytes(KEY_OCTETS);
   await writePrivate(file, `${key.toHex()}\n`);
   return { key, isNew: true };
+}
+
+async function hasContent(file: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(file)).size > 0;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw new DataDirFault(`Cannot look at "${file}": ${reasonOf(fault)}`);
+  }
 }
 
 /** A record sealed by the first start: another key than the one that made the store is found at once, not at some login. */

@@ -29,6 +29,8 @@ export interface AnswerDeps {
 export interface Because {
   readonly row: string;
   readonly conversation: Conversation | null;
+  /** Why a user was refused; the reply does not say it. */
+  readonly refusedFor?: string | null;
 }
 
 export interface Answers {
@@ -56,7 +58,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
   const { clock, log, counters } = deps;
   let delayed = 0;
 
-  function deliver(request: Request, reply: Reply, { row, conversation }: Because): void {
+  function deliver(request: Request, reply: Reply, { row, conversation, refusedFor }: Because): void {
     let octets: Uint8Array<ArrayBuffer>;
     try {
       octets = writeReply(request, reply);
@@ -74,6 +76,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
       id: request.octets[1],
       step: conversation?.outcome ?? conversation?.at,
       row,
+      because: refusedFor ?? undefined,
       conversation: conversation?.orderedId,
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });

@@ -25,6 +25,8 @@ export interface Attempt {
   /** A login that was held when the server died, sent again: its push is out already. */
   readonly holdsAgain: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
+  /** Why the user was refused: for the log and the audit, never for the reply. */
+  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
   decision: Facts["decision"];
   pairing: Facts["pairing"];
   messageSent: boolean;
@@ -82,9 +84,14 @@ class LazyFacts implements Facts {
   }
   get userRefused(): boolean {
     const { status } = this.user;
-    if (status === "inactive" || status === "deleted") return true;
-    if (status === "unknown" && this.#attempt.client.policy.unknownUsers === "reject") return true;
-    return this.#deps.limits.isLocked(this.#conversation.user);
+    const isStranger = status === "unknown" && this.#attempt.client.policy.unknownUsers === "reject";
+    const refusedFor = status === "inactive" || status === "deleted" || isStranger
+      ? status
+      : this.#deps.limits.isLocked(this.#conversation.user)
+      ? "locked"
+      : null;
+    this.#attempt.refusedFor = refusedFor;
+    return refusedFor !== null;
   }
   get firstFactor(): Facts["firstFactor"] {
     if (this.#attempt.firstFactor !== null) return this.#attempt.firstFactor;

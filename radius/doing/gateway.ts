@@ -231,7 +231,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       (finished) => {
         works.delete(conversation.orderedId);
         if (finished === null) return endedMeanwhile(work.request, conversation);
-        tell(work.request, finished);
+        tell(work.request, finished, attempt);
         conversations.park(finished.conversation);
       },
       (fault: unknown) => {
@@ -254,10 +254,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     answers.drop(request, "overtaken", { keepSlot: true });
   }
 
-  function tell(request: Request, { conversation, row, kind }: Finished): void {
+  function tell(request: Request, { conversation, row, kind }: Finished, { refusedFor }: Attempt): void {
     if (kind === "challenge") return answers.challenge(request, conversation, row.name);
     if (kind === "accept") return answers.accept(request, { row: row.name, conversation });
-    answers.reject(request, row.say ?? "denied", { row: row.name, conversation });
+    answers.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
   }
 
   /** Takes memory back to what the store holds, so that nothing unrecorded can be answered from it. */
@@ -364,6 +364,7 @@ function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password"
     receivedMs: request.receivedMs,
     holdsAgain: false,
     firstFactor: null,
+    refusedFor: null,
     decision: null,
     pairing: null,
     messageSent: false,

@@ -269,7 +269,12 @@ function finish(
     if (kind === "accept") useUpRequest(deps, turn);
     deps.conversations.end(conversation, outcome, row.name);
     turn.draft.push(
-      audit(deps, conversation, { action: `login.${outcome}`, row: row.name, factor: conversation.factor }),
+      audit(deps, conversation, {
+        action: `login.${outcome}`,
+        row: row.name,
+        because: turn.attempt.refusedFor,
+        factor: conversation.factor,
+      }),
     );
   }
   return commit(deps, turn).then(() => ({ conversation, row, kind }));

@@ -129,6 +129,15 @@ Deno.test("openDataDir() refuses a broken store file, says what to do, and leave
   assertEquals(await Deno.readTextFile(`${place.path}/countersign.kv`), noise);
 });
 
+Deno.test("openDataDir() refuses a store whose master key is missing, and makes no other one", async () => {
+  await using place = await scratch();
+  await (await open(place.path)).close();
+  await Deno.remove(`${place.path}/master.key`);
+  const message = await refusal(place.path);
+  assert(message.includes("master.key") && message.includes("backup"), message);
+  await assertRejects(() => Deno.stat(`${place.path}/master.key`), Deno.errors.NotFound);
+});
+
 const NO_DIRECTORY: Readonly<Record<string, (path: string) => Promise<string>>> = {
   "below a file": async (path) => {
     await Deno.writeTextFile(path, "");

@@ -24,6 +24,20 @@ Deno.test("who: an inactive user is refused, and nobody is called", async () => 
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
+Deno.test("who: the log says why a user was refused, the reply does not", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nunknown_users = "reject"` });
+  await register(world, "inactive", { active: false });
+  await register(world, "deleted");
+  await world.people.remove("deleted");
+  for (const user of ["inactive", "deleted", "unknown"]) {
+    assertEquals(brief(await world.login({ user }).start()), DENIED);
+    const line = (await world.logLines()).find((line) =>
+      line.includes("Access-Reject") && line.includes(`user=${user}`)
+    );
+    assertEquals(/ because=(\S+)/.exec(line ?? "")?.[1], user);
+  }
+});
+
 Deno.test("who: a deleted user is refused until created again", async () => {
   await using world = await startInProcess();
   await register(world, "anna");
