@@ -138,5 +138,3 @@ export interface ConfigSources {
 export type ConfigOutcome =
   | { ok: true; config: Config; warnings: ConfigWarning[] }
   | { ok: false; faults: ConfigFault[] };
-
-export { loadConfig } from "./config/load.ts";

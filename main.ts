@@ -1,7 +1,7 @@
 // Countersign's composition root: settings → store → services → UDP → HTTP → shutdown. It alone sees every folder.
 
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
-import { loadConfig } from "./config.ts";
+import { loadConfig } from "./config/load.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";

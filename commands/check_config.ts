@@ -1,13 +1,8 @@
 // `deno task check-config`: says whether the settings are sound, without starting anything. Exit code 1 when not.
 
 import { basename } from "node:path";
-import {
-  type Config,
-  type ConfigFault,
-  type ConfigSources,
-  type ConfigWarning,
-  loadConfig,
-} from "../config.ts";
+import type { Config, ConfigFault, ConfigSources, ConfigWarning } from "../config.ts";
+import { loadConfig } from "../config/load.ts";
 import { socketAddressText } from "../config/addresses.ts";
 import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
 

@@ -1,6 +1,7 @@
 // How an operator's command gets its operation done: by the running server where there is one, else on the store itself.
 
-import { type Config, loadConfig } from "../config.ts";
+import type { Config } from "../config.ts";
+import { loadConfig } from "../config/load.ts";
 import { controlSocketPath } from "../config/fault_checks.ts";
 import { callControlSocket } from "../host/control_call.ts";
 import { DataDirFault } from "../host/data_dir.ts";

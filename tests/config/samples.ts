@@ -1,12 +1,7 @@
 // For tests: loads settings from a text, with a world made of data.
 
-import {
-  type Config,
-  type ConfigFault,
-  type ConfigOutcome,
-  type ConfigSources,
-  loadConfig,
-} from "../../config.ts";
+import type { Config, ConfigFault, ConfigOutcome, ConfigSources } from "../../config.ts";
+import { loadConfig } from "../../config/load.ts";
 
 export interface World {
   readonly env?: Readonly<Record<string, string>>;

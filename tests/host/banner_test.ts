@@ -2,7 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type BannerFacts, bannerText } from "../../host/banner.ts";
-import { loadConfig } from "../../config.ts";
+import { loadConfig } from "../../config/load.ts";
 
 const SECRET = "a-generated-shared-secret";
 const LINK = "http://127.0.0.1:8080/setup#a-token-of-the-link";

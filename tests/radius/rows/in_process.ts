@@ -2,7 +2,8 @@
 // embedded ones.
 
 import { parse, stringify } from "smol-toml";
-import { type Config, loadConfig } from "../../../config.ts";
+import type { Config } from "../../../config.ts";
+import { loadConfig } from "../../../config/load.ts";
 import { createLog } from "../../../log.ts";
 import { createRadius, type Radius } from "../../../radius/gateway.ts";
 import type { SecondFactorService, TelephonyService } from "../../../radius/doing/ports.ts";
