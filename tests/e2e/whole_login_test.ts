@@ -5,10 +5,17 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { chromium, type Page } from "playwright-core";
 import { testNeeding } from "../ground/needing.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { type RadclientLogin, setUpRadclient } from "../interop/peers/radclient.ts";
+import { totpCode } from "../ground/totp.ts";
+import { type RadclientLogin, type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.ts";
 import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 
 const OWNER_PASSWORD = "a long password for the owner";
+/** A client with a name, as an administrator would have one. */
+const CLIENT = `[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "a secret of the whole-login test"
+`;
 const PICTURES = new URL("../../docs/images/", import.meta.url).pathname;
 /** Pictures are only written on demand, so that a test run leaves the checkout as it was. */
 const WRITES_PICTURES = Deno.env.get("COUNTERSIGN_PICTURES") === "1";
@@ -17,7 +24,7 @@ testNeeding(
   { peers: ["chromium", "radclient"] },
   "a login by radclient is approved on a paired phone page with its number, seen live, and accepted",
   async () => {
-    await using gateway = await startGateway();
+    await using gateway = await startGateway({ toml: CLIENT });
     const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: [...CHROMIUM_FLAGS] });
     try {
       const live = await openConsole(await newPage(browser, { width: 1360, height: 820 }), gateway);
@@ -27,6 +34,7 @@ testNeeding(
         signed: true,
       });
 
+      if (WRITES_PICTURES) await otherLogins(gateway, peer);
       await loginIsApproved(await peer.login({ name: "ada", password: "pw" }), { live, phone });
       await loginIsDeniedByAWrongNumber(await peer.login({ name: "ada", password: "pw" }), { live, phone });
     } finally {
@@ -68,6 +76,19 @@ async function loginIsDeniedByAWrongNumber(
   assertEquals(verdict, "reject");
   assertMatch(message ?? "", /approval was not given/i);
   await live.getByText("Rejected", { exact: true }).last().waitFor();
+}
+
+/** What else goes on at a gate, so that the picture shows more than one line. */
+async function otherLogins(gateway: RunningGateway, peer: RadclientSetUp): Promise<void> {
+  await gateway.pair("edsger", "--totp", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+  await gateway.pair("barbara", "--sms", "+4915112345678");
+  const right = await peer.login({ name: "edsger", password: "pw" });
+  await right.answer(totpCode("12345678901234567890", Date.now()));
+  const wrong = await peer.login({ name: "niklaus", password: "pw" });
+  await wrong.answer("P");
+  await wrong.answer("+12025550143");
+  await wrong.answer("0000");
+  for (const name of ["grace", "barbara", "edsger"]) await peer.login({ name, password: "pw" });
 }
 
 /** The two digits that the login prompt shows. */
