@@ -77,8 +77,10 @@ export function faultOf(result: LoadResult): string | null {
   if (result.wrong > 0) return `${result.wrong} answers do not verify`;
   // A late answer to a request that was given up is a stray too, but then it is also among the lost.
   if (result.stray > result.lost) return `${result.stray} answers to what must not be answered`;
-  if (result.challenges < result.answered) {
-    return `${result.answered - result.challenges} answers are no challenge`;
+  // Behind garbage a Status-Server asks whether it was dealt with; its answer is an Access-Accept (RFC 5997 §4.2).
+  const expected = result.garbage > 0 ? result.accepts : result.challenges;
+  if (expected < result.answered) {
+    return `${result.answered - expected} answers are not what was asked for`;
   }
   if (result.lost > Math.max(5, 0.01 * result.sent)) return `${result.lost} of ${result.sent} got no answer`;
   return null;

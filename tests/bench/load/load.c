@@ -61,6 +61,7 @@ typedef struct {
 static Peer peers[SOCKETS];
 static Source source;
 static Counts counts;
+static bool probes_status;
 static struct mmsghdr outgoing[BATCH], incoming[BATCH];
 static struct iovec outgoing_parts[BATCH], incoming_parts[BATCH];
 static Packet packets[BATCH];
@@ -114,7 +115,9 @@ static void give_up(Peer *peer, Slot *slot) {
 }
 
 static void prepare_request(Peer *peer, int identifier, int place, uint64_t due_ns) {
-  build_request(&source, (uint8_t)identifier, &packets[place]);
+  // Behind garbage the answer must say that it was dealt with, and nothing else: no login, no commit.
+  if (probes_status) build_status(&source, (uint8_t)identifier, &packets[place]);
+  else build_request(&source, (uint8_t)identifier, &packets[place]);
   outgoing_parts[place].iov_len = packets[place].length;
   Slot *slot = &peer->slots[identifier];
   memcpy(slot->authenticator, packets[place].octets + 4, AUTHENTICATOR_OCTETS);
@@ -277,6 +280,7 @@ static void send_burst(Peer *peer, const Options *options) {
 // Two bursts are under way at any time, together less than the 256 packets that a default socket buffer holds.
 static double run_garbage(const Options *options) {
   Peer *peer = &peers[0];
+  probes_status = true;
   uint64_t begun = now_ns(), end = begun + (uint64_t)(options->seconds * 1e9);
   send_burst(peer, options);
   while (now_ns() < end) {

@@ -11,6 +11,7 @@
 
 enum {
   CODE_ACCESS_REQUEST = 1,
+  CODE_STATUS_SERVER = 12,
   USER_NAME = 1,
   USER_PASSWORD = 2,
   NAS_IP_ADDRESS = 4,
@@ -90,9 +91,9 @@ static void add_password(const Keys *keys, Packet *packet) {
   add(packet, USER_PASSWORD, hidden, sizeof hidden);
 }
 
-static void begin(Source *source, uint8_t identifier, Packet *packet) {
+static void begin(Source *source, uint8_t code, uint8_t identifier, Packet *packet) {
   static const uint8_t zeros[16] = {0};
-  packet->octets[0] = CODE_ACCESS_REQUEST;
+  packet->octets[0] = code;
   packet->octets[1] = identifier;
   for (size_t at = 4; at < HEADER_OCTETS; at += 8) {
     uint64_t word = next_random(source);
@@ -107,10 +108,17 @@ static void set_length(Packet *packet, size_t length) {
   packet->octets[3] = (uint8_t)length;
 }
 
+static void sign(Source *source, Packet *packet) {
+  uint8_t signature[16];
+  set_length(packet, packet->length);
+  hmac_md5(&source->keys, packet->octets, packet->length, signature);
+  memcpy(packet->octets + SIGNATURE_AT, signature, sizeof signature);
+}
+
 void build_request(Source *source, uint8_t identifier, Packet *packet) {
   char user[16];
   int user_octets = snprintf(user, sizeof user, "user%05u", (unsigned)(next_random(source) % source->user_count));
-  begin(source, identifier, packet);
+  begin(source, CODE_ACCESS_REQUEST, identifier, packet);
   add(packet, USER_NAME, user, (size_t)user_octets);
   add_password(&source->keys, packet);
   add_integer(packet, NAS_IP_ADDRESS, 0x7f000001);
@@ -118,10 +126,13 @@ void build_request(Source *source, uint8_t identifier, Packet *packet) {
   add_integer(packet, SERVICE_TYPE, 2);
   add(packet, NAS_IDENTIFIER, "bench-nas", 9);
   add(packet, CALLING_STATION_ID, "198.51.100.17", 13);
-  set_length(packet, packet->length);
-  uint8_t signature[16];
-  hmac_md5(&source->keys, packet->octets, packet->length, signature);
-  memcpy(packet->octets + SIGNATURE_AT, signature, sizeof signature);
+  sign(source, packet);
+}
+
+void build_status(Source *source, uint8_t identifier, Packet *packet) {
+  begin(source, CODE_STATUS_SERVER, identifier, packet);
+  add(packet, NAS_IDENTIFIER, "bench-nas", 9);
+  sign(source, packet);
 }
 
 static void break_structure(Source *source, Packet *packet) {

@@ -38,7 +38,10 @@ void source_init(Source *source, const char *secret, uint32_t user_count);
 // A signed Access-Request with a password, as a VPN sends it.
 void build_request(Source *source, uint8_t identifier, Packet *packet);
 
-// The same, made unacceptable.
+// A signed Status-Server (RFC 5997): answered at once by a server that reads its socket in order.
+void build_status(Source *source, uint8_t identifier, Packet *packet);
+
+// An Access-Request, made unacceptable.
 void build_garbage(Source *source, uint8_t identifier, GarbageKind kind, Packet *packet);
 
 // RFC 2865 §3 and RFC 3579 §3.2: the Response Authenticator is right, and a right Message-Authenticator comes first.
