@@ -11,6 +11,7 @@
 
 enum {
   CODE_ACCESS_REQUEST = 1,
+  CODE_ACCESS_ACCEPT = 2,
   CODE_STATUS_SERVER = 12,
   USER_NAME = 1,
   USER_PASSWORD = 2,
@@ -163,7 +164,7 @@ void build_garbage(Source *source, uint8_t identifier, GarbageKind kind, Packet 
 
 bool reply_is_right(const Keys *keys, const uint8_t *reply, size_t length, const uint8_t *request_authenticator) {
   uint8_t copy[MAX_REPLY_OCTETS], digest[16];
-  if (length < SIGNATURE_AT + 16 || length > sizeof copy) return false;
+  if (length < HEADER_OCTETS || length > sizeof copy) return false;
   if ((size_t)(reply[2] << 8 | reply[3]) != length) return false;
   memcpy(copy, reply, length);
   memcpy(copy + 4, request_authenticator, AUTHENTICATOR_OCTETS);
@@ -173,6 +174,9 @@ bool reply_is_right(const Keys *keys, const uint8_t *reply, size_t length, const
   MD5_Update(&context, keys->secret, keys->secret_octets);
   MD5_Final(digest, &context);
   if (memcmp(digest, reply + 4, sizeof digest) != 0) return false;
+  // FreeRADIUS 3.2.1 answers a Status-Server without Message-Authenticator; a login must be answered with one.
+  if (reply[0] == CODE_ACCESS_ACCEPT && length == HEADER_OCTETS) return true;
+  if (length < SIGNATURE_AT + 16) return false;
   if (reply[HEADER_OCTETS] != MESSAGE_AUTHENTICATOR || reply[HEADER_OCTETS + 1] != 18) return false;
   memset(copy + SIGNATURE_AT, 0, 16);
   hmac_md5(keys, copy, length, digest);
