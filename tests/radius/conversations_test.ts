@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Conversation, decodeRecord, recordText, viewOf } from "../../radius/doing/conversation.ts";
+import { RECORD_FIELDS } from "../../radius/doing/record_fields.ts";
 import { type Conversations, createConversations, REMEMBERED_MS } from "../../radius/doing/conversations.ts";
 import { PASSAGES, STEPS } from "../../radius/facts/steps.ts";
 import { createStore, type Store } from "../../store.ts";
@@ -260,8 +261,11 @@ Deno.test("load() leaves out what is long over, keeps what ended just now, and d
 });
 
 const record = (more: Record<string, unknown>) => {
-  const whole = JSON.parse(recordText(conversation("x", { clock: createManualClock() })));
-  return JSON.stringify({ ...whole, ...more });
+  const list = JSON.parse(recordText(conversation("x", { clock: createManualClock() })));
+  for (const [name, value] of Object.entries(more)) {
+    list[RECORD_FIELDS.findIndex((field) => field === name)] = value;
+  }
+  return JSON.stringify(list);
 };
 const UNREADABLE: Readonly<Record<string, unknown>> = {
   "no JSON": "{",
@@ -270,6 +274,8 @@ const UNREADABLE: Readonly<Record<string, unknown>> = {
   "a number": "7",
   "a list": "[]",
   "an empty object": "{}",
+  "a list that is too short": JSON.stringify(JSON.parse(record({})).slice(1)),
+  "a record whose moments are cut": record({ moments: [1, "start"] }),
   "a record without an id": record({ orderedId: undefined }),
   "a record whose deadline is a text": record({ deadlineMs: "soon" }),
   "a record without moments": record({ moments: undefined }),

@@ -3,7 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
-import { jump } from "./passing_time.ts";
+import { jump, pass } from "./passing_time.ts";
 import { give, otherThan } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -101,6 +101,8 @@ Deno.test("embedded: a request that nobody decides ends with the login", async (
   const phone = await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();
   await jump(world.clock, 61_000);
+  // The answer does not wait for the cancellation.
+  await pass(world.clock, 2000);
   assertEquals(await phone.requests(), []);
   assertEquals(world.radius.watch.alive(), 0);
 });
