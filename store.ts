@@ -64,6 +64,13 @@ const MAX_BATCH_JOURNAL_CHARACTERS = 600_000;
 
 type Tried = { readonly outcome: CommitOutcome } | { readonly fault: unknown };
 
+/** Fewer lines than this wait for the batch before them: a commit of their own would cost more than it saves. */
+const FEWEST_BESIDE = 32;
+const MOST_BESIDE = 500;
+
+/** Batches under way: one of any kind, one of journal lines alone. */
+type Lane = "any" | "journal";
+
 interface Waiting {
   readonly transaction: Transaction;
   readonly resolve: (outcome: CommitOutcome) => void;
@@ -82,7 +89,9 @@ export function createStore(
 ): Store {
   const journalKey = createJournalKeys(nowMs, node);
   let queue: Waiting[] = [];
-  let running: Promise<void> | null = null;
+  const flying: Record<Lane, number> = { any: 0, journal: 0 };
+  const flights = new Set<Promise<void>>();
+  let pumps = false;
   let lastAnswer = nowMs();
 
   /** Never rejects: what the store throws is a value here. */
@@ -116,29 +125,36 @@ export function createStore(
     }
   };
 
-  const begin = (): { batch: Waiting[]; trying: Promise<Tried> } | null => {
-    if (queue.length === 0) return null;
-    const { batch, rest } = takeBatch(queue);
-    queue = rest;
-    return { batch, trying: tryCommit(batch) };
+  /** Commits a batch; the next one starts before anybody hears of this one, so that their work and the disk's go on side by side. */
+  const fly = async (batch: readonly Waiting[], lane: Lane): Promise<void> => {
+    flying[lane]++;
+    const tried = await tryCommit(batch);
+    const isDone = "outcome" in tried && tried.outcome.ok;
+    // What failed is tried again in halves before anything follows it, so that order is kept.
+    if (!isDone) await settle(batch, tried);
+    flying[lane]--;
+    pump();
+    if (isDone) await settle(batch, tried);
+  };
+  const start = (batch: readonly Waiting[], lane: Lane): void => {
+    const flight = fly(batch, lane);
+    flights.add(flight);
+    void flight.finally(() => flights.delete(flight));
   };
 
-  const run = async (): Promise<void> => {
-    let begun = begin();
-    while (begun !== null) {
-      const { batch } = begun;
-      const tried = await begun.trying;
-      if ("outcome" in tried && tried.outcome.ok) {
-        // The next commit is on its way before anybody hears of this one: their work and the disk's go on side by side.
-        begun = begin();
-        await settle(batch, tried);
-      } else {
-        await settle(batch, tried);
-        begun = null;
-      }
-      begun ??= begin();
+  /** Keeps the disk busy: one batch of any kind at a time, and beside it one of journal lines alone, which depend on nothing. */
+  const pump = (): void => {
+    if (queue.length === 0) return;
+    if (flying.any === 0) {
+      const { batch, rest } = takeBatch(queue);
+      queue = rest;
+      start(batch, "any");
+    } else if (flying.journal === 0 && queue.length >= FEWEST_BESIDE) {
+      const lines = takeJournalLines(queue);
+      if (lines.length < FEWEST_BESIDE) return;
+      queue = queue.slice(lines.length);
+      start(lines, "journal");
     }
-    running = null;
   };
 
   return {
@@ -160,15 +176,35 @@ export function createStore(
     commit(transaction) {
       return new Promise((resolve, reject) => {
         queue.push({ transaction, resolve, reject });
-        running ??= Promise.resolve().then(run);
+        if (pumps) return;
+        pumps = true;
+        queueMicrotask(() => {
+          pumps = false;
+          pump();
+        });
       });
     },
     lastAnswerMs: () => lastAnswer,
     async close() {
-      while (running !== null) await running;
+      while (flights.size > 0 || queue.length > 0) {
+        pump();
+        await Promise.all(flights);
+      }
       kv.close();
     },
   };
+}
+
+/** From the front of the queue what is a journal line and nothing else: it overtakes nobody, and nobody depends on it. */
+function takeJournalLines(queue: readonly Waiting[]): Waiting[] {
+  const lines: Waiting[] = [];
+  for (const waiting of queue) {
+    const { checks, mutations, journal } = waiting.transaction;
+    const alone = journal !== undefined && mutations.length === 0 && (checks?.length ?? 0) === 0;
+    if (!alone || lines.length >= MOST_BESIDE) break;
+    lines.push(waiting);
+  }
+  return lines;
 }
 
 /** Keys that grow with time, so that they are written in order, and differ between nodes. */

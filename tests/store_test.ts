@@ -289,3 +289,45 @@ async function removeStore(path: string): Promise<void> {
     });
   }
 }
+
+Deno.test("commit() sends journal lines beside a commit that is under way, and nothing else", async () => {
+  const begun: { sets: number; end: () => void }[] = [];
+  const atomic = () => {
+    let sets = 0;
+    const operation = {
+      set: () => (sets++, operation),
+      check: () => operation,
+      delete: () => operation,
+      commit: () =>
+        new Promise((resolve) => begun.push({ sets, end: () => resolve({ ok: true, versionstamp: "1" }) })),
+    };
+    return operation;
+  };
+  const store = createStore({ atomic, close: () => undefined } as unknown as Deno.Kv);
+  const settled: string[] = [];
+  const note = (name: string) => () => void settled.push(name);
+  const set = (name: string) =>
+    store.commit({ mutations: [{ type: "set", key: [name], value: 1 }] }).then(note(name));
+  const line = (text: string) =>
+    store.commit({ mutations: [], journal: { text, expireInMs: 1000 } }).then(note("line"));
+  const rest = () => new Promise((resolve) => setTimeout(resolve, 1));
+
+  const all = [set("first")];
+  await rest();
+  for (let i = 0; i < 31; i++) all.push(line("x"));
+  await rest();
+  assertEquals(begun.length, 1, "too few lines wait for the commit before them");
+  for (let i = 0; i < 9; i++) all.push(line("x"));
+  all.push(set("second"));
+  await rest();
+  assertEquals(begun.map(({ sets }) => sets), [1, 1], "forty lines in one value");
+  begun[1]?.end();
+  await rest();
+  assertEquals([settled.length, begun.length], [40, 2], "what is no line still waits");
+  begun[0]?.end();
+  await rest();
+  begun[2]?.end();
+  await Promise.all(all);
+  assertEquals([settled[40], settled[41]], ["first", "second"]);
+  await store.close();
+});
