@@ -11,7 +11,9 @@ export interface SocketAddress {
 export interface ClientPolicy {
   readonly messageAuthenticator: "require" | "auto" | "off";
   readonly limitProxyState: boolean;
-  readonly firstFactor: "none" | "radius";
+  readonly firstFactor: "none" | "directory" | "ldap" | "radius";
+  /** Name of an ldap backend of the target `radius.directory`; "" unless `firstFactor` is "ldap". */
+  readonly firstFactorBackend: string;
   /** Present when `firstFactor` is "radius". */
   readonly firstFactorServer: {
     readonly address: SocketAddress;
@@ -61,6 +63,75 @@ export interface AdminSettings {
   readonly role: "owner" | "user_manager" | "operator" | "viewer";
 }
 
+/** Attributes of an Access-Accept, by name. */
+export type ReplyAttributes = Readonly<Record<string, string | number>>;
+
+interface BackendHead {
+  readonly name: string;
+  readonly mode: "sync" | "async";
+}
+
+export interface StoreBackendSettings extends BackendHead {
+  readonly kind: "store";
+}
+
+export interface LdapBackendSettings extends BackendHead {
+  readonly kind: "ldap";
+  /** `ldap://host:port` or `ldaps://host:port`. */
+  readonly url: string;
+  readonly startTls: boolean;
+  /** Certificates of the authorities to trust instead of the host's, or "". */
+  readonly caPem: string;
+  readonly bindDn: string;
+  readonly bindPassword: string;
+  readonly usersDn: string;
+  /** "" when the backend holds no groups. */
+  readonly groupsDn: string;
+  readonly schema: "openldap" | "active_directory";
+  /** Front-end attribute → LDAP attribute; only what differs from the schema's own table. */
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly connections: number;
+  readonly timeoutMs: number;
+}
+
+export interface ScimBackendSettings extends BackendHead {
+  readonly kind: "scim";
+  /** The service's base URL, without a trailing slash. */
+  readonly url: string;
+  /** A Bearer token, or "" when user name and password are given. */
+  readonly token: string;
+  readonly userName: string;
+  readonly password: string;
+  readonly connections: number;
+  readonly timeoutMs: number;
+}
+
+export type BackendSettings = StoreBackendSettings | LdapBackendSettings | ScimBackendSettings;
+
+/** One target of the identity interface. */
+export interface TargetSettings {
+  /** The `<target_id>` of the path. */
+  readonly name: string;
+  readonly pageSize: number;
+  /** A refresh that would drop more of the target than this stops, 1 to 100. */
+  readonly maxDropPercent: number;
+  /** What differs from the document's table: SCIM attribute → front-end attribute. */
+  readonly mapping: {
+    readonly user: Readonly<Record<string, string>>;
+    readonly group: Readonly<Record<string, string>>;
+  };
+  /** In the order of the file; where they disagree, the first wins. At least one. */
+  readonly backends: readonly BackendSettings[];
+}
+
+export interface ScimCredentialSettings {
+  readonly name: string;
+  readonly password: string;
+  /** Names of targets. */
+  readonly targets: readonly string[];
+  readonly access: "read" | "write";
+}
+
 /** All settings. Holds secrets in clear; printing it or turning it into JSON masks them. */
 export interface Config {
   /** The file that was read, absolute; `null` when there is none and everything has its default. */
@@ -87,7 +158,9 @@ export interface Config {
     readonly loginJoinWindowMs: number;
     readonly anyClient: ClientPolicy;
     readonly clients: readonly ClientSettings[];
-    readonly replyDefault: Readonly<Record<string, string | number>>;
+    readonly replyDefault: ReplyAttributes;
+    /** In the order of the file, which is the order in which they count. */
+    readonly replyGroups: readonly { readonly group: string; readonly attributes: ReplyAttributes }[];
   };
   readonly factors: FactorSettings;
   readonly secondFactor: {
@@ -108,6 +181,9 @@ export interface Config {
     readonly connectionsTotal: number;
     readonly timeoutMs: number;
   };
+  /** At least one; "default" is always among them. */
+  readonly targets: readonly TargetSettings[];
+  readonly scim: { readonly credentials: readonly ScimCredentialSettings[] };
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;

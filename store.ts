@@ -44,6 +44,11 @@ export interface Store {
   get<T>(key: Deno.KvKey): Promise<Entry<T>>;
   /** All entries below `prefix`, in key order, read in batches of up to 500. */
   list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<Entry<T>>;
+  /** Entries from `start` up to but without `end`, in key order (or from the end, `reverse`). */
+  range<T>(
+    selector: { start: Deno.KvKey; end: Deno.KvKey },
+    options?: { limit?: number; reverse?: boolean },
+  ): AsyncIterable<Entry<T>>;
   /** The journal's lines, newest first; those of one value come together. */
   journal(): AsyncIterable<string>;
   /** Resolves when the changes are durable. Rejects only when the store itself fails. */
@@ -165,6 +170,12 @@ export function createStore(
     },
     async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
       yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
+    },
+    async *range<T>(
+      selector: { start: Deno.KvKey; end: Deno.KvKey },
+      options: { limit?: number; reverse?: boolean } = {},
+    ) {
+      yield* kv.list<T>(selector, { ...options, batchSize: Math.min(options.limit ?? 500, 500) });
     },
     async *journal() {
       for await (

@@ -1,6 +1,6 @@
 // The desk's operations on the lock that follows failures.
 
-import { canonicalName } from "../radius/pure/tuple.ts";
+import { canonicalName } from "../canonical_name.ts";
 import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, type ShownLock } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";

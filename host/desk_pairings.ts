@@ -4,7 +4,7 @@ import { isLoopback } from "../config/addresses.ts";
 import type { NewPairing, Pairing } from "../radius/doing/pairings.ts";
 import type { Factor } from "../radius/facts/factors.ts";
 import { isCountryAllowed, maskPhoneNumber } from "../radius/pure/phone_number.ts";
-import { canonicalName } from "../radius/pure/tuple.ts";
+import { canonicalName } from "../canonical_name.ts";
 import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, refused, type ShownPairing } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";

@@ -5,7 +5,7 @@ import { type Random, toHex } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Factor } from "../facts/factors.ts";
-import { canonicalName } from "../pure/tuple.ts";
+import { canonicalName } from "../../canonical_name.ts";
 
 /** One pairing as it is kept. `user` is canonical; `shownUser` as it was given. */
 export type Pairing =

@@ -31,16 +31,3 @@ export function tupleOf(view: PacketView, client: string, user: string): Tuple {
   const attributes = scratch.subarray(0, used).toBase64();
   return { key: `${attributes} ${client.length} ${client}${user}`, distinct };
 }
-
-/** A name as it is compared: NFC, without case. The canonical form of a canonical name is that name. */
-export function canonicalName(name: string): string {
-  if (isAscii(name)) return name.toLowerCase();
-  // Composed again, because a small letter may have a composed form that its capital lacks ("Ϊ́").
-  return name.normalize("NFC").toLowerCase().normalize("NFC");
-}
-
-/** Nearly every name is; asking the Unicode tables costs more than all the rest of the tuple. */
-function isAscii(text: string): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return false;
-  return true;
-}

@@ -3,7 +3,8 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
 import { PacketView } from "../../radius/pure/packet.ts";
-import { canonicalName, tupleOf } from "../../radius/pure/tuple.ts";
+import { canonicalName } from "../../canonical_name.ts";
+import { tupleOf } from "../../radius/pure/tuple.ts";
 import { type Attribute, buildRequest } from "../ground/radius_packets.ts";
 
 /** The three attributes of a login; absent, or octets. */

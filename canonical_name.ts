@@ -1,0 +1,14 @@
+// Names of users and groups as they are compared: what the gateway finds a person by, and the identity interface too.
+
+/** A name as it is compared: NFC, without case. The canonical form of a canonical name is that name. */
+export function canonicalName(name: string): string {
+  if (isAscii(name)) return name.toLowerCase();
+  // Composed again, because a small letter may have a composed form that its capital lacks ("Ϊ́").
+  return name.normalize("NFC").toLowerCase().normalize("NFC");
+}
+
+/** Nearly every name is; asking the Unicode tables costs more than all the rest of a packet's tuple. */
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return false;
+  return true;
+}

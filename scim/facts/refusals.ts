@@ -1,0 +1,136 @@
+// Why a caller of the identity interface is told no: one row for each reason, with its status, the RFC's scimType, and its sentence
+// (RFC 7644 §3.12).
+
+import type { Receipt } from "../ports.ts";
+
+/** One reason. `ref` names where the status comes from. */
+export interface RefusalRow {
+  readonly status: number;
+  readonly scimType?:
+    | "invalidFilter"
+    | "tooMany"
+    | "uniqueness"
+    | "mutability"
+    | "invalidSyntax"
+    | "invalidValue"
+    | "sensitive";
+  /** What is said when nothing more precise is known. */
+  readonly detail: string;
+  readonly ref: string;
+}
+
+export const SCIM_REFUSALS = {
+  invalid_syntax: {
+    status: 400,
+    scimType: "invalidSyntax",
+    detail: "The body is not a JSON object.",
+    ref: "RFC 7644 §3.12",
+  },
+  invalid_value: {
+    status: 400,
+    scimType: "invalidValue",
+    detail: "A value has the wrong type.",
+    ref: "RFC 7644 §3.12",
+  },
+  invalid_filter: {
+    status: 400,
+    scimType: "invalidFilter",
+    detail: "The filter names what no resource has.",
+    ref: "RFC 7644 §3.12",
+  },
+  too_many: {
+    status: 400,
+    scimType: "tooMany",
+    detail: "The search matches too much. Make it narrower.",
+    ref: "RFC 7644 §3.12",
+  },
+  renamed: {
+    status: 400,
+    scimType: "mutability",
+    detail: "A name cannot be changed. Create the new one and delete the old one.",
+    ref: "RFC 7644 §3.12",
+  },
+  unknown_backend: {
+    status: 400,
+    scimType: "invalidValue",
+    detail: "The target has no backend of that name.",
+    ref: "RFC 7644 §3.12",
+  },
+  unauthorized: {
+    status: 401,
+    detail: "Send the name and password of a credential with HTTP Basic.",
+    ref: "RFC 7617 §2",
+  },
+  forbidden: { status: 403, detail: "This credential may not do that.", ref: "RFC 7644 §3.12" },
+  not_found: { status: 404, detail: "There is no such resource.", ref: "RFC 7644 §3.12" },
+  unknown_target: { status: 404, detail: "There is no target of that name.", ref: "RFC 7644 §3.12" },
+  no_such_path: { status: 404, detail: "This interface has nothing at that path.", ref: "RFC 7644 §3.12" },
+  method: { status: 405, detail: "That method is not supported at this path.", ref: "RFC 9110 §15.5.6" },
+  body_too_slow: { status: 408, detail: "The body took too long to arrive.", ref: "RFC 9110 §15.5.9" },
+  taken: {
+    status: 409,
+    scimType: "uniqueness",
+    detail: "A resource of that name exists already.",
+    ref: "RFC 7644 §3.3",
+  },
+  changed: {
+    status: 409,
+    detail: "Somebody else wrote the resource at the same time. Read it and try again.",
+    ref: "RFC 7644 §3.12",
+  },
+  precondition: {
+    status: 412,
+    detail: "The resource has another version than If-Match names.",
+    ref: "RFC 7644 §3.14",
+  },
+  too_large: { status: 413, detail: "The body is over 1 MiB.", ref: "RFC 7644 §3.12" },
+  too_many_failures: {
+    status: 429,
+    detail: "Too many failed attempts came from this address.",
+    ref: "RFC 6585 §4",
+  },
+  internal: {
+    status: 500,
+    detail: "Something went wrong here. The server's log says what.",
+    ref: "RFC 7644 §3.12",
+  },
+  unsupported: { status: 501, detail: "This interface does not support that operation.", ref: "RFC 7644 §3.12" },
+  backend_failed: {
+    status: 502,
+    detail: "A backend refused the operation. Nothing was changed.",
+    ref: "RFC 9110 §15.6.3",
+  },
+  backend_unreachable: {
+    status: 503,
+    detail: "A backend cannot be reached. Nothing was changed. Try again later.",
+    ref: "RFC 9110 §15.6.4",
+  },
+  busy: { status: 503, detail: "Too much is asked at once. Try again in a moment.", ref: "RFC 9110 §15.6.4" },
+} as const satisfies Record<string, RefusalRow>;
+
+export type ScimRefusalCode = keyof typeof SCIM_REFUSALS;
+
+/** Thrown for an HTTP caller who asked for what we will not do; one place turns it into the standard's body. */
+export class ScimRefusal extends Error {
+  readonly code: ScimRefusalCode;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Present when backends were already asked. */
+  readonly receipt: Receipt | null;
+
+  /** @param detail a sentence, instead of the row's own. */
+  constructor(
+    code: ScimRefusalCode,
+    { detail, headers = {}, receipt = null, cause }: {
+      detail?: string;
+      headers?: Readonly<Record<string, string>>;
+      receipt?: Receipt | null;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail ?? SCIM_REFUSALS[code].detail, { cause });
+    this.name = "ScimRefusal";
+    this.code = code;
+    this.headers = headers;
+    this.receipt = receipt;
+  }
+}
