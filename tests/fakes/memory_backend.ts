@@ -1,0 +1,190 @@
+// A backend that keeps everything in memory, for tests of what writes to backends; it fails in every way that a real one does, when told to.
+
+import { canonicalName } from "../../canonical_name.ts";
+import type { Clock } from "../../runtime.ts";
+import { BackendListFault } from "../../scim/backends/list_fault.ts";
+import type {
+  Backend,
+  BackendFault,
+  BackendOutcome,
+  Content,
+  Remote,
+  ResourceKind,
+} from "../../scim/ports.ts";
+
+export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
+
+/** What a backend is told to do wrong. */
+export interface MemoryTrouble {
+  /** Absent: any operation. */
+  readonly operation?: MemoryOperation;
+  /** A name, compared without case; absent: any resource. */
+  readonly name?: string;
+  /** How often; absent: until {@link MemoryBackend.heal}. */
+  readonly times?: number;
+  /**
+   * `before`: nothing is done. `after`: it is done, and the answer says that it may be (`unsure`). `hang`: nothing is done, and the answer comes
+   * when `timeoutMs` of the clock have passed. `hang_after`: the same, but it is done.
+   */
+  readonly how: "before" | "after" | "hang" | "hang_after";
+  readonly fault?: Partial<BackendFault>;
+}
+
+export interface MemoryCall {
+  readonly operation: MemoryOperation;
+  readonly kind: ResourceKind | null;
+  readonly name: string;
+  readonly ok: boolean;
+}
+
+interface Held {
+  readonly content: Content;
+  readonly remoteId: string;
+}
+
+export interface MemoryBackend extends Backend {
+  /** What it holds, by canonical name. A test may change it, as somebody else would. */
+  readonly users: Map<string, Held>;
+  readonly groups: Map<string, Held>;
+  /** The last password of each user, by canonical name. */
+  readonly passwords: Map<string, string>;
+  /** Every call in order, successful or not. */
+  readonly calls: MemoryCall[];
+  /** From now on something goes wrong; several troubles are looked at in order, the first that fits counts. */
+  trouble(trouble: MemoryTrouble): void;
+  heal(): void;
+}
+
+export interface MemoryBackendOptions {
+  readonly clock: Clock;
+  readonly name?: string;
+  readonly kind?: "ldap" | "scim";
+  readonly mode?: "sync" | "async";
+  readonly covers?: ReadonlySet<string> | null;
+  readonly holds?: { readonly groups: boolean; readonly active: boolean };
+  /** How long a hang lasts. */
+  readonly timeoutMs?: number;
+  readonly pageSize?: number;
+}
+
+const DEFAULT_FAULT: BackendFault = {
+  kind: "unreachable",
+  detail: "the backend was told to fail",
+  unsure: false,
+  retry: true,
+};
+
+/** An empty one. It is never slow unless told so. */
+export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
+  const { clock, timeoutMs = 5000, pageSize = 500, covers = null } = options;
+  const holds = options.holds ?? { groups: true, active: true };
+  const users = new Map<string, Held>();
+  const groups = new Map<string, Held>();
+  const passwords = new Map<string, string>();
+  const calls: MemoryCall[] = [];
+  let troubles: { trouble: MemoryTrouble; left: number }[] = [];
+  let nextId = 1;
+  let closed = false;
+
+  const heldOf = (kind: ResourceKind): Map<string, Held> => kind === "user" ? users : groups;
+
+  const troubleFor = (operation: MemoryOperation, name: string): MemoryTrouble | null => {
+    const found = troubles.find(({ trouble, left }) =>
+      left > 0 && (trouble.operation ?? operation) === operation &&
+      (trouble.name === undefined || canonicalName(trouble.name) === canonicalName(name))
+    );
+    if (found === undefined) return null;
+    found.left--;
+    return found.trouble;
+  };
+
+  /** Runs `task` unless a trouble fits; a wait always takes at least a turn of the event loop, as a real one does. */
+  const run = async <T>(
+    call: { operation: MemoryOperation; kind: ResourceKind | null; name: string },
+    task: () => T,
+  ): Promise<BackendOutcome<T>> => {
+    await Promise.resolve();
+    const trouble = closed
+      ? { how: "before", fault: { detail: "the backend is closed" } } as const
+      : troubleFor(call.operation, call.name);
+    calls.push({ ...call, ok: trouble === null });
+    if (trouble === null) return { ok: true, value: task() };
+    const done = trouble.how === "after" || trouble.how === "hang_after";
+    if (done) task();
+    const hung = trouble.how === "hang" || trouble.how === "hang_after";
+    if (hung) await new Promise<void>((resolve) => clock.after(timeoutMs, resolve));
+    return { ok: false, fault: { ...DEFAULT_FAULT, unsure: done || hung, ...trouble.fault } };
+  };
+
+  return {
+    name: options.name ?? "memory",
+    kind: options.kind ?? "ldap",
+    mode: options.mode ?? "sync",
+    covers,
+    holds,
+    users,
+    groups,
+    passwords,
+    calls,
+    trouble: (trouble) => void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
+    heal: () => void (troubles = []),
+    read: (kind, name) =>
+      run<Remote | null>({ operation: "read", kind, name }, () => {
+        return heldOf(kind).get(canonicalName(name)) ?? null;
+      }),
+    put: ({ content, password }) =>
+      run({ operation: "put", kind: content.kind, name: content.name }, () => {
+        const canonical = canonicalName(content.name);
+        const held = heldOf(content.kind);
+        const remoteId = held.get(canonical)?.remoteId ?? `remote-${nextId++}`;
+        held.set(canonical, { content: limited(content, { covers, holds }), remoteId });
+        if (password !== undefined) passwords.set(canonical, password);
+        return { remoteId };
+      }),
+    remove: (kind, name) =>
+      run({ operation: "remove", kind, name }, () => {
+        heldOf(kind).delete(canonicalName(name));
+        if (kind === "user") passwords.delete(canonicalName(name));
+        return null;
+      }),
+    async *list(kind) {
+      const names = [...heldOf(kind).keys()].sort();
+      for (let from = 0; from === 0 || from < names.length; from += pageSize) {
+        const page = await run(
+          { operation: "list", kind, name: "" },
+          () => names.slice(from, from + pageSize).flatMap((name) => heldOf(kind).get(name) ?? []),
+        );
+        if (!page.ok) throw new BackendListFault(page.fault);
+        if (page.value.length > 0) yield page.value;
+      }
+    },
+    async verify(name, password) {
+      const outcome = await run({ operation: "verify", kind: "user", name }, () => {
+        const known = passwords.get(canonicalName(name));
+        return known !== undefined && known !== "" && known === new TextDecoder().decode(password);
+      });
+      if (!outcome.ok) return "unavailable";
+      return outcome.value ? "right" : "wrong";
+    },
+    probe: () => run({ operation: "probe", kind: null, name: "" }, () => null),
+    close() {
+      closed = true;
+      return Promise.resolve();
+    },
+  };
+}
+
+/** What a backend keeps of a content: only what it can hold. */
+function limited(
+  content: Content,
+  { covers, holds }: { covers: ReadonlySet<string> | null; holds: { active: boolean } },
+): Content {
+  const attributes = covers === null
+    ? content.attributes
+    : Object.fromEntries(Object.entries(content.attributes).filter(([name]) => covers.has(name)));
+  if (content.kind === "group") return { ...content, attributes };
+  const named = attributes.name === undefined
+    ? { ...attributes, name: { familyName: "", givenName: "" } }
+    : attributes;
+  return { ...content, attributes: named, active: holds.active ? content.active : true };
+}
