@@ -50,6 +50,8 @@ export interface BackendState {
   readonly why?: string;
   /** What the backend itself calls the resource (a SCIM id, a DN). */
   readonly remoteId?: string;
+  /** It holds something else than the resource: its copy (see targets/copies.ts). */
+  readonly differs?: true;
 }
 
 /** By the backend's name. */
@@ -58,6 +60,8 @@ export type BackendStates = Readonly<Record<string, BackendState>>;
 /** A resource as the store has it, which is what GET serves. */
 export interface Stored<C extends Content = Content> {
   readonly content: C;
+  /** The JSON text of `content.attributes`, where it is at hand: an answer is spliced from it instead of being written out again. */
+  readonly attributesText?: string;
   /** Names of the groups that a user is a member of, in order of name; empty for a group. */
   readonly groups: readonly string[];
   readonly backends: BackendStates;
@@ -235,7 +239,11 @@ export interface Backend {
   readonly covers: ReadonlySet<string> | null;
   /** Whether it holds groups at all, and whether it knows `active`. */
   readonly holds: { readonly groups: boolean; readonly active: boolean };
-  read(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<Remote | null>>;
+  read(
+    kind: ResourceKind,
+    name: string,
+    hint?: { remoteId?: string },
+  ): Promise<BackendOutcome<Remote | null>>;
   /** Makes the backend hold exactly `desired` (as far as it can): creates, or replaces what is there. */
   put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<{ remoteId: string }>>;
   remove(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<null>>;
@@ -301,7 +309,10 @@ export interface Target {
   /** Reads one resource from every backend and brings the store up to date; resolves with what GET then serves. */
   refreshOne(kind: ResourceKind, name: string, actor: Actor): Promise<Stored | null>;
   /** Reads everything from every backend. One at a time: whoever asks meanwhile waits for the next. */
-  refreshAll(actor: Actor, options?: { readonly onProgress?: (progress: RefreshProgress) => void }): Promise<RefreshReport>;
+  refreshAll(
+    actor: Actor,
+    options?: { readonly onProgress?: (progress: RefreshProgress) => void },
+  ): Promise<RefreshReport>;
   /** Dead letters and what is still owed, oldest first. */
   owed(limit: number): readonly OwedWrite[];
   /** Tries dead letters again; returns how many. */
@@ -321,7 +332,12 @@ export interface RefreshReport {
   readonly vanished: number;
   readonly deleted: number;
   /** A backend that could not be read, or that the brake stopped, with the reason. The others were brought up to date. */
-  readonly faults: readonly { readonly backend: string; readonly detail: string }[];
+  readonly faults: readonly {
+    readonly backend: string;
+    readonly detail: string;
+    /** What kind of fault; absent: it could not be reached. */
+    readonly kind?: BackendFault["kind"] | "brake";
+  }[];
   readonly tookMs: number;
 }
 

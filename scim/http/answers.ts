@@ -1,0 +1,78 @@
+// Answers of the identity interface: the headers that all of them carry, resources, refusals in the form of RFC 7644 §3.12, and the receipt of
+// a write.
+
+import type { Log } from "../../log.ts";
+import { type Random, toHex } from "../../runtime.ts";
+import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "../facts/refusals.ts";
+import type { Receipt } from "../ports.ts";
+import { renderError } from "../pure/render.ts";
+
+/** On every answer, with or without a body. */
+export const ALWAYS = {
+  "content-type": "application/scim+json",
+  "content-language": "en",
+  vary: "Accept-Language, Cookie",
+  "x-frame-options": "DENY",
+} as const;
+
+/** The header that says what became of a write at each backend. */
+export const RECEIPT_HEADER = "backends-receipt";
+
+/** @param text JSON, or `null` for an answer without a body. */
+export function answer(
+  text: string | null,
+  { status, headers = {} }: { status: number; headers?: Readonly<Record<string, string>> },
+): Response {
+  return new Response(text, { status, headers: { ...ALWAYS, ...headers } });
+}
+
+/**
+ * The receipt as a List of Strings with a Token as parameter (RFC 9651 §3.1), in the order in which the target names its backends:
+ * `"local";outcome=done, "directory";outcome=queued`. Names are Strings because keys of a Dictionary may hold no capital.
+ */
+export function receiptText({ entries }: Receipt): string {
+  return entries.map(({ backend, outcome }) => `${stringItem(backend)};outcome=${outcome}`).join(", ");
+}
+
+/** RFC 9651 §3.3.3; names of backends are ASCII by the settings, so anything else is only made harmless. */
+function stringItem(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** Headers for a receipt; none when no backend was asked. */
+export function receiptHeaders(receipt: Receipt | null): Record<string, string> {
+  return receipt === null || receipt.entries.length === 0 ? {} : { [RECEIPT_HEADER]: receiptText(receipt) };
+}
+
+/** The answer for a refusal. */
+export function refusalAnswer(refusal: ScimRefusal): Response {
+  const { status, scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
+  return errorAnswer({
+    status,
+    scimType,
+    detail: refusal.message,
+    headers: { ...refusal.headers, ...receiptHeaders(refusal.receipt) },
+  });
+}
+
+/** An error that was found before the interface saw the request, in the same form. */
+export function errorAnswer(
+  { status, scimType, detail, headers }: {
+    status: number;
+    scimType?: RefusalRow["scimType"];
+    detail: string;
+    headers?: Readonly<Record<string, string>>;
+  },
+): Response {
+  return answer(renderError({ status, scimType, detail }), { status, headers });
+}
+
+/** What was thrown, as an answer. What is no refusal goes to the log under an id that the answer names. */
+export function faultAnswer(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
+  if (fault instanceof ScimRefusal) return refusalAnswer(fault);
+  const id = toHex(random.bytes(4));
+  const error = fault instanceof Error ? fault : new Error(String(fault));
+  log.error("an identity request failed", { id, error: error.message, stack: error.stack });
+  const { status, detail } = SCIM_REFUSALS.internal;
+  return errorAnswer({ status, detail: `${detail} Look for ${id}.` });
+}

@@ -1,0 +1,162 @@
+// The identity interface over HTTP, below /idm/scim: who asks, for which target, and which row of the table it is. The routes are the table.
+
+import { Hono } from "hono";
+import type { Log } from "../../log.ts";
+import type { Clock, Random } from "../../runtime.ts";
+import { ScimRefusal } from "../facts/refusals.ts";
+import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "../facts/routes.ts";
+import type { Target, Targets } from "../ports.ts";
+import { errorAnswer, faultAnswer } from "./answers.ts";
+import { BASIC_CHALLENGE, readBasic } from "./basic_auth.ts";
+import type { Credential, Credentials } from "./credentials.ts";
+import { DEEDS } from "./deeds.ts";
+
+export interface ScimAppDeps {
+  readonly targets: Targets;
+  readonly credentials: Credentials;
+  /** Without a trailing slash; locations begin with it. */
+  readonly publicUrl: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+/** What the listener refused before the interface saw the request. */
+export interface ListenerRefusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface ScimApp {
+  /** Everything below it is this application's. */
+  readonly prefix: string;
+  /** Answers a request; never rejects. */
+  handle(request: Request, info: { readonly remoteAddress: string }): Promise<Response>;
+  /** Says a refusal of the listener in this interface's form (RFC 7644 §3.12). */
+  refuse(refused: ListenerRefusal): Response;
+}
+
+/** A request that is allowed to go on to the routes. */
+interface Admitted {
+  readonly url: URL;
+  readonly target: Target;
+  readonly credential: Credential;
+  readonly source: string;
+}
+
+/** The fixed path segments of an address: "", "idm", "scim", target, collection, name. */
+const TARGET_SEGMENT = 3;
+const NAME_SEGMENT = 5;
+
+export function createScimApp(deps: ScimAppDeps): ScimApp {
+  const { targets, credentials } = deps;
+  const routes = createRoutes(deps);
+
+  const authenticate = async (request: Request, source: string): Promise<Credential> => {
+    const given = readBasic(request.headers.get("authorization"));
+    const credential = given === null ? null : await credentials.check(given, source);
+    if (credential === null) {
+      throw new ScimRefusal("unauthorized", { headers: { "www-authenticate": BASIC_CHALLENGE } });
+    }
+    return credential;
+  };
+
+  const admit = async (request: Request, source: string): Promise<Admitted> => {
+    const credential = await authenticate(request, source);
+    const url = new URL(request.url);
+    const name = decoded(url.pathname.split("/")[TARGET_SEGMENT] ?? "");
+    if (name === "") throw new ScimRefusal("no_such_path");
+    const target = name === null ? null : targets.get(name);
+    if (target === null) throw new ScimRefusal("unknown_target");
+    if (!credential.targets.includes(target.name)) {
+      throw new ScimRefusal("forbidden", { detail: "This credential is for other targets." });
+    }
+    return { url, target, credential, source };
+  };
+
+  return {
+    prefix: SCIM_PREFIX,
+    async handle(request, { remoteAddress }) {
+      try {
+        const admitted = await admit(request, remoteAddress);
+        refuseUnderAnyPath(admitted.url.pathname);
+        return await routes.fetch(request, admitted);
+      } catch (fault) {
+        return faultAnswer(fault, deps);
+      }
+    },
+    refuse: ({ status, message, headers }) => errorAnswer({ status, detail: message, headers }),
+  };
+}
+
+function decoded(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch (_badEscape) {
+    return null;
+  }
+}
+
+const ANY_PREFIX = "[prefix]";
+const ANYWHERE: readonly string[] = SCIM_ROUTES.map(({ path }) => path)
+  .filter((path) => path.startsWith(ANY_PREFIX)).map((path) => path.slice(ANY_PREFIX.length));
+
+/** Rows for any path: none of them is supported. */
+function refuseUnderAnyPath(pathname: string): void {
+  if (ANYWHERE.some((ending) => pathname.endsWith(ending))) throw new ScimRefusal("unsupported");
+}
+
+/** Rows by their path, as Hono writes it. */
+function rowsByPath(): Map<string, RouteRow[]> {
+  const byPath = new Map<string, RouteRow[]>();
+  for (const row of SCIM_ROUTES) {
+    if (row.path.startsWith(ANY_PREFIX)) continue;
+    const path = `${SCIM_PREFIX}/:target${row.path.replace(/<\w+>/, ":name")}`;
+    byPath.set(path, [...byPath.get(path) ?? [], row]);
+  }
+  return byPath;
+}
+
+function createRoutes(deps: ScimAppDeps): Hono<{ Bindings: Admitted }> {
+  const app = new Hono<{ Bindings: Admitted }>();
+  app.onError((fault) => faultAnswer(fault, deps));
+  app.notFound(() => faultAnswer(new ScimRefusal("no_such_path"), deps));
+  for (const [path, rows] of rowsByPath()) {
+    for (const row of rows) {
+      // A search is told from a creation by its body, so its row has no route of its own.
+      if (rows.some((one) => one !== row && one.method === row.method && one.supported)) continue;
+      const handle = ({ req, env }: { req: { raw: Request }; env: Admitted }) =>
+        run({ row, request: req.raw, ...env }, deps);
+      if (row.method === "any") app.all(path, handle);
+      else app.on(row.method, path, handle);
+    }
+    const allow = allowOf(rows);
+    app.all(path, () => {
+      throw new ScimRefusal("method", { headers: { allow } });
+    });
+  }
+  return app;
+}
+
+/** Does what a row says, for a credential that may. */
+function run(
+  { row, request, url, target, credential, source }: Admitted & { row: RouteRow; request: Request },
+  deps: ScimAppDeps,
+): Promise<Response> {
+  if (row.kind === null || !row.supported) throw new ScimRefusal("unsupported");
+  if (row.access === "write" && credential.access === "read") {
+    throw new ScimRefusal("forbidden", { detail: "This credential may only read." });
+  }
+  const actor = { name: `scim:${credential.name}`, source };
+  const segment = url.pathname.split("/")[NAME_SEGMENT] ?? "";
+  return DEEDS[row.does]({ request, url, row, kind: row.kind, target, actor, segment }, deps);
+}
+
+/** The methods that a path supports. */
+function allowOf(rows: readonly RouteRow[]): string {
+  const methods = rows.filter(({ supported }) => supported).flatMap(({ method }) =>
+    method === "GET" ? ["GET", "HEAD"] : [method]
+  );
+  return [...new Set(methods)].join(", ");
+}

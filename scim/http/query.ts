@@ -1,0 +1,85 @@
+// Reads the query parameters that an operation listens to. Any other parameter is ignored, whatever it holds.
+
+import { ScimRefusal } from "../facts/refusals.ts";
+import type { QueryName } from "../facts/routes.ts";
+import type { BackendInfo } from "../ports.ts";
+
+/** What was asked for; a parameter that was not given, or that the operation does not listen to, has its default. */
+export interface Query {
+  readonly refresh: boolean;
+  /** From 1. */
+  readonly page: number;
+  /** `null` when not given, or empty. */
+  readonly q: string | null;
+  /** Absent for all of the target. */
+  readonly backends?: readonly string[];
+}
+
+const PRESET: Query = { refresh: false, page: 1, q: null };
+const MAX_PAGE = 2 ** 31;
+const MAX_Q_CHARACTERS = 2048;
+
+interface Reading {
+  readonly backends: readonly BackendInfo[];
+}
+
+/** How each parameter is read; each throws the refusal of a bad value. */
+const READERS: Readonly<Record<QueryName, (text: string, reading: Reading) => Partial<Query>>> = {
+  refresh(text) {
+    if (text !== "true" && text !== "false") throw invalid("refresh is true or false.");
+    return { refresh: text === "true" };
+  },
+  page(text) {
+    const page = /^[0-9]{1,10}$/.test(text) ? Number(text) : 0;
+    if (page < 1 || page > MAX_PAGE) throw invalid("page is a whole number from 1.");
+    return { page };
+  },
+  q(text) {
+    if (text.length > MAX_Q_CHARACTERS) throw invalid("q has at most 2,048 characters.");
+    return { q: text.trim() === "" ? null : text };
+  },
+  backends: (text, { backends }) => ({ backends: backendNames(text, backends) }),
+};
+
+/**
+ * @param given the request's parameters.
+ * @param listed those that the operation listens to, and the backends of its target.
+ * @throws ScimRefusal `invalid_value` or `unknown_backend`; also when a listed parameter is given twice.
+ */
+export function readQuery(
+  given: URLSearchParams,
+  listed: Reading & { readonly names: readonly QueryName[] },
+): Query {
+  let query = PRESET;
+  for (const name of listed.names) {
+    const values = given.getAll(name);
+    const [text] = values;
+    if (text === undefined) continue;
+    if (values.length > 1) throw invalid(`${name} is given twice.`);
+    query = { ...query, ...READERS[name](text, listed) };
+  }
+  return query;
+}
+
+function backendNames(text: string, backends: readonly BackendInfo[]): string[] {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))];
+  for (const name of names) {
+    if (name === "") throw invalid("backends is a list of names, separated by commas; one of them is empty.");
+    if (backends.some((one) => one.name === name)) continue;
+    const known = backends.map((one) => `"${one.name}"`).join(", ");
+    throw new ScimRefusal("unknown_backend", {
+      detail: `The target has no backend "${shortened(name)}". It has ${known}.`,
+    });
+  }
+  return names;
+}
+
+const MAX_QUOTED_CHARACTERS = 64;
+
+function shortened(text: string): string {
+  return text.length > MAX_QUOTED_CHARACTERS ? `${text.slice(0, MAX_QUOTED_CHARACTERS)}…` : text;
+}
+
+function invalid(detail: string): ScimRefusal {
+  return new ScimRefusal("invalid_value", { detail });
+}
