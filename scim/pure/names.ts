@@ -1,0 +1,64 @@
+// Which texts name a user or a group: what may stand in a path, a log and a page without being taken for something else.
+
+export type NameOutcome =
+  | { readonly ok: true; readonly name: string }
+  | { readonly ok: false; readonly problem: string };
+
+const MAX_CHARACTERS = 256;
+
+/** What no name holds, by the sentence that says so. Each pattern is one class of characters. */
+const FORBIDDEN = [
+  { pattern: /\//, problem: "a name holds no slash" },
+  { pattern: /\p{Cc}/u, problem: "a name holds no control characters" },
+  { pattern: /[\u2028\u2029]/, problem: "a name holds no line or paragraph separators" },
+  // They reorder what stands around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
+  { pattern: /[\u202a-\u202e\u2066-\u2069]/, problem: "a name holds no bidirectional overrides or isolates" },
+] as const;
+
+/** What a path takes for a step (RFC 3986 §5.2.4). */
+const DOT_SEGMENTS = new Set([".", ".."]);
+
+/**
+ * Reads a name as somebody gave it.
+ *
+ * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
+ */
+export function readName(text: string): NameOutcome {
+  // Before it is normalised: a text of a megabyte is no name, and a lone surrogate is no text.
+  if (text.length > 4 * MAX_CHARACTERS) return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
+  if (!text.isWellFormed()) return refuse("a name is well-formed Unicode");
+  const name = text.normalize("NFC");
+  if (name === "") return refuse("a name is not empty");
+  if (countCharacters(name) > MAX_CHARACTERS) {
+    return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
+  }
+  if (DOT_SEGMENTS.has(name)) return refuse("a name is not . or ..");
+  const found = FORBIDDEN.find(({ pattern }) => pattern.test(name));
+  return found === undefined ? { ok: true, name } : refuse(found.problem);
+}
+
+/**
+ * Reads a name from a segment of a path, percent-decoded (RFC 3986 §2.1).
+ *
+ * @param segment as it stands in the request line, without slashes.
+ */
+export function nameFromPath(segment: string): NameOutcome {
+  let text: string;
+  try {
+    text = decodeURIComponent(segment);
+  } catch (fault) {
+    if (fault instanceof URIError) return refuse("the path is not percent-encoded UTF-8");
+    throw fault;
+  }
+  return readName(text);
+}
+
+function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function refuse(problem: string): NameOutcome {
+  return { ok: false, problem };
+}
