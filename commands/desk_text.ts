@@ -1,7 +1,7 @@
 // Answers of the desk as lines for a terminal.
 
 import { renderUnicodeCompact } from "uqr";
-import type { DeskDone, ShownLock, ShownPairing } from "../host/desk_answer.ts";
+import type { DeskDone, ShownCredential, ShownLock, ShownPairing } from "../host/desk_answer.ts";
 import type { Factor } from "../radius/facts/factors.ts";
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -13,7 +13,7 @@ export function printable(text: string): string {
 
 /** What an answer says, line by line. */
 export function answerText(answer: DeskDone): string {
-  const { did, notes, pairings, preferred, more = 0, invitation, lock } = answer;
+  const { did, notes, pairings, preferred, more = 0, invitation, lock, credentials, made } = answer;
   return [
     `${printable(did)}\n`,
     ...pairings === undefined || pairings.length === 0 ? [] : ["\n", pairingTable(pairings)],
@@ -21,6 +21,8 @@ export function answerText(answer: DeskDone): string {
     ...preferred === undefined || preferred === null ? [] : [`\nPreferred: ${preferred}\n`],
     ...invitation === undefined ? [] : [invitationText(invitation)],
     ...lock === undefined ? [] : ["\n", lockText(lock)],
+    ...credentials === undefined || credentials.length === 0 ? [] : ["\n", credentialTable(credentials)],
+    ...made === undefined ? [] : [madeText(made)],
     ...notes.map((note) => `\nNote: ${printable(note)}\n`),
   ].join("");
 }
@@ -67,6 +69,22 @@ function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number
   // Right on a dark terminal; on a light one it is inverted, which phones read as well.
   const code = renderUnicodeCompact(link, { border: 2 });
   return `\n${printable(link)}\n\n${code}\n\nIt is good until ${timeText(deadlineMs)}.\n`;
+}
+
+function credentialTable(credentials: readonly ShownCredential[]): string {
+  const rows = credentials.map(({ name, access, targets, from, createdMs }) => [
+    name,
+    access,
+    targets.join(", "),
+    createdMs === null ? `the ${from}` : timeText(createdMs),
+  ]);
+  return table([["name", "access", "targets", "created"], ...rows]);
+}
+
+/** What to do with a credential that was just made. The line to try asks for the password, so that it stands in no history. */
+function madeText({ name, password, url }: { name: string; password: string | null; url: string }): string {
+  const shown = password === null ? "" : `\n  Password: ${printable(password)}   (shown this once)\n`;
+  return `${shown}\nTry it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
 }
 
 /** Cells in columns, two blanks apart and two in front. */

@@ -9,8 +9,10 @@ import { createLearnt } from "../radius/doing/learnt.ts";
 import { createLimits } from "../radius/doing/limits.ts";
 import { createOrderedIds } from "../radius/doing/ordered_ids.ts";
 import { createPairings } from "../radius/doing/pairings.ts";
+import { createPasswordHasher } from "../password_hasher.ts";
 import { matchTotp, totpAt } from "../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../runtime.ts";
+import { createCredentials } from "../scim/http/credentials.ts";
 import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "../upstream/embedded/second_factor.ts";
 
 interface Ground {
@@ -55,8 +57,18 @@ async function handle(request: DeskRequest, ground: Ground): Promise<DeskAnswer>
   await Promise.all([pairings.load(), limits.load(), learnt.load()]);
   const embedded = config.secondFactor.url === "" ? await openEmbedded(ground) : null;
   try {
+    const orderedId = createOrderedIds(clock, random);
     const desk = createDesk({
       config,
+      credentials: createCredentials({
+        ...ground,
+        store,
+        vault,
+        hasher: createPasswordHasher({ random }),
+        settings: config.scim.credentials,
+        orderedId,
+      }),
+      targets: { names: config.targets.map(({ name }) => name) },
       pairings,
       limits,
       learnt,
@@ -64,7 +76,7 @@ async function handle(request: DeskRequest, ground: Ground): Promise<DeskAnswer>
       secondFactorDesk: embedded?.desk ?? null,
       store,
       clock,
-      orderedId: createOrderedIds(clock, random),
+      orderedId,
       log,
     });
     return await desk.handle(request);

@@ -12,9 +12,12 @@ export type Typed =
 /**
  * Reads arguments. `--name value` and `--name=value` mean the same; after `--` everything is a word.
  *
- * @param known each option and whether it takes a value.
+ * @param known each option and whether it takes a value; `values`: it may stand several times, and commas join what it was given.
  */
-export function readTyped(args: readonly string[], known: ReadonlyMap<string, "value" | "alone">): Typed {
+export function readTyped(
+  args: readonly string[],
+  known: ReadonlyMap<string, "value" | "values" | "alone">,
+): Typed {
   const words: string[] = [];
   const options = new Map<string, string | null>();
   const rest = [...args];
@@ -30,11 +33,12 @@ export function readTyped(args: readonly string[], known: ReadonlyMap<string, "v
       const takes = known.get(name);
       // The value of an unknown option may be a secret, so it is not quoted.
       if (takes === undefined) return { ok: false, problem: `there is no option ${JSON.stringify(name)}` };
-      if (options.has(name)) return { ok: false, problem: `${name} stands twice` };
-      const value = at < 0 ? (takes === "value" ? rest.shift() : null) : arg.slice(at + 1);
+      const before = options.get(name);
+      if (before !== undefined && takes !== "values") return { ok: false, problem: `${name} stands twice` };
+      const value = at < 0 ? (takes === "alone" ? null : rest.shift()) : arg.slice(at + 1);
       if (value === undefined) return { ok: false, problem: `${name} needs a value` };
       if (takes === "alone" && value !== null) return { ok: false, problem: `${name} takes no value` };
-      options.set(name, value);
+      options.set(name, typeof before === "string" ? `${before},${value}` : value);
     }
   }
   return { ok: true, words, options };

@@ -22,14 +22,16 @@ export interface SecretInput {
  * Reads one line of at most 4 KiB, without blanks around it.
  *
  * @param prompt writes what is asked for; called for a terminal only.
+ * @param options.asksFor what is asked for, in words.
  * @returns `null` when it was given up with Ctrl-C, or is longer.
  */
 export async function readSecretLine(
   input: SecretInput,
   prompt: (text: string) => void,
+  { asksFor = "TOTP secret" }: { asksFor?: string } = {},
 ): Promise<string | null> {
   if (!input.isTerminal()) return await readOctets(input);
-  prompt("TOTP secret (it is not shown): ");
+  prompt(`${asksFor} (it is not shown): `);
   input.setRaw(true);
   try {
     return await readOctets(input);

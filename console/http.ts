@@ -32,6 +32,16 @@ export interface PeerInfo {
 export interface Mount {
   readonly prefix: string;
   readonly handle: (request: Request, info: PeerInfo) => Promise<Response> | Response;
+  /** Says what the listener refused below the prefix in the part's own form; the console's form unless given. */
+  readonly refuse?: (refused: ListenerRefusal) => Response;
+}
+
+/** A request that no part saw, because the listener refused it. */
+export interface ListenerRefusal {
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface HttpAppDeps {
@@ -51,6 +61,8 @@ export interface HttpAppDeps {
   readonly ready: () => Readiness;
   readonly dist: Dist;
   readonly mounts?: readonly Mount[];
+  /** The OpenAPI description of what is mounted, as JSON; served at /openapi.json to anybody. */
+  readonly openApi?: () => string;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;
 }
@@ -63,6 +75,7 @@ export interface HttpApp {
 
 /** Addresses that are pages of the console; the page itself reads which one it is. */
 const CONSOLE_PAGES = ["/", "/live", "/setup"];
+const JSON_TYPE = { "content-type": "application/json" };
 const MAX_STREAMS = { console: 64, phones: 2000 };
 const MAX_STREAMS_EACH = { console: 12, phones: 6 };
 
@@ -81,12 +94,14 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const routes = createRoutes(deps, streams);
 
   const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
+    const mount = mountOf(request.url, deps.mounts ?? []);
     try {
       const admitted = await gate.admit(request);
-      const path = new URL(admitted.url).pathname;
-      const mount = deps.mounts?.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
       return await (mount?.handle(admitted, info) ?? routes.fetch(admitted, info));
     } catch (fault) {
+      if (fault instanceof Refusal && mount?.refuse !== undefined) {
+        return mount.refuse(listenerRefusal(fault));
+      }
       return faultResponse(fault, { log, random: deps.random });
     }
   };
@@ -100,6 +115,16 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       streams.phones.closeAll();
     },
   });
+}
+
+/** The part that an address belongs to, if it is mounted; also for an address that will be refused. */
+function mountOf(address: string, mounts: readonly Mount[]): Mount | undefined {
+  const path = URL.parse(address)?.pathname ?? "";
+  return mounts.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+}
+
+function listenerRefusal({ code, message, headers }: Refusal): ListenerRefusal {
+  return { code, status: REFUSALS[code].status, message, headers };
 }
 
 /** Over TLS, or by the public name behind a proxy that does TLS. */
@@ -140,6 +165,8 @@ function createRoutes(deps: HttpAppDeps, streams: Streams) {
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
   for (const path of CONSOLE_PAGES) app.get(path, page("console"));
   app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
+  const { openApi } = deps;
+  if (openApi !== undefined) app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));
     if (asset === null) throw new Refusal("not_found");

@@ -2,6 +2,7 @@
 // desk serves the control socket of a running server and a command that works on the store itself.
 
 import { clientOperations } from "./desk_clients.ts";
+import { credentialOperations } from "./desk_credentials.ts";
 import { lockOperations } from "./desk_locks.ts";
 import type { DeskDeps, Operation } from "./desk_operation.ts";
 import { pairOperations } from "./desk_pairings.ts";
@@ -16,7 +17,7 @@ export interface Desk {
 }
 
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  Object.entries({ ...pairOperations, ...lockOperations, ...clientOperations }),
+  Object.entries({ ...pairOperations, ...lockOperations, ...clientOperations, ...credentialOperations }),
 );
 
 /** Operations that may wait for their turn. */

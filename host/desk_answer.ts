@@ -17,6 +17,9 @@ export const DESK_REFUSALS = {
   too_many: "a user has as many pairings as are kept",
   not_embedded: "an external second-factor service is configured",
   unknown_client: "no client has that name",
+  unknown_credential: "no credential has that name",
+  unknown_target: "the settings have no target of that name",
+  in_settings: "it stands in the settings, which this program does not write",
   busy: "more is asked at once than is worked on",
   too_slow: "the time ran out; the change may have been made",
   too_long: "a request or an answer is longer than is taken",
@@ -50,6 +53,15 @@ export interface ShownLock {
   readonly sendsLeft: boolean;
 }
 
+/** A credential of the identity interface; its password cannot be shown. */
+export interface ShownCredential {
+  readonly name: string;
+  readonly targets: readonly string[];
+  readonly access: "read" | "write";
+  readonly from: "settings" | "store";
+  readonly createdMs: number | null;
+}
+
 export interface DeskDone {
   readonly ok: true;
   /** A sentence for a person. */
@@ -63,6 +75,9 @@ export interface DeskDone {
   /** `link` ends in the invitation itself: whoever has it can pair a phone. */
   readonly invitation?: { readonly link: string; readonly deadlineMs: number };
   readonly lock?: ShownLock;
+  readonly credentials?: readonly ShownCredential[];
+  /** A credential that was just made: its password in clear, this once, and an address to try it at. */
+  readonly made?: { readonly name: string; readonly password: string | null; readonly url: string };
 }
 
 export type DeskAnswer =

@@ -17,6 +17,10 @@ export type ValuesOf<I extends Inputs> = { readonly [K in keyof I]: I[K] extends
 const MAX_USER_CHARACTERS = 256;
 const MAX_ID_CHARACTERS = 128;
 const MAX_CLIENT_CHARACTERS = 64;
+const MAX_TARGETS_CHARACTERS = 4096;
+const CREDENTIAL_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const MIN_SECRET_CHARACTERS = 12;
+const MAX_SECRET_CHARACTERS = 1024;
 const DEFAULT_TOTP_LENGTH = 6;
 const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10];
 
@@ -68,6 +72,32 @@ export const INPUTS = {
     MAX_CLIENT_CHARACTERS,
     `a client's name has 1 to ${MAX_CLIENT_CHARACTERS} printable characters`,
   ),
+  credentialName: {
+    problem: "a credential's name has 1 to 64 characters: letters A to Z, digits, dot, dash and underscore",
+    read: (value) => typeof value === "string" && CREDENTIAL_NAME.test(value) ? { value } : null,
+  },
+  credentialAccess: {
+    problem: "the access of a credential is read or write",
+    read: (value) => {
+      if (value === undefined || value === null) return { value: "read" };
+      return value === "read" || value === "write" ? { value } : null;
+    },
+  },
+  credentialPassword: {
+    problem:
+      `a credential's password has ${MIN_SECRET_CHARACTERS} to ${MAX_SECRET_CHARACTERS} characters and no ` +
+      "control character",
+    read: (value) => {
+      if (value === undefined || value === null) return { value: null };
+      const isSound = typeof value === "string" && value.length >= MIN_SECRET_CHARACTERS &&
+        value.length <= MAX_SECRET_CHARACTERS && value.isWellFormed() && !/\p{Cc}/u.test(value);
+      return isSound ? { value } : null;
+    },
+  },
+  /** Names joined by commas; `null` when none is given. */
+  targets: optional(
+    text(MAX_TARGETS_CHARACTERS, "targets are names, separated by commas"),
+  ),
   totpLength: {
     problem: "the length of a device's passcodes is 4 to 10, or 0 for none",
     read: (value) => {
@@ -96,6 +126,10 @@ export const INPUTS = {
   deviceId: Input<string>;
   pairingId: Input<string>;
   clientName: Input<string>;
+  credentialName: Input<string>;
+  credentialAccess: Input<"read" | "write">;
+  credentialPassword: Input<string | null>;
+  targets: Input<string | null>;
   totpLength: Input<number>;
   number: Input<string>;
   seed: Input<Uint8Array>;

@@ -7,6 +7,8 @@ import type { Limits } from "../radius/doing/limits.ts";
 import type { Pairings } from "../radius/doing/pairings.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
+import type { Credentials } from "../scim/http/credentials.ts";
+import type { Targets } from "../scim/ports.ts";
 import type { SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
 import { type DeskAnswer, refused } from "./desk_answer.ts";
 import type { Inputs, ValuesOf } from "./desk_inputs.ts";
@@ -22,6 +24,10 @@ export interface DeskDeps {
   readonly forgetClient?: (name: string) => Promise<boolean>;
   /** `null` when an external second-factor service is configured. */
   readonly secondFactorDesk: SecondFactorDesk | null;
+  /** Who may use the identity interface. */
+  readonly credentials: Credentials;
+  /** The targets of the settings. */
+  readonly targets: Pick<Targets, "names">;
   readonly store: Store;
   readonly clock: Clock;
   readonly orderedId: () => string;

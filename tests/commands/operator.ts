@@ -8,7 +8,9 @@ import { createLearnt } from "../../radius/doing/learnt.ts";
 import { createLimits } from "../../radius/doing/limits.ts";
 import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
+import { createPasswordHasher } from "../../password_hasher.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createCredentials, type Credentials } from "../../scim/http/credentials.ts";
 import { configOf } from "../config/samples.ts";
 import { type Ended, runProgram } from "../ground/child.ts";
 
@@ -56,6 +58,7 @@ export async function openOperator({ toml = "", env = {} }: Options = {}): Promi
 /** A server that holds the data directory and answers at its socket. */
 export interface StandIn extends AsyncDisposable {
   readonly pairings: Pairings;
+  readonly credentials: Credentials;
 }
 
 /** Starts a stand-in in this process: a file lock counts between two openings, whoever made them. */
@@ -68,8 +71,21 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
   const log = createLog({ format: "text", level: "error", clock, write: () => {} });
   const pairings = createPairings({ store, vault, clock, random, target: "default" });
   await pairings.load();
+  const orderedId = createOrderedIds(clock, random);
+  const credentials = createCredentials({
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    orderedId,
+    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    settings: [],
+  });
   const desk = createDesk({
     config,
+    credentials,
+    targets: { names: ["default"] },
     pairings,
     limits: createLimits({ store, clock, settings: config.factors }),
     learnt: createLearnt({ store, log }),
@@ -77,7 +93,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     secondFactorDesk: null,
     store,
     clock,
-    orderedId: createOrderedIds(clock, random),
+    orderedId,
   });
   const socket = await serveControlSocket({
     path: `${dataDir}/control.sock`,
@@ -87,6 +103,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
   });
   return {
     pairings,
+    credentials,
     async [Symbol.asyncDispose]() {
       await socket.close();
       await opened.close();

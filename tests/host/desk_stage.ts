@@ -8,7 +8,9 @@ import { createLimits, type Limits } from "../../radius/doing/limits.ts";
 import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
 import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
+import { createPasswordHasher } from "../../password_hasher.ts";
 import { createSystemRandom } from "../../runtime.ts";
+import { createCredentials, type Credentials } from "../../scim/http/credentials.ts";
 import { createStore, type Store } from "../../store.ts";
 import {
   createEmbeddedSecondFactor,
@@ -30,6 +32,7 @@ export interface DeskStage extends AsyncDisposable {
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly learnt: Learnt;
+  readonly credentials: Credentials;
   readonly store: Store;
   readonly clock: ManualClock;
   readonly embedded: EmbeddedSecondFactor | null;
@@ -68,8 +71,21 @@ export async function openDeskStage(toml = ""): Promise<DeskStage> {
     ? createEmbeddedSecondFactor({ store, vault, clock, random, totp, settings })
     : null;
   const forgotten: string[] = [];
+  const orderedId = createOrderedIds(clock, random);
+  const credentials = createCredentials({
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    orderedId,
+    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    settings: config.scim.credentials,
+  });
   const desk = createDesk({
     config,
+    credentials,
+    targets: { names: config.targets.map(({ name }) => name) },
     pairings,
     limits,
     learnt,
@@ -81,13 +97,14 @@ export async function openDeskStage(toml = ""): Promise<DeskStage> {
     secondFactorDesk: embedded?.desk ?? null,
     store,
     clock,
-    orderedId: createOrderedIds(clock, random),
+    orderedId,
   });
   return {
     desk,
     pairings,
     limits,
     learnt,
+    credentials,
     store,
     clock,
     embedded,
