@@ -1,7 +1,14 @@
 // Puts parsed settings together into the Config that the program uses.
 
 import { resolve } from "node:path";
-import type { ClientPolicy, ClientSettings, Config } from "../config.ts";
+import type {
+  ClientPolicy,
+  ClientSettings,
+  Config,
+  ReplyAttributes,
+  ScimCredentialSettings,
+  TargetSettings,
+} from "../config.ts";
 import type { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, ValuesOf } from "./settings.ts";
 
 export type General = ValuesOf<typeof GENERAL_ROWS>;
@@ -17,7 +24,10 @@ export interface Parts {
   readonly anyClient: Policy;
   readonly clients: readonly Client[];
   readonly admins: readonly Admin[];
-  readonly replyDefault: Readonly<Record<string, string | number>>;
+  readonly replyDefault: ReplyAttributes;
+  readonly replyGroups: Config["radius"]["replyGroups"];
+  readonly targets: readonly TargetSettings[];
+  readonly credentials: readonly ScimCredentialSettings[];
   readonly tls: Config["http"]["tls"];
 }
 
@@ -27,7 +37,8 @@ function policyOf(of: Policy): ClientPolicy {
     messageAuthenticator: of.message_authenticator,
     limitProxyState: of.limit_proxy_state,
     firstFactor: of.first_factor,
-    firstFactorServer: of.first_factor === "none" || address === "" ? null : {
+    firstFactorBackend: of.first_factor === "ldap" ? of.first_factor_backend : "",
+    firstFactorServer: of.first_factor !== "radius" || address === "" ? null : {
       address,
       secret: of["first_factor_server.secret"],
       timeoutMs: of["first_factor_server.timeout_ms"],
@@ -123,9 +134,12 @@ export function assemble(parts: Parts): Config {
       anyClient: policyOf(parts.anyClient),
       clients: parts.clients.map(clientOf),
       replyDefault: parts.replyDefault,
+      replyGroups: parts.replyGroups,
     },
     factors: factorsOf(general),
     ...servicesOf(general),
+    targets: parts.targets,
+    scim: { credentials: parts.credentials },
     console: {
       sessionMs: general["console.session_hours"],
       idleMs: general["console.idle_minutes"],

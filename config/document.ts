@@ -1,5 +1,4 @@
-// From the text of the settings file to raw values by key (TOML 1.0): what is unknown, misplaced or not built yet is
-// a fault here, so that nothing in the file is ever silently ignored.
+// From the text of the settings file to raw values by key (TOML 1.0): what is unknown or misplaced is a fault here, so that nothing in the file is ever silently ignored.
 
 import { parse, TomlDate, TomlError } from "smol-toml";
 import type { ConfigFault } from "../config.ts";
@@ -14,8 +13,6 @@ export interface Shape {
   readonly lists: ReadonlySet<string>;
   /** Tables whose keys are free. */
   readonly maps: ReadonlySet<string>;
-  /** Tables that must stay absent or empty in this version, and why. */
-  readonly later: Readonly<Record<string, string>>;
 }
 
 /** What a table holds, by dotted path. */
@@ -51,16 +48,10 @@ export function joinKey(path: string, key: string): string {
   return path === "" ? part : `${path}.${part}`;
 }
 
-function isEmptyTable(raw: unknown): boolean {
-  return Array.isArray(raw) ? raw.length === 0 : isTable(raw) && Object.values(raw).every(isEmptyTable);
-}
-
-const isBelow = (key: string, table: string) => key === table || key.startsWith(`${table}.`);
-
 /**
  * Sorts what `table` holds by `shape`; `prefix` stands before the keys of faults.
  *
- * @param faults receives a fault for each key that is unknown, misplaced or not built yet.
+ * @param faults receives a fault for each key that is unknown or misplaced.
  */
 export function sortTable(
   table: Table,
@@ -80,18 +71,10 @@ export function sortTable(
     if (Array.isArray(raw) && raw.every(isTable)) lists.set(key, raw);
     else refuse(key, `it must be given as a table in double brackets: [[${prefix}${key}]]`);
   };
-  const parents = known.concat(Object.keys(shape.later));
   const other = (key: string, raw: unknown): void => {
-    if (parents.some((name) => name !== key && isBelow(name, key))) {
-      if (isTable(raw)) walk(raw, key);
-      else refuse(key, `it must be a table: [${prefix}${key}]`);
-      return;
-    }
-    const later = Object.entries(shape.later).find(([name]) => isBelow(key, name));
-    if (later === undefined) unknown(key);
-    else if (later[0] !== key || !isEmptyTable(raw)) {
-      refuse(key, `\`${prefix}${key}\` cannot be set yet: ${later[1]}; leave it out`);
-    }
+    if (!known.some((name) => name.startsWith(`${key}.`))) return unknown(key);
+    if (isTable(raw)) walk(raw, key);
+    else refuse(key, `it must be a table: [${prefix}${key}]`);
   };
   const walk = (part: Table, path: string): void => {
     for (const [name, raw] of Object.entries(part)) {
@@ -99,7 +82,7 @@ export function sortTable(
       if (shape.keys.has(key)) values.set(key, raw);
       else if (shape.lists.has(key)) list(key, raw);
       else if (shape.maps.has(key)) {
-        isTable(raw) ? maps.set(key, raw) : refuse(key, `it must be a table: [${key}]`);
+        isTable(raw) ? maps.set(key, raw) : refuse(key, `it must be a table: [${prefix}${key}]`);
       } else other(key, raw);
     }
   };

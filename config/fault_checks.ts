@@ -55,7 +55,7 @@ function* listensAreApart({ config }: View): Iterable<ConfigFault> {
 }
 
 /** Names of one kind must differ, compared without case. */
-function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
+export function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
   const seen = new Map<string, number>();
   for (const [at, name] of names.entries()) {
     const canonical = name.normalize("NFC").toLowerCase();
@@ -93,7 +93,7 @@ function* clientsDiffer({ config: { radius } }: View): Iterable<ConfigFault> {
 }
 
 function* firstFactorHasServer(prefix: string, policy: ClientPolicy): Iterable<ConfigFault> {
-  if (policy.firstFactor === "none") return;
+  if (policy.firstFactor !== "radius") return;
   const need = 'first_factor = "radius" needs first_factor_server = { address = "…", secret = "…" }';
   const server = policy.firstFactorServer;
   if (server === null) yield { key: `${prefix}first_factor_server.address`, problem: `it is empty; ${need}` };

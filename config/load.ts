@@ -8,8 +8,17 @@ import { FAULT_CHECKS, type View } from "./fault_checks.ts";
 import { readRows } from "./read_rows.ts";
 import { readFailure } from "./references.ts";
 import { sealed } from "./secrets.ts";
-import { GENERAL_ROWS, LATER_TABLES, POLICY_ROWS } from "./settings.ts";
-import { entryPrefix, readAdmins, readClients, readReplies, readTls } from "./tables.ts";
+import { GENERAL_ROWS, POLICY_ROWS } from "./settings.ts";
+import {
+  entryPrefix,
+  readAdmins,
+  readClients,
+  readReplyDefault,
+  readReplyGroups,
+  readTls,
+} from "./tables.ts";
+import { readCredentials, readTargets } from "./targets.ts";
+import { TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./target_checks.ts";
 import { WARNING_CHECKS } from "./warning_checks.ts";
 
 const FILE_VARIABLE = "COUNTERSIGN_CONFIG";
@@ -17,9 +26,8 @@ const DEFAULT_FILE = "countersign.toml";
 
 const SHAPE: Shape = {
   keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)]),
-  lists: new Set(["radius.client", "console.admin"]),
-  maps: new Set(["radius.reply.default"]),
-  later: LATER_TABLES,
+  lists: new Set(["radius.client", "scim.credential", "console.admin"]),
+  maps: new Set(["radius.reply.default", "radius.reply.group", "targets"]),
 };
 
 type FileOutcome = { ok: true; path: string | null; text: string } | { ok: false; fault: ConfigFault };
@@ -60,6 +68,7 @@ function readParts(
 ): Parts {
   const reading = { sources, faults };
   const general = readRows(GENERAL_ROWS, reading, { found: found.values });
+  const map = (name: string): Table => found.maps.get(name) ?? {};
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
   return {
     file: path,
@@ -68,7 +77,10 @@ function readParts(
     anyClient: readRows(POLICY_ROWS, reading, at),
     clients: readClients(found.lists.get("radius.client") ?? [], reading),
     admins: readAdmins(found.lists.get("console.admin") ?? [], reading),
-    replyDefault: readReplies(found.maps.get("radius.reply.default") ?? {}, reading),
+    replyDefault: readReplyDefault(map("radius.reply.default"), reading),
+    replyGroups: readReplyGroups(map("radius.reply.group"), reading),
+    targets: readTargets(map("targets"), reading),
+    credentials: readCredentials(found.lists.get("scim.credential") ?? [], reading),
     tls: readTls(general, reading),
   };
 }
@@ -76,7 +88,9 @@ function readParts(
 /** What checks between settings find; a key that has a fault of its own gets no second one. */
 function crossFaults(view: View, faults: readonly ConfigFault[]): ConfigFault[] {
   const faulty = new Set(faults.map(({ key }) => key));
-  return FAULT_CHECKS.flatMap((check) => [...check(view)]).filter(({ key }) => !faulty.has(key));
+  return [...FAULT_CHECKS, ...TARGET_FAULT_CHECKS].flatMap((check) => [...check(view)]).filter(({ key }) =>
+    !faulty.has(key)
+  );
 }
 
 /**
@@ -95,6 +109,8 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const view = { config: assemble(parts), parts, given: givenKeys(found) };
   faults.push(...crossFaults(view, faults));
   if (faults.length > 0) return { ok: false, faults };
-  const warnings: ConfigWarning[] = WARNING_CHECKS.flatMap((check) => [...check(view)]);
+  const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
+    ...check(view),
+  ]);
   return { ok: true, config: sealed(view.config), warnings };
 }

@@ -41,7 +41,6 @@ function judge<T>(
 ): { value: T } | { problem: (key: string) => string } {
   const notYet = (why: string) => ({ problem: (key: string) => `\`${key}\` cannot be set yet: ${why}` });
   if (row.required && isUnset(raw)) return { problem: () => `it is empty; it must be ${row.kind.means}` };
-  if (typeof raw === "string" && Object.hasOwn(row.kind.later, raw)) return notYet(row.kind.later[raw] ?? "");
   if (row.later !== undefined && raw !== row.preset) return notYet(row.later);
   const parsed = row.kind.parse(raw);
   if (parsed.ok) return { value: parsed.value };

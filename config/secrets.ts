@@ -1,7 +1,16 @@
 // Keeps the secrets of a Config out of whatever prints it: JSON and inspection show a mask. The values themselves
 // stay readable by name, because the program needs them.
 
-const SECRET_NAMES = new Set(["secret", "consumerKey", "consumerSecret", "authToken", "password", "keyPem"]);
+const SECRET_NAMES = new Set([
+  "secret",
+  "consumerKey",
+  "consumerSecret",
+  "authToken",
+  "password",
+  "keyPem",
+  "bindPassword",
+  "token",
+]);
 const INSPECTORS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
 /** A copy for eyes: secrets that are set become `***`, empty ones stay empty. */

@@ -25,15 +25,14 @@ export type ValuesOf<R extends Rows> = {
   readonly [K in keyof R]: R[K] extends Row<infer T> ? T : never;
 };
 
-function row<T>(
+/** Makes a row. */
+export function row<T>(
   kind: Kind<T>,
   preset: Row<T>["preset"],
   about: Omit<Row<T>, "kind" | "preset">,
 ): Row<T> {
   return { kind, preset, ...about };
 }
-
-const ONE_DIRECTORY = "this version has one target; the identity interface brings more";
 
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
 export const POLICY_ROWS = {
@@ -42,17 +41,12 @@ export const POLICY_ROWS = {
       "valid one on. Under [radius], auto only checks what is present",
   }),
   "limit_proxy_state": row(value.boolean, false, { doc: "drop Proxy-State without Message-Authenticator" }),
-  "first_factor": row(
-    value.choice(["none", "radius"], {
-      directory: "this version checks no passwords of its own directory; use none or radius",
-      ldap: "this version asks no LDAP server; use none or radius",
-    }),
-    "none",
-    { doc: "none | radius: who checks the password before the second factor" },
-  ),
-  "first_factor_backend": row(value.text(), "", {
-    doc: "a backend's name, for ldap",
-    later: 'it belongs to first_factor = "ldap", which this version lacks; leave it empty',
+  "first_factor": row(value.choice(["none", "directory", "ldap", "radius"]), "none", {
+    doc: "none | directory | ldap | radius: who checks the password before the second factor",
+  }),
+  "first_factor_backend": row(value.text({ max: 64 }), "", {
+    doc: 'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
+    example: "",
   }),
   "first_factor_server.address": row(value.peer, "", {
     doc: 'the server that first_factor = "radius" asks: an IP address and a port',
@@ -155,9 +149,8 @@ export const GENERAL_ROWS = {
     doc: "auto | name | token; auto adds a random token to the step's name when a request carries no " +
       "Calling-Station-Id, NAS-Port-Id or NAS-Port",
   }),
-  "radius.directory": row(value.text({ min: 1 }), "default", {
+  "radius.directory": row(value.text({ min: 1, max: 64 }), "default", {
     doc: "the target whose users log in",
-    later: ONE_DIRECTORY,
   }),
   "radius.conversation_ttl_s": row(value.seconds({ min: 30, max: 3600 }), 300, {
     doc: "how long a login may take",
@@ -234,29 +227,8 @@ export const GENERAL_ROWS = {
   "telephony.connections_total": row(value.integer({ min: 1, max: 1000 }), 20, { doc: "at the same time" }),
   "telephony.timeout_ms": row(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
 
-  "targets.default.page_size": row(value.integer({ min: 1, max: 10_000 }), 100, {
-    doc: "entries of a page of the identity interface",
-    later: "the identity interface comes in a later version; leave it at 100",
-  }),
-  "targets.default.backends.local.kind": row(
-    value.choice(["store"], {
-      ldap: "this version keeps users in its own store",
-      scim: "this version keeps users in its own store",
-    }),
-    "store",
-    { doc: "store: users and groups live here" },
-  ),
-
   "console.session_hours": row(value.hours({ min: 1, max: 720 }), 12, { doc: "a session's longest life" }),
   "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
 } satisfies Rows;
-
-/** Tables of the contract that must stay absent or empty in this version, and why. */
-export const LATER_TABLES: Readonly<Record<string, string>> = {
-  "radius.reply.group": "this version gives every Access-Accept the attributes of radius.reply.default",
-  "scim.credential": "the identity interface comes in a later version",
-  "targets.default.mapping": "the identity interface comes in a later version",
-  "targets": ONE_DIRECTORY,
-};

@@ -2,9 +2,9 @@
 // files that hold the certificate and its key.
 
 import { resolve } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config, ReplyAttributes } from "../config.ts";
 import type { Admin, Client, General } from "./assemble.ts";
-import { sortTable, type Table } from "./document.ts";
+import { isTable, joinKey, sortTable, type Table } from "./document.ts";
 import { type Reading, readRows, shown } from "./read_rows.ts";
 import { readFailure, resolveReferences } from "./references.ts";
 import { ADMIN_ROWS, CLIENT_ROWS, type Rows, type ValuesOf } from "./settings.ts";
@@ -14,7 +14,8 @@ export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;
 
 const MAX_ENTRIES = 10_000;
 
-function readEach<R extends Rows>(
+/** Reads each table of a list by its rows. */
+export function readEach<R extends Rows>(
   rows: R,
   list: string,
   tables: readonly Table[],
@@ -31,7 +32,6 @@ function readEach<R extends Rows>(
     keys: new Set(Object.keys(rows)),
     lists: new Set<string>(),
     maps: new Set<string>(),
-    later: {},
   };
   return tables.map((table, at) => {
     const prefix = entryPrefix(list, at);
@@ -65,12 +65,12 @@ function replyProblem(name: string, raw: unknown): string | null {
     : `${shown(raw)} is not allowed; it must be a text or a whole number from 0 to 4294967295`;
 }
 
-/** The attributes of every Access-Accept, each checked by the sources' `checkReplyAttribute` as well. */
-export function readReplies(table: Table, reading: Reading): Record<string, string | number> {
+/** A table of reply attributes, each checked by the sources' `checkReplyAttribute` as well. */
+function readReplies(table: Table, path: string, reading: Reading): ReplyAttributes {
   const { sources, faults } = reading;
   const replies: [string, string | number][] = [];
   for (const [name, given] of Object.entries(table)) {
-    const key = `radius.reply.default.${JSON.stringify(name)}`;
+    const key = `${path}.${JSON.stringify(name)}`;
     const resolved = resolveReferences(given, sources);
     const raw = resolved.ok ? resolved.raw : null;
     const problem = resolved.ok ? replyProblem(name, raw) : resolved.problem;
@@ -86,8 +86,38 @@ export function readReplies(table: Table, reading: Reading): Record<string, stri
   return Object.fromEntries(replies);
 }
 
+/** The attributes of every Access-Accept. */
+export function readReplyDefault(table: Table, reading: Reading): ReplyAttributes {
+  return readReplies(table, "radius.reply.default", reading);
+}
+
+const MAX_REPLY_GROUPS = 1000;
+const MAX_GROUP_CHARACTERS = 256;
+
+/** The attributes that members of a group get, by the group's name, in the order of the file. */
+export function readReplyGroups(table: Table, reading: Reading): Config["radius"]["replyGroups"] {
+  const { faults } = reading;
+  const path = "radius.reply.group";
+  const entries = Object.entries(table);
+  if (entries.length > MAX_REPLY_GROUPS) {
+    faults.push({
+      key: path,
+      problem: `there are ${entries.length}; at most ${MAX_REPLY_GROUPS} are allowed`,
+    });
+    return [];
+  }
+  return entries.flatMap(([group, attributes]) => {
+    const key = joinKey(path, group);
+    if (group === "" || group.length > MAX_GROUP_CHARACTERS) {
+      faults.push({ key, problem: `a group's name has 1 to ${MAX_GROUP_CHARACTERS} characters` });
+    } else if (!isTable(attributes)) faults.push({ key, problem: `it must be a table: [${key}]` });
+    else return [{ group, attributes: readReplies(attributes, key, reading) }];
+    return [];
+  });
+}
+
 interface PemFile {
-  readonly key: "http.tls_cert" | "http.tls_key";
+  readonly key: string;
   readonly holds: string;
   readonly begins: RegExp;
 }
@@ -102,6 +132,11 @@ const PRIVATE_KEY: PemFile = {
   holds: "an unencrypted private key in PEM",
   begins: /-----BEGIN (RSA |EC )?PRIVATE KEY-----/,
 };
+
+/** The text of a PEM file with certificates, read now; "" and a fault when it is none. */
+export function readCertificates(key: string, path: string, reading: Reading): string {
+  return readPem({ ...CERTIFICATE, key }, path, reading);
+}
 
 function readPem({ key, holds, begins }: PemFile, path: string, { sources, faults }: Reading): string {
   let pem: string;

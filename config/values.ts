@@ -2,7 +2,13 @@
 // words what it accepts.
 
 import type { SocketAddress } from "../config.ts";
-import { canonicalIp, canonicalRange, canonicalUrl, parseSocketAddress } from "./addresses.ts";
+import {
+  canonicalIp,
+  canonicalRange,
+  canonicalUrl,
+  parseSocketAddress,
+  socketAddressText,
+} from "./addresses.ts";
 
 /** A parsed value, or what it should have been. */
 export type Parsed<T> = { ok: true; value: T } | { ok: false; should: string };
@@ -12,8 +18,6 @@ export interface Kind<T> {
   readonly means: string;
   /** The value must never be shown. */
   readonly secret: boolean;
-  /** Values that will be accepted once their feature is built, and why not yet. */
-  readonly later: Readonly<Record<string, string>>;
   parse(raw: unknown): Parsed<T>;
 }
 
@@ -21,7 +25,6 @@ function kind<T>(means: string, parse: (raw: unknown) => T | null, more?: Partia
   return {
     means,
     secret: false,
-    later: {},
     parse(raw) {
       const value = parse(raw);
       return value === null ? { ok: false, should: means } : { ok: true, value };
@@ -51,6 +54,12 @@ export function secret({ min = 0 } = {}): Kind<string> {
     { secret: true },
   );
 }
+
+/** A name that HTTP Basic can carry (RFC 7617 §2: no colon). */
+export const userId: Kind<string> = kind(
+  "a text of 1 to 128 characters on one line, without a colon",
+  (raw) => isLine(raw, 1, 128) && !raw.includes(":") ? raw : null,
+);
 
 export const boolean: Kind<boolean> = kind("true or false", (raw) => typeof raw === "boolean" ? raw : null);
 
@@ -83,12 +92,9 @@ const quotedList = (words: readonly string[]): string => {
   return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 };
 
-/** One of some words. `later` names words of the contract whose feature is not built yet. */
-export function choice<const T extends string>(
-  of: readonly T[],
-  later: Readonly<Record<string, string>> = {},
-): Kind<T> {
-  return kind(quotedList(of), (raw) => of.find((word) => word === raw) ?? null, { later });
+/** One of some words. */
+export function choice<const T extends string>(of: readonly T[]): Kind<T> {
+  return kind(quotedList(of), (raw) => of.find((word) => word === raw) ?? null);
 }
 
 /** Some of some words, each at most once, in the order of the contract. */
@@ -170,5 +176,46 @@ export const origin: Kind<string> = kind(
   (raw) => {
     const canonical = typeof raw === "string" ? canonicalUrl(raw) : null;
     return canonical === null || URL.parse(canonical)?.origin !== canonical ? null : canonical;
+  },
+);
+
+const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
+
+/** An LDAP server; the port of the scheme where none is given. Empty: not set. */
+export const ldapUrl: Kind<string> = kind(
+  '"ldap://host:port" or "ldaps://host:port"',
+  (raw) => {
+    if (raw === "") return raw;
+    const [, scheme = "", rest = ""] = typeof raw === "string"
+      ? /^(ldaps?):\/\/([^/]*)\/?$/i.exec(raw) ?? []
+      : [];
+    const address = parseSocketAddress(rest) ??
+      parseSocketAddress(`${rest}:${LDAP_PORTS[scheme.toLowerCase()] ?? ""}`);
+    return address === null || address.port === 0
+      ? null
+      : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
+  },
+);
+
+/** A distinguished name (RFC 4514); what it names is the directory's to judge. Empty: not set. */
+export const dn: Kind<string> = kind(
+  'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
+  (raw) => raw === "" || (isLine(raw, 3, 1024) && /^[^=,]+=/.test(raw)) ? raw : null,
+);
+
+/** Names of targets and backends: they stand in paths and in lists with commas. */
+export const NAME_MEANS = "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone";
+
+export function isPlainName(name: string): boolean {
+  return /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);
+}
+
+export const plainNames: Kind<readonly string[]> = kind(
+  'a list of one or more names, each once, as in ["default"]',
+  (raw) => {
+    const parsed = list("", (entry) => isPlainName(entry) ? entry : null, 100).parse(raw);
+    return parsed.ok && parsed.value.length > 0 && new Set(parsed.value).size === parsed.value.length
+      ? parsed.value
+      : null;
   },
 );

@@ -31,16 +31,19 @@ function* policyWarnings(
       problem: '"off" checks no Message-Authenticator; what a request says can be altered on the way',
     };
   }
-  if (policy.unknownUsers === "reject") {
-    yield {
-      key: `${prefix}unknown_users`,
-      problem: '"reject" refuses everybody: nothing puts users into the directory of this version',
-    };
-  }
   if (policy.firstFactorServer !== null) {
     yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
   } else if (given.has(`${prefix}first_factor_server.address`)) {
-    yield { key: `${prefix}first_factor_server`, problem: 'it has no effect while first_factor is "none"' };
+    yield {
+      key: `${prefix}first_factor_server`,
+      problem: `it has no effect while first_factor is "${policy.firstFactor}"`,
+    };
+  }
+  if (given.has(`${prefix}first_factor_backend`) && policy.firstFactor !== "ldap") {
+    yield {
+      key: `${prefix}first_factor_backend`,
+      problem: `it has no effect while first_factor is "${policy.firstFactor}"`,
+    };
   }
 }
 

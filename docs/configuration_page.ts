@@ -4,11 +4,17 @@ import {
   ADMIN_ROWS,
   CLIENT_ROWS,
   GENERAL_ROWS,
-  LATER_TABLES,
   POLICY_ROWS,
   type Row,
   type Rows,
 } from "../config/settings.ts";
+import {
+  CREDENTIAL_ROWS,
+  LDAP_BACKEND_ROWS,
+  SCIM_BACKEND_ROWS,
+  STORE_BACKEND_ROWS,
+  TARGET_ROWS,
+} from "../config/target_settings.ts";
 
 type Value = Row<unknown>["preset"];
 
@@ -37,6 +43,15 @@ Session-Timeout = 28800
 # "Cisco-AVPair" = "shell:priv-lvl=15"   a vendor's attribute, where the dictionary has the name
 # "26.9.1" = "shell:priv-lvl=15"         else by numbers
 # "Tunnel-Type:1" = "VLAN"               with a tag
+
+[radius.reply.group."vpn-admins"] # for members of that group: each takes the place of a default of its name;
+Class = "admins"                 # between two groups of a user the one that stands first in the file counts
+Filter-Id = "admins"
+`;
+
+const MAPPINGS = `[targets.corp.mapping.user]      # only what differs from the interface's own table:
+"name.familyName" = "sn"         # SCIM attribute = front-end attribute; "emails[].value" means each entry
+[targets.corp.mapping.group]
 `;
 
 const COMMENT_COLUMN = 33;
@@ -86,7 +101,28 @@ function generalSections(): Section[] {
 
 const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS).filter(isBuilt) };
 const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_ROWS) };
+const backend = (name: string, rows: Rows): Section => ({
+  header: `[targets.corp.backends.${name}]`,
+  rows: entriesOf(rows),
+});
+const TARGET: Section = { header: "[targets.corp]", rows: entriesOf(TARGET_ROWS) };
+const BACKENDS: readonly Section[] = [
+  backend("local", STORE_BACKEND_ROWS),
+  backend("directory", LDAP_BACKEND_ROWS),
+  backend("saas", SCIM_BACKEND_ROWS),
+];
+const CREDENTIAL: Section = { header: "[[scim.credential]]", rows: entriesOf(CREDENTIAL_ROWS) };
 const sectionText = ({ header, rows }: Section) => `${header}\n${linesOf(rows)}`;
+
+const ATTRIBUTES =
+  "attributes = {}                  # front-end attribute = LDAP attribute: what differs from the schema's table\n";
+
+function identityText(): string {
+  const backends = BACKENDS.map((section) =>
+    sectionText(section) + (section.header.endsWith(".directory]") ? ATTRIBUTES : "")
+  );
+  return [sectionText(TARGET), MAPPINGS, ...backends, sectionText(CREDENTIAL)].join("\n");
+}
 
 /** The whole file as an example: every key that can be set, with its default or an example. */
 export function exampleToml(): string {
@@ -101,7 +137,7 @@ export function exampleToml(): string {
         `stand here too:\n# ${keys.join(", ")}, first_factor_server\n`;
       return [text + hint, sectionText(CLIENT), REPLIES];
     }
-    return section.header === "[console]" ? [text, sectionText(ADMIN)] : [text];
+    return section.header === "[console]" ? [identityText(), text, sectionText(ADMIN)] : [text];
   });
   return parts.join("\n");
 }
@@ -121,16 +157,10 @@ function laterTable(): string {
   const add = (prefix: string, table: Rows) => {
     for (const [key, row] of entriesOf(table)) {
       if (row.later !== undefined) rows.push([`\`${prefix}${key}\``, row.later]);
-      for (const [word, why] of Object.entries(row.kind.later)) {
-        rows.push([`\`${prefix}${key} = "${word}"\``, why]);
-      }
     }
   };
   add("", GENERAL_ROWS);
   add("radius.client.", CLIENT_ROWS);
-  for (const [key, why] of Object.entries(LATER_TABLES)) {
-    rows.push([key === "targets" ? "any target but `targets.default`" : `\`[${key}]\``, why]);
-  }
   return rows.map(([what, why]) => `| ${what} | ${cell(why)} |\n`).join("");
 }
 
@@ -140,7 +170,7 @@ export function configurationPage(): string {
     section.header === "[radius]"
       ? [section, CLIENT]
       : section.header === "[console]"
-      ? [section, ADMIN]
+      ? [TARGET, ...BACKENDS, CREDENTIAL, section, ADMIN]
       : [section]
   );
   return `${INTRODUCTION}
@@ -149,6 +179,17 @@ ${exampleToml()}\`\`\`
 
 A client of \`[[radius.client]]\` is known by its source address; with several clients behind one address,
 \`nas_identifier\` or \`nas_ip_address\` picks one. An address outside every client's is discarded silently.
+
+A target is a directory of users and groups; its name is the \`<target_id>\` of the paths of the identity interface, and
+\`radius.directory\` names the one whose users log in. There are at most 100, \`default\` is always among them, and a target without
+backends has one of kind \`store\` with the name \`local\`. Names of targets and backends have 1 to 64 of the letters A to Z and a to
+z, digits, dot, \`_\` and \`-\`. Where backends disagree, the one that stands first in the file counts. \`mapping.user\` and
+\`mapping.group\` name what differs from the interface's own table, a SCIM attribute (\`title\`, \`name.familyName\`,
+\`emails[].value\`, or one behind its schema's URN) and its front-end attribute; \`attributes\` of an LDAP backend say which LDAP
+attribute holds a front-end attribute, where that differs from the table of its schema.
+
+Attributes of \`radius.reply.group\` are those of \`radius.reply.default\`: a member of the group gets them in every Access-Accept. The
+default and all groups together must fit into one packet.
 
 ## Every key
 ${sections.map(tableOf).join("")}

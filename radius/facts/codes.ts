@@ -39,3 +39,6 @@ const NAMES = new Map<number, PacketName>(
 export function packetName(code: number): PacketName | null {
   return NAMES.get(code) ?? null;
 }
+
+/** Of the 4096 octets of a packet, what an Access-Accept's configured attributes may take: Proxy-States need room too. */
+export const MAX_ACCEPT_ATTRIBUTE_OCTETS = 3500;

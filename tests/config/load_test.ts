@@ -44,33 +44,6 @@ const UNKNOWN: readonly Case[] = [
 
 const LATER: readonly Case[] = [
   { toml: "store.kv = 'https://kv.example.com'", key: "store.kv", says: "one file" },
-  { toml: "radius.directory = 'corp'", key: "radius.directory", says: "one target" },
-  {
-    toml: "[radius.reply.group.admins]\nClass = 'a'",
-    key: "radius.reply.group",
-    says: "radius.reply.default",
-  },
-  { toml: "radius.first_factor = 'directory'", key: "radius.first_factor", says: "use none or radius" },
-  {
-    toml: `${CLIENT}first_factor = 'ldap'`,
-    key: "radius.client[0].first_factor",
-    says: "use none or radius",
-  },
-  { toml: `${CLIENT}first_factor_backend = 'x'`, key: "radius.client[0].first_factor_backend", says: "ldap" },
-  { toml: "targets.default.page_size = 50", key: "targets.default.page_size", says: "later version" },
-  { toml: "targets.default.mapping.user.a = 'b'", key: "targets.default.mapping", says: "later version" },
-  {
-    toml: "targets.default.backends.local.kind = 'scim'",
-    key: "targets.default.backends.local.kind",
-    says: "own store",
-  },
-  {
-    toml: "targets.default.backends.ad.kind = 'ldap'",
-    key: "targets.default.backends.ad",
-    says: "one target",
-  },
-  { toml: "[targets.corp]", key: "targets.corp", says: "one target" },
-  { toml: "[[scim.credential]]\nname = 'p'", key: "scim.credential", says: "later version" },
 ];
 
 const BORROWED: readonly Case[] = [
@@ -357,7 +330,7 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
       "second_factor.url = 'http://192.0.2.1'\nsecond_factor.consumer_key = 'k'\nsecond_factor.consumer_secret = 's'",
     key: "second_factor.url",
   },
-  { toml: `${CLIENT}unknown_users = 'reject'`, key: "radius.client[0].unknown_users" },
+  { toml: `${CLIENT}first_factor_backend = 'x'`, key: "radius.client[0].first_factor_backend" },
   { toml: "http.listen = '127.0.0.1:9090'", key: "http.public_url" },
   { toml: "http.public_url = 'http://gate.example.org:8080'", key: "http.public_url" },
   {

@@ -2,6 +2,13 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, type Rows } from "../../config/settings.ts";
+import {
+  CREDENTIAL_ROWS,
+  LDAP_BACKEND_ROWS,
+  SCIM_BACKEND_ROWS,
+  STORE_BACKEND_ROWS,
+  TARGET_ROWS,
+} from "../../config/target_settings.ts";
 import { presetOf } from "../../config/read_rows.ts";
 import { faultsOf } from "./samples.ts";
 
@@ -36,7 +43,7 @@ const GENERAL: Samples = {
   "radius.listen": [['["[::]:1812"]', '["127.0.0.1:0", "[::1]:0"]'], ['"[::]:1812"', "[]", '["x"]', "[5]"]],
   "radius.secret": SECRET,
   "radius.state": [['"auto"', '"name"', '"token"'], ['"none"']],
-  "radius.directory": [['"default"'], ['"corp"', '""']],
+  "radius.directory": [['"default"'], ['"corp"', '""', "5"]],
   "radius.conversation_ttl_s": window(30, 3600),
   "radius.login_join_window_s": window(0, 300),
   "factors.enabled": [["[]", '["totp", "sms"]'], ['["sms", "sms"]', '["fax"]', '"sms"']],
@@ -70,8 +77,6 @@ const GENERAL: Samples = {
   "telephony.connections_per_route": [["1", "20"], ["0", "101", "21"]],
   "telephony.connections_total": [["2", "1000"], ["0", "1001"]],
   "telephony.timeout_ms": CALL_MS,
-  "targets.default.page_size": [["100"], ["50", '"100"']],
-  "targets.default.backends.local.kind": [['"store"'], ['"ldap"', '"scim"', '"file"']],
   "console.session_hours": window(1, 720),
   "console.idle_minutes": window(1, 1440),
 };
@@ -79,8 +84,8 @@ const GENERAL: Samples = {
 const POLICY: Samples = {
   "message_authenticator": [['"require"', '"auto"', '"off"'], ['"on"', "true"]],
   "limit_proxy_state": SWITCH,
-  "first_factor": [['"none"'], ['"directory"', '"ldap"', '"pam"']],
-  "first_factor_backend": [['""'], ['"directory"']],
+  "first_factor": [['"none"', '"directory"', '"ldap"', '"radius"'], ['"pam"', "true"]],
+  "first_factor_backend": [['""', '"corp-ldap"'], [`"${"x".repeat(65)}"`, "5"]],
   "first_factor_server.address": [['"192.0.2.20:1812"', '"[2001:db8::1]:1812"'], [
     '"host:1812"',
     '"192.0.2.20:0"',
@@ -112,11 +117,81 @@ const ADMIN: Samples = {
   "role": [['"owner"', '"user_manager"', '"operator"', '"viewer"'], ['"root"']],
 };
 
+const TARGET: Samples = {
+  "page_size": window(1, 1000),
+  "max_drop_percent": window(1, 100),
+};
+
+const MODE = [['"sync"', '"async"'], ['"later"', "true"]] as const;
+const DN = [['"ou=people,dc=example,dc=org"', '"cn=a"'], ['"people"', '"=x"', '"a\\nb=c"', "5"]] as const;
+
+const STORE_BACKEND: Samples = {
+  "kind": [['"store"'], ['""', '"file"', "5"]],
+  "mode": [['"sync"'], ['"async"', '"later"']],
+};
+
+const LDAP_BACKEND: Samples = {
+  "kind": [['"ldap"'], ['"LDAP"', '["ldap"]']],
+  "mode": MODE,
+  "url": [['"ldap://127.0.0.1:389"', '"ldaps://ldap.example.org"', '"LDAP://[::1]/"'], [
+    '""',
+    '"ldap://"',
+    '"ldap://a:0"',
+    '"ldap://a/dc=x"',
+    '"ldap://u@a"',
+    '"http://a"',
+    '"a:389"',
+  ]],
+  "start_tls": SWITCH,
+  "ca_cert": [['""', '"ca.pem"'], ['"none.pem"', "5"]],
+  "bind_dn": [DN[0], ['"admin"', "5"]],
+  "bind_password": [['"s3cret"'], ["5", '["a"]']],
+  "users_dn": [DN[0], ['""', ...DN[1]]],
+  "groups_dn": [['""', ...DN[0]], DN[1]],
+  "schema": [['"openldap"', '"active_directory"'], ['"ad"']],
+  "connections": window(1, 50),
+  "timeout_ms": CALL_MS,
+};
+
+const SCIM_BACKEND: Samples = {
+  "kind": [['"scim"'], ['"SCIM"']],
+  "mode": MODE,
+  "url": [['"https://saas.example.com/scim/v2/"', '"http://127.0.0.1:9"'], ['""', '"saas"', '"https://u@a"']],
+  "token": [['"s3cret"'], ["5", '""']],
+  "user_name": [['""'], ["5", '"a\\nb"']],
+  "password": [['""'], ["5", '["a"]']],
+  "connections": window(1, 50),
+  "timeout_ms": CALL_MS,
+};
+
+const CREDENTIAL: Samples = {
+  "name": [['"provisioner"', '"Ann Example"'], ['""', '"a:b"', `"${"x".repeat(129)}"`]],
+  "password": [['"twelve chars"'], ['""', '"eleven char"', "123456789012"]],
+  "targets": [['["default"]'], ["[]", '["nope"]', '["a b"]', '["default", "default"]', '"default"']],
+  "access": [['"read"', '"write"'], ['"all"']],
+};
+
+const FILES = { "/srv/ca.pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n" };
+const LDAP_BASE = { kind: '"ldap"', url: '"ldap://127.0.0.1"', users_dn: '"ou=p"', start_tls: "true" };
+const LDAP_BOUND = { ...LDAP_BASE, bind_dn: '"cn=a"', bind_password: '"b"' };
+const SCIM_BASE = { kind: '"scim"', url: '"https://a"', token: '"t"' };
+const CREDENTIAL_BASE = { name: '"provisioner"', password: '"twelve chars"' };
 const CLIENT_BASE = { name: '"vpn"', address: '["192.0.2.1"]', secret: '"0123456789abcdef"' };
 const ADMIN_BASE = { name: '"ann"', password: '"twelve chars"' };
 
 const entry = (header: string, keys: Readonly<Record<string, string>>) =>
   `${header}\n${Object.entries(keys).map(([key, value]) => `${key} = ${value}\n`).join("")}`;
+
+const backendGroup = (kind: string, base: Readonly<Record<string, string>>) => ({
+  keyOf: (key: string) => `targets.corp.backends.${kind}.${key}`,
+  tomlOf: (key: string, value: string) =>
+    entry(`[targets.corp.backends.${kind}]`, {
+      ...base,
+      // An ldaps: url goes with no start_tls.
+      ...(key === "url" && kind === "ldap" ? { start_tls: "false" } : {}),
+      [key]: value,
+    }),
+});
 
 const GROUPS: readonly {
   name: string;
@@ -153,13 +228,46 @@ const GROUPS: readonly {
     keyOf: (key) => `console.admin[0].${key}`,
     tomlOf: (key, value) => entry("[[console.admin]]", { ...ADMIN_BASE, [key]: value }),
   },
+  {
+    name: "a key of a target",
+    rows: TARGET_ROWS,
+    samples: TARGET,
+    keyOf: (key) => `targets.corp.${key}`,
+    tomlOf: (key, value) => entry("[targets.corp]", { [key]: value }),
+  },
+  {
+    name: "a key of a store backend",
+    rows: STORE_BACKEND_ROWS,
+    samples: STORE_BACKEND,
+    ...backendGroup("store", { kind: '"store"' }),
+  },
+  {
+    name: "a key of an LDAP backend",
+    rows: LDAP_BACKEND_ROWS,
+    samples: LDAP_BACKEND,
+    ...backendGroup("ldap", LDAP_BOUND),
+  },
+  {
+    name: "a key of a SCIM backend",
+    rows: SCIM_BACKEND_ROWS,
+    samples: SCIM_BACKEND,
+    ...backendGroup("scim", SCIM_BASE),
+  },
+  {
+    name: "a key of a credential",
+    rows: CREDENTIAL_ROWS,
+    samples: CREDENTIAL,
+    keyOf: (key) => `scim.credential[0].${key}`,
+    tomlOf: (key, value) => entry("[[scim.credential]]", { ...CREDENTIAL_BASE, [key]: value }),
+  },
 ];
 
 for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
   Deno.test(`loadConfig() takes the right values of ${name} and refuses the wrong ones by key`, () => {
     assertEquals(Object.keys(samples).sort(), Object.keys(rows).sort(), "every row has samples");
     for (const [key, [good, bad]] of Object.entries(samples)) {
-      const keysOf = (value: string) => faultsOf(tomlOf(key, value)).map((fault) => fault.key);
+      const keysOf = (value: string) =>
+        faultsOf(tomlOf(key, value), { files: FILES }).map((fault) => fault.key);
       for (const value of good) assert(!keysOf(value).includes(keyOf(key)), `${key} = ${value} is refused`);
       for (const value of bad) assert(keysOf(value).includes(keyOf(key)), `${key} = ${value} is taken`);
     }
