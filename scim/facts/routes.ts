@@ -6,14 +6,6 @@ import type { ResourceKind } from "../ports.ts";
 /** Everything of the interface is below it: `{base_url}/idm/scim/<target_id>`. */
 export const SCIM_PREFIX = "/idm/scim";
 
-export const SCIM_SCHEMAS = {
-  user: "urn:ietf:params:scim:schemas:core:2.0:User",
-  group: "urn:ietf:params:scim:schemas:core:2.0:Group",
-  list: "urn:ietf:params:scim:api:messages:2.0:ListResponse",
-  search: "urn:ietf:params:scim:api:messages:2.0:SearchRequest",
-  error: "urn:ietf:params:scim:api:messages:2.0:Error",
-} as const;
-
 /** What the interface says of a query parameter; how it is read stands in http/query.ts. */
 interface ParameterRow {
   /** As in JSON Schema. */

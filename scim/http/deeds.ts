@@ -4,8 +4,9 @@ import { createHash } from "node:crypto";
 import { canonicalName } from "../../canonical_name.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
-import { resourceLocation, type RouteDeed, type RouteRow, SCIM_SCHEMAS } from "../facts/routes.ts";
+import { resourceLocation, type RouteDeed, type RouteRow } from "../facts/routes.ts";
 import type { Actor, Content, JsonObject, Page, ResourceKind, Stored, Target, Written } from "../ports.ts";
+import { SEARCH_REQUEST_SCHEMA } from "../pure/attribute_table.ts";
 import { readContent } from "../pure/content.ts";
 import { parseBody } from "../pure/json_limits.ts";
 import { nameFromPath } from "../pure/names.ts";
@@ -93,7 +94,9 @@ function queryOf({ url, row, target }: Ask): Query {
 
 function nameOf({ segment }: Ask): string {
   const read = nameFromPath(segment);
-  if (!read.ok) throw new ScimRefusal("invalid_value", { detail: read.problem });
+  if (!read.ok) {
+    throw new ScimRefusal("invalid_value", { detail: `The path names nothing: ${read.problem}.` });
+  }
   return read.name;
 }
 
@@ -124,7 +127,7 @@ async function contentOf(
 
 /** RFC 7644 §3.4.3: a search is told from a resource by its schema. */
 function isSearch({ schemas }: JsonObject): boolean {
-  const wanted = SCIM_SCHEMAS.search.toLowerCase();
+  const wanted = SEARCH_REQUEST_SCHEMA.toLowerCase();
   return Array.isArray(schemas) &&
     schemas.some((one) => typeof one === "string" && one.toLowerCase() === wanted);
 }

@@ -1,0 +1,248 @@
+// The OpenAPI 3.1 description of the identity interface, made from the table of routes.
+
+import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../facts/refusals.ts";
+import {
+  QUERY_PARAMETERS,
+  type QueryName,
+  type RouteDeed,
+  type RouteRow,
+  SCIM_PREFIX,
+  SCIM_ROUTES,
+} from "../facts/routes.ts";
+import type { JsonObject, JsonValue } from "../ports.ts";
+import { ALWAYS, RECEIPT_HEADER } from "./answers.ts";
+import { componentSchemas, schemaRef } from "./openapi_schemas.ts";
+
+const TITLE = "Countersign identity interface";
+const VERSION = "1.0.0";
+const ALL_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const MEDIA_TYPE = ALWAYS["content-type"];
+
+/** What can be answered besides success, for each deed; these, whatever is asked: */
+const ALWAYS_POSSIBLE: readonly ScimRefusalCode[] = [
+  "unauthorized",
+  "forbidden",
+  "unknown_target",
+  "too_many_failures",
+  "internal",
+];
+const BACKENDS_FAIL: readonly ScimRefusalCode[] = ["backend_failed", "backend_unreachable", "busy"];
+const BODY_FAILS: readonly ScimRefusalCode[] = [
+  "invalid_syntax",
+  "invalid_value",
+  "too_large",
+  "body_too_slow",
+];
+
+interface DeedRow {
+  readonly success: 200 | 201 | 204 | null;
+  readonly body: boolean;
+  /** Whether an answer has the receipt of a write. */
+  readonly writes: boolean;
+  readonly refusals: readonly ScimRefusalCode[];
+}
+
+/** What a deed takes and answers; the docs page shows it too. */
+export const DEED_FACTS: Readonly<Record<RouteDeed, DeedRow>> = {
+  list: {
+    success: 200,
+    body: false,
+    writes: false,
+    refusals: ["invalid_value", "invalid_filter", "too_many", ...BACKENDS_FAIL],
+  },
+  get: {
+    success: 200,
+    body: false,
+    writes: false,
+    refusals: ["invalid_value", "not_found", ...BACKENDS_FAIL],
+  },
+  create: {
+    success: 201,
+    body: true,
+    writes: true,
+    refusals: [...BODY_FAILS, "unknown_backend", "taken", "unsupported", ...BACKENDS_FAIL],
+  },
+  replace: {
+    success: 200,
+    body: true,
+    writes: true,
+    refusals: [
+      ...BODY_FAILS,
+      "renamed",
+      "unknown_backend",
+      "not_found",
+      "changed",
+      "precondition",
+      ...BACKENDS_FAIL,
+    ],
+  },
+  delete: {
+    success: 204,
+    body: false,
+    writes: true,
+    refusals: ["invalid_value", "unknown_backend", "not_found", "changed", "precondition", ...BACKENDS_FAIL],
+  },
+  none: { success: null, body: false, writes: false, refusals: ["unsupported"] },
+};
+
+/** The description as an object. @param publicUrl where the server is, without a trailing slash. */
+export function openApiDocument(publicUrl: string): JsonObject {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: TITLE,
+      version: VERSION,
+      description: "Users and groups of a target, in the style of SCIM 2.0 (RFC 7643, RFC 7644).",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: publicUrl }],
+    security: [{ basic: [] }],
+    tags: [{ name: "Users" }, { name: "Groups" }, { name: "Not supported" }],
+    paths: paths(),
+    components: {
+      securitySchemes: {
+        basic: {
+          type: "http",
+          scheme: "basic",
+          description: "A credential of `deno task scim-credential` or of the settings.",
+        },
+      },
+      parameters: parameters(),
+      schemas: componentSchemas(),
+    },
+  };
+}
+
+/** The description as JSON. */
+export function openApiText(publicUrl: string): string {
+  return JSON.stringify(openApiDocument(publicUrl), null, 2);
+}
+
+/** The paths that a row stands for, in OpenAPI's spelling. */
+export function pathsOf({ path }: RouteRow): string[] {
+  const base = `${SCIM_PREFIX}/{target_id}`;
+  if (!path.startsWith("[prefix]")) return [base + path.replace(/<(\w+)>/, "{$1}")];
+  const ending = path.slice("[prefix]".length);
+  return ["", "/Users", "/Groups"].map((prefix) => base + prefix + ending);
+}
+
+/** The methods that a row stands for, in OpenAPI's spelling. */
+export function methodsOf({ method }: RouteRow): string[] {
+  return (method === "any" ? ALL_METHODS : [method]).map((one) => one.toLowerCase());
+}
+
+function paths(): JsonObject {
+  const all: Record<string, Record<string, JsonValue>> = {};
+  for (const row of SCIM_ROUTES) {
+    for (const path of pathsOf(row)) {
+      const item = all[path] ??= { parameters: pathParameters(path) };
+      for (const method of methodsOf(row)) {
+        item[method] = merged(item[method], operationOf(row, method, path));
+      }
+    }
+  }
+  return all;
+}
+
+/** Two rows may share a method and a path: a search is told from a creation by its body. The supported one comes first. */
+function merged(before: JsonValue | undefined, operation: JsonObject): JsonObject {
+  if (before === undefined || typeof before !== "object" || before === null || Array.isArray(before)) {
+    return operation;
+  }
+  const first = before as JsonObject;
+  return { ...first, description: `${String(first["description"])} ${String(operation["description"])}` };
+}
+
+function operationOf(row: RouteRow, method: string, path: string): JsonObject {
+  const { success, body, writes, refusals } = DEED_FACTS[row.does];
+  const resource = row.kind === "group" ? "Group" : "User";
+  const codes = [...ALWAYS_POSSIBLE, ...refusals];
+  const headers = [...row.does === "replace" || row.does === "delete" ? ["If-Match"] : []];
+  const reads = row.does === "list" || row.does === "get" ? ["If-None-Match"] : [];
+  return {
+    operationId: idOf(row, method, path),
+    tags: [row.supported && row.kind !== null ? `${resource}s` : "Not supported"],
+    summary: row.operation,
+    description: row.supported
+      ? `Needs a credential with ${row.access} access.`
+      : `"${row.operation}" is not supported: 501.`,
+    parameters: [...row.query, ...headers, ...reads].map((name) => ({
+      $ref: `#/components/parameters/${name}`,
+    })),
+    ...body ? { requestBody: { required: true, content: contentOf(resource) } } : {},
+    responses: {
+      ...success === null ? {} : { [success]: successOf(row, { resource, success, writes }) },
+      ...reads.length === 0 ? {} : { 304: { description: "It is what If-None-Match names." } },
+      ...refusalsOf(codes),
+    },
+  };
+}
+
+function idOf(row: RouteRow, method: string, path: string): string {
+  const words = row.method === "any" ? `${method} ${path.slice(path.indexOf("}") + 1)}` : row.operation;
+  return words.replace(/[^A-Za-z]+(\w)?/g, (_, next = "") => next.toUpperCase());
+}
+
+function successOf(
+  row: RouteRow,
+  { resource, success, writes }: { resource: string; success: number; writes: boolean },
+): JsonObject {
+  const text = { schema: { type: "string" } };
+  const headers: Record<string, JsonValue> = {
+    ...success === 204 ? {} : { ETag: text },
+    ...success === 201 ? { Location: text } : {},
+    ...writes ? { [RECEIPT_HEADER]: { ...text, description: RECEIPT } } : {},
+  };
+  const schema = row.does === "list" ? `${resource}List` : resource;
+  return { description: row.operation, headers, ...success === 204 ? {} : { content: contentOf(schema) } };
+}
+
+const RECEIPT = 'What became of it at each backend (a List, RFC 9651 §3.1): `"local";outcome=done`.';
+
+function refusalsOf(codes: readonly ScimRefusalCode[]): Record<string, JsonValue> {
+  const byStatus = new Map<number, string[]>();
+  for (const code of codes) {
+    const { status, detail }: RefusalRow = SCIM_REFUSALS[code];
+    byStatus.set(status, [...byStatus.get(status) ?? [], detail]);
+  }
+  const entries = [...byStatus].map(([status, details]) =>
+    [status, { description: [...new Set(details)].join(" "), content: contentOf("Error") }] as const
+  );
+  return Object.fromEntries(entries);
+}
+
+function contentOf(schema: string): JsonObject {
+  return { [MEDIA_TYPE]: { schema: schemaRef(schema) } };
+}
+
+function parameters(): JsonObject {
+  const query = Object.entries(QUERY_PARAMETERS).map(([name, { type, meaning, preset }]) => [name, {
+    name,
+    in: "query",
+    description: `${meaning} Default: ${preset}.`,
+    ...schemaOfParameter(name as QueryName, type),
+  }]);
+  const header = ["If-Match", "If-None-Match"].map((name) => [name, {
+    name,
+    in: "header",
+    description: "Entity tags, or `*` (RFC 9110 §13.1).",
+    schema: { type: "string" },
+  }]);
+  return Object.fromEntries([...query, ...header]);
+}
+
+function schemaOfParameter(name: QueryName, type: string): JsonObject {
+  if (name === "backends") {
+    return { style: "form", explode: false, schema: { type: "array", items: { type: "string" } } };
+  }
+  return { schema: name === "page" ? { type, minimum: 1 } : { type } };
+}
+
+function pathParameters(path: string): JsonValue {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+}

@@ -1,0 +1,106 @@
+// Schemas of the OpenAPI description (JSON Schema 2020-12), made from the table of attributes: users, groups, lists and errors.
+
+import { SCIM_REFUSALS } from "../facts/refusals.ts";
+import type { JsonObject, JsonValue } from "../ports.ts";
+import {
+  type AttributeRow,
+  ENTERPRISE_SCHEMA,
+  ERROR_SCHEMA,
+  GROUP_ATTRIBUTES,
+  GROUP_SCHEMA,
+  LIST_SCHEMA,
+  USER_ATTRIBUTES,
+  USER_SCHEMA,
+} from "../pure/attribute_table.ts";
+
+const KINDS = {
+  User: { schema: USER_SCHEMA, rows: USER_ATTRIBUTES, extensions: [ENTERPRISE_SCHEMA] },
+  Group: { schema: GROUP_SCHEMA, rows: GROUP_ATTRIBUTES, extensions: [] },
+} as const;
+
+/** A reference to one of {@link componentSchemas}. */
+export function schemaRef(name: string): JsonObject {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** By the names that references use. */
+export function componentSchemas(): Record<string, JsonValue> {
+  return {
+    User: resourceSchema("User"),
+    Group: resourceSchema("Group"),
+    UserList: listSchema("User"),
+    GroupList: listSchema("Group"),
+    Error: ERROR,
+  };
+}
+
+const ERROR: JsonObject = {
+  type: "object",
+  description: "RFC 7644 §3.12",
+  required: ["schemas", "status", "detail"],
+  properties: {
+    schemas: { type: "array", items: { const: ERROR_SCHEMA } },
+    status: { type: "string", description: "The HTTP status, as a text." },
+    scimType: { type: "string", enum: scimTypes() },
+    detail: { type: "string" },
+  },
+};
+
+function scimTypes(): string[] {
+  const types = Object.values(SCIM_REFUSALS).flatMap((row) => "scimType" in row ? [row.scimType] : []);
+  return [...new Set(types)];
+}
+
+function resourceSchema(kind: keyof typeof KINDS): JsonObject {
+  const { schema, rows, extensions } = KINDS[kind];
+  const properties: Record<string, JsonValue> = {};
+  for (const [name, row] of Object.entries<AttributeRow>(rows)) {
+    properties[name] = name === "schemas"
+      ? { type: "array", items: { type: "string", examples: [schema, ...extensions] } }
+      : attributeSchema(row);
+  }
+  return {
+    type: "object",
+    description: `${schema}. No attribute is required; attributes that are not named here are kept as given.`,
+    properties,
+    additionalProperties: true,
+  };
+}
+
+function attributeSchema(row: AttributeRow): JsonObject {
+  const one = row.type === "complex" ? complexSchema(row) : SIMPLE[row.type];
+  const schema: JsonObject = row.multi === true ? { type: "array", items: one } : one;
+  return {
+    ...schema,
+    description: row.ref,
+    ...row.mutability === undefined ? {} : { [row.mutability]: true },
+  };
+}
+
+const SIMPLE = {
+  string: { type: "string" },
+  boolean: { type: "boolean" },
+  dateTime: { type: "string", format: "date-time" },
+} as const;
+
+function complexSchema({ sub = {} }: AttributeRow): JsonObject {
+  const properties = Object.entries(sub).map(([name, row]) => [name, attributeSchema(row)] as const);
+  return { type: "object", properties: Object.fromEntries(properties), additionalProperties: true };
+}
+
+function listSchema(kind: keyof typeof KINDS): JsonObject {
+  return {
+    type: "object",
+    required: ["schemas", "totalResults", "startIndex", "itemsPerPage", "Resources"],
+    properties: {
+      schemas: { type: "array", items: { const: LIST_SCHEMA } },
+      totalResults: { type: "integer", description: "All matches." },
+      startIndex: {
+        type: "integer",
+        description: "The place of the first resource of the page, from 1.",
+      },
+      itemsPerPage: { type: "integer", description: "How many resources the page has." },
+      Resources: { type: "array", items: schemaRef(kind) },
+    },
+  };
+}
