@@ -13,8 +13,10 @@ export const MAX_VALUES = 50_000;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
-const OPENING = new Set([0x5b, 0x7b]);
-const CLOSING = new Set([0x5d, 0x7d]);
+const OPEN_ARRAY = 0x5b;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_ARRAY = 0x5d;
+const CLOSE_OBJECT = 0x7d;
 
 /**
  * Reads a request's body: UTF-8 (a byte order mark is passed over), at most 32 levels and 50,000 values, an object at the top.
@@ -53,8 +55,8 @@ function findExcess(octets: Uint8Array): string | null {
     const octet = octets[at] ?? 0;
     if (octet === QUOTE) at = endOfText(octets, at);
     else if (octet === COMMA) values++;
-    else if (CLOSING.has(octet)) depth--;
-    else if (OPENING.has(octet)) {
+    else if (octet === CLOSE_ARRAY || octet === CLOSE_OBJECT) depth--;
+    else if (octet === OPEN_ARRAY || octet === OPEN_OBJECT) {
       depth++;
       values++;
       if (depth > MAX_DEPTH) return `The body is nested over ${MAX_DEPTH} levels deep.`;

@@ -1,5 +1,7 @@
 // Which texts name a user or a group: what may stand in a path, a log and a page without being taken for something else.
 
+import { canonicalName } from "../../canonical_name.ts";
+
 export type NameOutcome =
   | { readonly ok: true; readonly name: string }
   | { readonly ok: false; readonly problem: string };
@@ -51,6 +53,16 @@ export function nameFromPath(segment: string): NameOutcome {
     throw fault;
   }
   return readName(text);
+}
+
+/** Each name once, compared without case, in order; the first spelling stays. */
+export function distinctNames(names: readonly string[]): string[] {
+  const byCanonical = new Map<string, string>();
+  for (const name of names) {
+    const canonical = canonicalName(name);
+    if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
+  }
+  return [...byCanonical.values()];
 }
 
 function countCharacters(text: string): number {

@@ -1,10 +1,10 @@
 // Resources, lists and errors as JSON text (RFC 7643 §3, RFC 7644 §3.4.2, §3.12). Text is spliced from text that is at hand: a page of a hundred
 // resources is neither parsed nor written out again.
 
-import type { JsonObject, JsonValue, Mapping, Stored } from "../ports.ts";
+import type { Mapping, Stored } from "../ports.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
-import { ownExternalId, resourceIds } from "./mapping.ts";
+import { resourceIds } from "./mapping.ts";
 
 const RESOURCE_TYPES = { user: "User", group: "Group" } as const;
 
@@ -91,9 +91,8 @@ function renderMeta(stored: Stored, location: string): string {
 
 /** The head of the resource has said it already. */
 function withoutExternalId(stored: Stored, attributes: string): string {
-  if (!attributes.includes('"externalId"') || ownExternalId(stored.content) === undefined) return attributes;
-  const rest: Record<string, JsonValue> = { ...(stored.content.attributes satisfies JsonObject) };
-  delete rest["externalId"];
+  if (!attributes.includes('"externalId"')) return attributes;
+  const { externalId: _, ...rest } = stored.content.attributes;
   return JSON.stringify(rest).slice(1, -1);
 }
 
