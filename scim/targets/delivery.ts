@@ -1,0 +1,198 @@
+// One attempt to give a backend what it is owed. It is marked as started before, so that after a crash the backend is looked at first and nothing is
+// applied twice.
+
+import { canonicalName } from "../../canonical_name.ts";
+import type { Clock, Random } from "../../runtime.ts";
+import type { Mutation, Store } from "../../store.ts";
+import type { BackendFault, BackendOutcome, BackendState, Content, Directory, Stored } from "../ports.ts";
+import type { Copies } from "./copies.ts";
+import { isHopeless, retryDelayMs } from "./delays.ts";
+import type { KeyedLocks } from "./keyed_locks.ts";
+import type { Link } from "./link.ts";
+import type { KeptEntry, Outbox, OutboxEntry } from "./outbox.ts";
+import { holdsAlready } from "./reading.ts";
+
+/** `superseded`: a newer write took the entry's place, or another node has it. `nextMs`: when it is due again; `null` for a dead letter. */
+export type Delivered =
+  | { readonly outcome: "done" | "superseded" }
+  | { readonly outcome: "failed"; readonly fault: BackendFault; readonly nextMs: number | null };
+
+export interface DeliveryDeps {
+  readonly store: Store;
+  readonly directory: Directory;
+  readonly outbox: Outbox;
+  readonly copies: Copies;
+  readonly locks: KeyedLocks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly target: string;
+}
+
+/** The key of a resource in locks. */
+export function lockKey(kind: string, name: string): string {
+  return `${kind} ${canonicalName(name)}`;
+}
+
+/** @param known a live entry as it was read. Rejects when the store fails; the entry stands then. */
+export async function deliver(
+  deps: DeliveryDeps,
+  { link, known }: { link: Link; known: KeptEntry },
+): Promise<Delivered> {
+  const { kind, name } = known.entry;
+  const release = await link.locks.hold(lockKey(kind, name));
+  let started: KeptEntry | null;
+  let outcome: BackendOutcome<{ remoteId?: string }>;
+  try {
+    started = await markStarted(deps, known);
+    if (started === null) return { outcome: "superseded" };
+    outcome = await attempt(deps, { link, known: started, isInDoubt: known.entry.started });
+  } finally {
+    release();
+  }
+  const attempted = started;
+  // The resource's lock is not held while the backend works: a slow backend must not hold up who writes the resource.
+  return await deps.locks.run(lockKey(kind, name), async () => {
+    const now = await deps.outbox.find(known.backend, kind, name);
+    if (now?.versionstamp !== attempted.versionstamp) return { outcome: "superseded" };
+    return outcome.ok
+      ? await recordDone(deps, { known: now, remoteId: outcome.value.remoteId })
+      : await recordFault(deps, { known: now, fault: outcome.fault });
+  });
+}
+
+async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): Promise<KeptEntry | null> {
+  const entry: OutboxEntry = { ...known.entry, started: true, attempts: known.entry.attempts + 1 };
+  const change = outbox.update(known, entry);
+  const key = change.mutations[0]?.key;
+  if (key === undefined) return null;
+  const committed = await store.commit({
+    checks: [{ key, versionstamp: known.versionstamp }],
+    mutations: change.mutations,
+  });
+  if (!committed.ok) return null;
+  change.committed();
+  return { ...known, entry, versionstamp: committed.versionstamp };
+}
+
+async function attempt(
+  deps: DeliveryDeps,
+  { link, known, isInDoubt }: { link: Link; known: KeptEntry; isInDoubt: boolean },
+): Promise<BackendOutcome<{ remoteId?: string }>> {
+  const { kind, name, operation, remoteId } = known.entry;
+  const hint = remoteId === undefined ? {} : { remoteId };
+  const content = operation === "put" ? await owedContent(deps, known) : null;
+  // A put of what is nowhere any more: there is nothing to deliver.
+  if (operation === "put" && content === null) return { ok: true, value: {} };
+  const password = deps.outbox.openPassword(known);
+  if (isInDoubt) {
+    const found = await link.read(kind, name, hint);
+    if (!found.ok) return found;
+    if (found.value === null && content === null) return { ok: true, value: {} };
+    const isThere = found.value !== null && content !== null && password === undefined &&
+      holdsAlready(link.backend, { content, remote: found.value });
+    if (isThere) return { ok: true, value: { remoteId: found.value.remoteId } };
+  }
+  if (content === null) {
+    const removed = await link.remove(kind, name, hint);
+    return removed.ok ? { ok: true, value: {} } : removed;
+  }
+  return await link.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+}
+
+/** What the backend shall hold, as it is now. */
+async function owedContent(
+  { directory, copies }: DeliveryDeps,
+  { backend, entry: { kind, name, restores } }: KeptEntry,
+): Promise<Content | null> {
+  const canonical = canonicalName(name);
+  const stored = await directory.read(kind, canonical);
+  const isApart = restores === true || stored?.backends[backend]?.differs === true;
+  const copy = isApart ? await copies.read({ backend, kind, canonical }) : null;
+  return copy ?? stored?.content ?? null;
+}
+
+async function recordDone(
+  deps: DeliveryDeps,
+  { known, remoteId }: { known: KeptEntry; remoteId: string | undefined },
+): Promise<Delivered> {
+  const { backend, entry: { kind, name, operation, restores } } = known;
+  const canonical = canonicalName(name);
+  const stored = await deps.directory.read(kind, canonical);
+  const state = stored?.backends[backend];
+  const isOwn = restores === true && state?.differs === undefined;
+  const dropped = isOwn ? await deps.copies.drop({ backend, kind, canonical }) : [];
+  const change = deps.outbox.drop(known);
+  const next = state?.operation === undefined
+    ? state
+    : delivered(state, { operation, remoteId, nowMs: deps.clock.nowMs() });
+  await record(deps, { stored, backend, next, mutations: [...change.mutations, ...dropped] });
+  change.committed();
+  return { outcome: "done" };
+}
+
+function delivered(
+  { differs }: BackendState,
+  { operation, remoteId, nowMs }: { operation: string; remoteId: string | undefined; nowMs: number },
+): BackendState | undefined {
+  if (operation === "remove") return undefined;
+  return {
+    state: "present",
+    sinceMs: nowMs,
+    ...(remoteId === undefined ? {} : { remoteId }),
+    ...(differs === undefined ? {} : { differs }),
+  };
+}
+
+async function recordFault(
+  deps: DeliveryDeps,
+  { known, fault }: { known: KeptEntry; fault: BackendFault },
+): Promise<Delivered> {
+  const { backend, entry } = known;
+  const isDead = isHopeless(fault, entry.attempts);
+  const chance = (deps.random.bytes(1)[0] ?? 0) / 256;
+  const nextMs = deps.clock.nowMs() + retryDelayMs(fault, { attempts: entry.attempts, chance });
+  const change = deps.outbox.update(
+    known,
+    { ...entry, nextMs, why: fault.detail, started: fault.unsure },
+    { isDead },
+  );
+  const stored = await deps.directory.read(entry.kind, canonicalName(entry.name));
+  const state = stored?.backends[backend];
+  const next: BackendState | undefined = state?.operation === undefined
+    ? state
+    : { ...state, state: isDead ? "failed" : "pending", why: fault.detail };
+  await record(deps, { stored, backend, next, mutations: change.mutations });
+  change.committed();
+  return { outcome: "failed", fault, nextMs: isDead ? null : nextMs };
+}
+
+/** One commit: what happens to the entry, and the resource's state where that changes. */
+async function record(
+  { store, directory }: DeliveryDeps,
+  { stored, backend, next, mutations }: {
+    stored: Stored | null;
+    backend: string;
+    next: BackendState | undefined;
+    mutations: readonly Mutation[];
+  },
+): Promise<void> {
+  const state = stored?.backends[backend];
+  const isSame = state === next || (state?.state === next?.state && state?.why === next?.why);
+  if (stored === null || isSame) {
+    await store.commit({ mutations });
+    return;
+  }
+  const { [backend]: _before, ...others } = stored.backends;
+  const written = await directory.write({
+    kind: stored.content.kind,
+    name: stored.content.name,
+    expected: stored.version,
+    next: {
+      content: stored.content,
+      backends: next === undefined ? others : { ...others, [backend]: next },
+    },
+    also: mutations,
+  });
+  // Somebody outside this process wrote it: the attempt counts as in doubt and is looked at again.
+  if (!written.ok) throw new Error(`Cannot record a delivery to "${backend}": the resource was changed`);
+}

@@ -1,0 +1,101 @@
+// What a backend's reading of a resource makes of the resource: the first listed backend that has it says what it is. Pure.
+
+import type { Backend, BackendState, Content, Remote } from "../ports.ts";
+import { mergeContent } from "../pure/mapping.ts";
+import { sameContent } from "./same_content.ts";
+import { desiredOf, has, settled, type Standing, withCopy, withoutCopy, withState } from "./standing.ts";
+
+/** What a backend can hold. */
+export type Coverage = Pick<Backend, "covers" | "holds">;
+
+/** A backend's content as a whole one: what it cannot hold stays as `previous` has it. */
+export function completed(backend: Coverage, previous: Content, read: Content): Content {
+  const known = !backend.holds.active && read.kind === "user" && previous.kind === "user"
+    ? { ...read, active: previous.active }
+    : read;
+  return mergeContent(previous, known, backend.covers);
+}
+
+/** Whether a backend holds `content` already, as far as it can. */
+export function holdsAlready(
+  backend: Coverage,
+  { content, remote }: { content: Content; remote: Remote },
+): boolean {
+  const merged = completed(backend, content, remote.content);
+  return sameContent({ ...merged, name: content.name }, content);
+}
+
+export interface Reading {
+  readonly backend: string;
+  readonly coverage: Coverage;
+  /** `null`: it does not have the resource. */
+  readonly remote: Remote | null;
+  /** All of the target's, as listed. */
+  readonly order: readonly string[];
+  /** Those of kind `store`: they follow what the resource becomes. */
+  readonly embedded: ReadonlySet<string>;
+  readonly nowMs: number;
+}
+
+/** The standing after a reading; the same object when nothing changed. */
+export function applyReading(standing: Standing, reading: Reading): Standing {
+  const state = standing.backends[reading.backend];
+  // What is owed will be delivered, or was given up on and waits for somebody; neither is overwritten by what is there now.
+  if (state?.operation !== undefined) return standing;
+  return reading.remote === null
+    ? withVanished(standing, reading)
+    : withFound(standing, { ...reading, remote: reading.remote });
+}
+
+function withVanished(standing: Standing, { backend, order, nowMs }: Reading): Standing {
+  if (standing.backends[backend]?.state !== "present") return standing;
+  return settled(withState(standing, backend, { state: "vanished", sinceMs: nowMs }), order);
+}
+
+function withFound(standing: Standing, reading: Reading & { remote: Remote }): Standing {
+  const { backend, coverage, remote, order } = reading;
+  const kept = desiredOf(standing, backend) ?? emptyContent(remote.content);
+  const isFirst = !order.slice(0, order.indexOf(backend)).some((name) => has(standing.backends[name]));
+  const present = withPresent(standing, reading);
+  if (!isFirst && standing.content !== null) {
+    if (holdsAlready(coverage, { content: standing.content, remote })) return withoutCopy(present, backend);
+    const own = completed(coverage, kept, remote.content);
+    const copy = present.copies.get(backend);
+    return copy !== undefined && sameContent(copy, own) ? present : withCopy(present, backend, own);
+  }
+  return withContent(present, { ...reading, content: completed(coverage, kept, remote.content) });
+}
+
+function withPresent(standing: Standing, { backend, remote, nowMs }: Reading & { remote: Remote }): Standing {
+  const state = standing.backends[backend];
+  if (state?.state === "present" && state.remoteId === remote.remoteId) return standing;
+  const next: BackendState = {
+    state: "present",
+    sinceMs: state?.state === "present" ? state.sinceMs : nowMs,
+    remoteId: remote.remoteId,
+    ...(state?.differs === undefined ? {} : { differs: state.differs }),
+  };
+  return { ...standing, backends: { ...standing.backends, [backend]: next } };
+}
+
+/** The resource becomes what the first backend has; other backends go on holding what they held, but the embedded store follows. */
+function withContent(
+  standing: Standing,
+  { backend, order, embedded, content }: Reading & { content: Content },
+): Standing {
+  const bare = withoutCopy(standing, backend);
+  const before = standing.content;
+  if (before !== null && sameContent(before, content)) return bare;
+  let after: Standing = { ...bare, content };
+  for (const other of order) {
+    const follows = other === backend || embedded.has(other) || after.copies.has(other);
+    if (before !== null && !follows && has(after.backends[other])) after = withCopy(after, other, before);
+  }
+  return after;
+}
+
+function emptyContent({ kind, name }: Content): Content {
+  return kind === "user"
+    ? { kind, name, active: true, attributes: { name: { familyName: "", givenName: "" } } }
+    : { kind, name, attributes: {}, members: [] };
+}

@@ -1,0 +1,133 @@
+// One target: its directory, and what writing to it means for its backends.
+
+import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
+import type { Log } from "../../log.ts";
+import type { Clock, Random } from "../../runtime.ts";
+import type { Store } from "../../store.ts";
+import type { Vault } from "../../vault.ts";
+import type { Backend, BackendInfo, Directory, KeptPassword, RefreshReport, Target } from "../ports.ts";
+import { createMapping } from "../pure/mapping.ts";
+import { type AuditDeps, auditRecord } from "./audit.ts";
+import { createCopies } from "./copies.ts";
+import { createCourier } from "./courier.ts";
+import { createIntents } from "./intents.ts";
+import { createKeyedLocks } from "./keyed_locks.ts";
+import { createLease } from "./lease.ts";
+import { createLink, type Link } from "./link.ts";
+import { createMemberChanges } from "./member_changes.ts";
+import { createOutbox } from "./outbox.ts";
+import { refreshAll } from "./refresh_all.ts";
+import { refreshOne } from "./refresh_one.ts";
+import { reviveDeadLetters } from "./revival.ts";
+import { createTurns } from "./turns.ts";
+import { createWriter } from "./writer.ts";
+
+export interface TargetDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Who this process is, for leases. */
+  readonly owner: string;
+  readonly settings: TargetSettings;
+  readonly directory: Directory;
+  hashPassword(password: string): Promise<KeptPassword>;
+  openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
+  orderedId(): string;
+}
+
+export interface OpenTarget extends Target {
+  close(): Promise<void>;
+}
+
+/** Opens the backends, gives back what a crash left half done, and starts delivering what is owed. */
+export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
+  const { store, vault, clock, random, log, settings, directory, orderedId } = deps;
+  const target = settings.name;
+  const backends: BackendInfo[] = settings.backends.map(({ name, kind, mode }) => ({ name, kind, mode }));
+  const links = openLinks(deps);
+  const copies = createCopies({ store, target });
+  const locks = createKeyedLocks(clock);
+  const audit: AuditDeps = { target, nowMs: () => clock.nowMs(), orderedId };
+  const outbox = createOutbox({ store, vault, clock, target, backends: [...links.keys()], orderedId });
+  const shared = {
+    store,
+    directory,
+    outbox,
+    copies,
+    links,
+    locks,
+    clock,
+    random,
+    log,
+    target,
+    backends,
+    audit,
+  };
+  const intents = createIntents({ ...shared, orderedId });
+  await intents.recover();
+  await outbox.load();
+
+  const couriers = new Map([...links].map(([backend, link]) => {
+    const key = ["lease", "outbox", target, backend];
+    const lease = createLease({ store, clock, key, owner: deps.owner });
+    return [backend, createCourier({ ...shared, link, lease })];
+  }));
+  outbox.onAdded((backend) => couriers.get(backend)?.wake());
+  const write = createWriter({
+    ...shared,
+    intents,
+    holdsGroups: (backend) => links.get(backend)?.backend.holds.groups ?? true,
+    hashPassword: (password) => deps.hashPassword(password),
+    commitAlone: async (mutations) => void await store.commit({ mutations }),
+  });
+  const inTurn = createTurns<RefreshReport>();
+
+  return {
+    name: target,
+    pageSize: settings.pageSize,
+    backends,
+    mapping: createMapping(settings.mapping),
+    directory,
+    create: (content, options) =>
+      write({ operation: "create", kind: content.kind, name: content.name, content: () => content }, options),
+    replace: (content, options) =>
+      write(
+        { operation: "replace", kind: content.kind, name: content.name, content: () => content },
+        options,
+      ),
+    remove: (kind, name, options) => write({ operation: "remove", kind, name, content: () => null }, options),
+    changeMembers: createMemberChanges({ directory, backends, locks, audit, write }),
+    refreshOne: (kind, name, actor) => refreshOne(shared, { kind, name, actor }),
+    refreshAll: (actor, options) =>
+      inTurn(async () => {
+        const report = await refreshAll({ ...shared, maxDropPercent: settings.maxDropPercent }, options);
+        const { faults, ...counts } = report;
+        const record = auditRecord(audit, {
+          actor,
+          action: "target.refreshed",
+          ...counts,
+          faults: faults.map(({ backend }) => backend),
+        });
+        await store.commit({ mutations: [record] });
+        return report;
+      }),
+    owed: (limit) => outbox.owed(limit),
+    retryDeadLetters: (options) => reviveDeadLetters(shared, options),
+    async close() {
+      await Promise.all([...couriers.values()].map((courier) => courier.close()));
+      await Promise.all([...links.values()].map(({ backend }) => backend.close()));
+    },
+  };
+}
+
+function openLinks({ settings, openBackend, clock }: TargetDeps): Map<string, Link> {
+  const links = new Map<string, Link>();
+  for (const backend of settings.backends) {
+    if (backend.kind === "store") continue;
+    const { connections } = backend;
+    links.set(backend.name, createLink(openBackend(settings, backend), { clock, connections }));
+  }
+  return links;
+}

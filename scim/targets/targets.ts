@@ -1,0 +1,40 @@
+// All targets of the settings: each with its directory, its backends, and what delivers to them.
+
+import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
+import type { Log } from "../../log.ts";
+import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Store } from "../../store.ts";
+import type { Vault } from "../../vault.ts";
+import type { Backend, Directory, KeptPassword, Targets } from "../ports.ts";
+import { type OpenTarget, openTarget } from "./target.ts";
+
+export interface TargetsDeps {
+  readonly settings: readonly TargetSettings[];
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  hashPassword(password: string): Promise<KeptPassword>;
+  openDirectory(target: string): Promise<Directory>;
+  openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
+  /** Grows with every call. */
+  orderedId(): string;
+}
+
+/** Opens every target and starts what delivers. Rejects when the store fails; a backend that is away stops nothing. */
+export async function createTargets(deps: TargetsDeps): Promise<Targets> {
+  const owner = toHex(deps.random.bytes(8));
+  const targets = new Map<string, OpenTarget>();
+  for (const settings of deps.settings) {
+    const directory = await deps.openDirectory(settings.name);
+    targets.set(settings.name, await openTarget({ ...deps, owner, settings, directory }));
+  }
+  return {
+    get: (name) => targets.get(name) ?? null,
+    names: [...targets.keys()],
+    async close() {
+      await Promise.all([...targets.values()].map((target) => target.close()));
+    },
+  };
+}
