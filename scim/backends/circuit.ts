@@ -1,0 +1,42 @@
+// Leaves a backend alone for a moment after it failed several times in a row, so that whoever asks learns so at once.
+
+import type { Clock } from "../../runtime.ts";
+
+const FAILURES_TO_OPEN = 3;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+
+export interface Circuit {
+  /** `null`: go ahead. Else how long the backend is left alone yet. After a pause one caller goes ahead, to try. */
+  waitMs(): number | null;
+  /** The backend answered, whatever it said. */
+  alive(): void;
+  /** It could not be reached, or did not answer in time. `true` when this opened the circuit. */
+  dead(): boolean;
+}
+
+export function createCircuit(clock: Clock): Circuit {
+  let failures = 0;
+  let closedUntilMs = 0;
+  const pauseMs = (): number =>
+    Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(10, failures - FAILURES_TO_OPEN));
+  return {
+    waitMs() {
+      if (failures < FAILURES_TO_OPEN) return null;
+      const leftMs = closedUntilMs - clock.nowMs();
+      if (leftMs > 0) return leftMs;
+      // Whoever tries may never tell; then the next one tries after another pause.
+      closedUntilMs = clock.nowMs() + pauseMs();
+      return null;
+    },
+    alive() {
+      failures = 0;
+    },
+    dead() {
+      failures++;
+      if (failures < FAILURES_TO_OPEN) return false;
+      closedUntilMs = clock.nowMs() + pauseMs();
+      return failures === FAILURES_TO_OPEN;
+    },
+  };
+}

@@ -1,0 +1,53 @@
+// A certificate authority of the tests' own, made with the openssl program: nothing here is trusted by any host.
+
+import { runProgram } from "./child.ts";
+
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface Authority {
+  /** The authority's own certificate. */
+  readonly caPem: string;
+  readonly caFile: string;
+  /** A certificate for a server. @param names such as `DNS:localhost` and `IP:127.0.0.1`. */
+  issue(names: readonly string[]): Promise<Certificate>;
+}
+
+/** Makes an authority whose files lie in `folder`, which is the caller's to remove. */
+export async function makeAuthority(folder: string): Promise<Authority> {
+  const caFile = `${folder}/ca.pem`;
+  const caKeyFile = `${folder}/ca.key`;
+  await openssl([
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+    ...["-subj", "/CN=Test authority", "-days", "2", "-keyout", caKeyFile, "-out", caFile],
+    ...["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"],
+  ]);
+  let count = 0;
+  return {
+    caPem: await Deno.readTextFile(caFile),
+    caFile,
+    async issue(names) {
+      const stem = `${folder}/server-${++count}`;
+      const made = { certFile: `${stem}.pem`, keyFile: `${stem}.key` };
+      await Deno.writeTextFile(`${stem}.ext`, `subjectAltName=${names.join(",")}\n`);
+      await openssl([
+        ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+        ...["-subj", "/CN=server", "-keyout", made.keyFile, "-out", `${stem}.csr`],
+      ]);
+      await openssl([
+        ...["x509", "-req", "-in", `${stem}.csr`, "-CA", caFile, "-CAkey", caKeyFile, "-CAcreateserial"],
+        ...["-days", "2", "-extfile", `${stem}.ext`, "-out", made.certFile],
+      ]);
+      return made;
+    },
+  };
+}
+
+async function openssl(args: readonly string[]): Promise<void> {
+  const { code, stderr } = await runProgram("openssl", { args });
+  if (code !== 0) {
+    throw new Error(`Cannot make a certificate: openssl ${args[0]} ended with ${code}: ${stderr}`);
+  }
+}

@@ -1,0 +1,188 @@
+// A real slapd for the tests, on a free port of the loopback interface, with a database of its own that goes away with it.
+
+import { endChild, runProgram } from "./child.ts";
+
+export const SLAPD = "/usr/sbin/slapd";
+const SLAPADD = "/usr/sbin/slapadd";
+const SCHEMAS = "/etc/ldap/schema";
+const MODULES = "/usr/lib/ldap";
+const READY_MS = 10_000;
+const PORTS_TO_TRY = 5;
+
+export interface SlapdOptions {
+  /** Lines of slapd.conf(5) that define more attribute types and object classes. */
+  readonly schema?: string;
+  /** With it, slapd speaks StartTLS on `url` and TLS on `tlsUrl`. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  /** LDIF that is loaded with slapadd after the base and its two organisational units. */
+  readonly entries?: string;
+  /** Further lines of the database's section, such as `limits` or `overlay`. */
+  readonly database?: string;
+  /** Further lines of the global section, such as `idletimeout 1`. */
+  readonly global?: string;
+}
+
+export interface Slapd {
+  /** `ldap://127.0.0.1:port`. */
+  readonly url: string;
+  /** `ldaps://127.0.0.1:port`, or empty without TLS. */
+  readonly tlsUrl: string;
+  readonly baseDn: string;
+  readonly usersDn: string;
+  readonly groupsDn: string;
+  readonly bindDn: string;
+  readonly bindPassword: string;
+  /** What listens now; 0 while it is stopped. */
+  pid(): number;
+  stop(): Promise<void>;
+  /** On the same ports, with what the database held. */
+  start(): Promise<void>;
+  /** Stops it and removes its files. */
+  dispose(): Promise<void>;
+}
+
+const BASE_DN = "dc=example,dc=org";
+const BIND_DN = `cn=admin,${BASE_DN}`;
+const BIND_PASSWORD = "bind-pass-3f9a";
+
+const BASE_LDIF = `dn: ${BASE_DN}
+objectClass: dcObject
+objectClass: organization
+dc: example
+o: Example
+
+dn: ou=people,${BASE_DN}
+objectClass: organizationalUnit
+ou: people
+
+dn: ou=groups,${BASE_DN}
+objectClass: organizationalUnit
+ou: groups
+`;
+
+/** Loads what `options` ask for, starts slapd and waits until it listens. Works as root and as anybody else. */
+export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
+  const folder = await Deno.makeTempDir({ prefix: "slapd-" });
+  await Deno.mkdir(`${folder}/db`);
+  const config = `${folder}/slapd.conf`;
+  await Deno.writeTextFile(config, configText(folder, options));
+  await load(folder, `${BASE_LDIF}\n${options.entries ?? ""}`);
+
+  let ports = freePorts();
+  let child: Deno.ChildProcess | null = null;
+  const urls = () => [
+    `ldap://127.0.0.1:${ports.plain}`,
+    ...options.tls === undefined ? [] : [`ldaps://127.0.0.1:${ports.tls}`],
+  ];
+  const start = async (): Promise<void> => {
+    if (child !== null) return;
+    const started = spawn(config, urls());
+    if (!await listens(ports.plain, started)) {
+      await endChild(started, 1000);
+      throw new Error(`Cannot start slapd: it does not listen on port ${ports.plain}`);
+    }
+    child = started;
+  };
+  const stop = async (): Promise<void> => {
+    const running = child;
+    child = null;
+    if (running !== null) await endChild(running, 5000);
+  };
+
+  // Somebody may take the port between its choice and slapd's bind.
+  for (let attempt = 1; child === null; attempt++) {
+    try {
+      await start();
+    } catch (fault) {
+      if (attempt === PORTS_TO_TRY) throw fault;
+      ports = freePorts();
+    }
+  }
+  return {
+    url: urls()[0] ?? "",
+    tlsUrl: urls()[1] ?? "",
+    baseDn: BASE_DN,
+    usersDn: `ou=people,${BASE_DN}`,
+    groupsDn: `ou=groups,${BASE_DN}`,
+    bindDn: BIND_DN,
+    bindPassword: BIND_PASSWORD,
+    pid: () => child?.pid ?? 0,
+    stop,
+    start,
+    async dispose() {
+      await stop();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+function configText(folder: string, { schema = "", tls, database = "", global = "" }: SlapdOptions): string {
+  const schemas = ["core", "cosine", "inetorgperson"].map((name) => `include ${SCHEMAS}/${name}.schema`);
+  const secure = tls === undefined
+    ? []
+    : [`TLSCertificateFile ${tls.certFile}`, `TLSCertificateKeyFile ${tls.keyFile}`];
+  return [
+    ...schemas,
+    schema,
+    `modulepath ${MODULES}`,
+    "moduleload back_mdb",
+    `pidfile ${folder}/slapd.pid`,
+    "threads 4",
+    ...secure,
+    global,
+    "database mdb",
+    "maxsize 2147483648",
+    `suffix "${BASE_DN}"`,
+    `rootdn "${BIND_DN}"`,
+    `rootpw ${BIND_PASSWORD}`,
+    `directory ${folder}/db`,
+    "index objectClass eq",
+    "index uid,cn,member eq",
+    // Tests do not pull the plug of the machine; waiting for its disk would only make them slow.
+    "dbnosync",
+    database,
+    "",
+  ].join("\n");
+}
+
+async function load(folder: string, ldif: string): Promise<void> {
+  const { code, stderr } = await runProgram(SLAPADD, {
+    args: ["-q", "-f", `${folder}/slapd.conf`],
+    stdin: ldif,
+    timeoutMs: 300_000,
+  });
+  if (code !== 0) throw new Error(`Cannot load entries: slapadd ended with ${code}: ${stderr.slice(-2000)}`);
+}
+
+function spawn(config: string, urls: readonly string[]): Deno.ChildProcess {
+  // -d 0 keeps it in the foreground, so that it ends with the test.
+  return new Deno.Command(SLAPD, {
+    args: ["-f", config, "-h", urls.join(" "), "-d", "0"],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+}
+
+async function listens(port: number, child: Deno.ChildProcess): Promise<boolean> {
+  let ended = false;
+  child.status.then(() => ended = true);
+  const untilMs = performance.now() + READY_MS;
+  while (!ended && performance.now() < untilMs) {
+    try {
+      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof Deno.errors.ConnectionRefused)) throw fault;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+  return false;
+}
+
+function freePorts(): { plain: number; tls: number } {
+  const listeners = [0, 0].map(() => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
+  const [plain = 0, tls = 0] = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
+  for (const listener of listeners) listener.close();
+  return { plain, tls };
+}
