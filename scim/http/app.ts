@@ -81,13 +81,18 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
       try {
         const admitted = await admit(request, remoteAddress);
         refuseUnderAnyPath(admitted.url.pathname);
-        return await routes.fetch(request, admitted);
+        return await routes.fetch(asGet(request), admitted);
       } catch (fault) {
         return faultAnswer(fault, deps);
       }
     },
     refuse: ({ status, message, headers }) => errorAnswer({ status, detail: message, headers }),
   };
+}
+
+/** HEAD is answered as GET; the listener leaves the body out, and says its length all the same (RFC 9110 §9.3.2). */
+function asGet(request: Request): Request {
+  return request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
 }
 
 function decoded(segment: string): string | null {

@@ -1,0 +1,187 @@
+// A target of the identity interface in memory: enough to see what the HTTP side asks of it and says of its answers.
+
+import { canonicalName } from "../../canonical_name.ts";
+import { ScimRefusal } from "../../scim/facts/refusals.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/facts/mapping_table.ts";
+import type {
+  BackendInfo,
+  Content,
+  Directory,
+  PageOptions,
+  RefreshReport,
+  ResourceKind,
+  SearchOutcome,
+  Stored,
+  Target,
+  Targets,
+  WriteOptions,
+  Written,
+} from "../../scim/ports.ts";
+
+/** A call that reached the target. */
+export interface TargetCall {
+  readonly verb: "create" | "replace" | "remove" | "refreshOne" | "refreshAll" | "search" | "page";
+  readonly name?: string;
+  readonly options?: Omit<WriteOptions, "actor"> & Partial<Pick<WriteOptions, "actor">>;
+  readonly q?: string;
+  readonly page?: PageOptions;
+}
+
+export interface FakeTarget extends Target {
+  readonly calls: TargetCall[];
+  /** Thrown by the next operation, whichever it is. */
+  failNext(fault: unknown): void;
+  /** What searches give from now on. */
+  searches(outcome: SearchOutcome | null): void;
+  /** What a refresh of everything gives; a promise that never resolves is a refresh that takes long. */
+  refreshes(report: Promise<RefreshReport>): void;
+  put(content: Content): Stored;
+}
+
+export const REPORT: RefreshReport = {
+  created: 0,
+  updated: 0,
+  unchanged: 0,
+  vanished: 0,
+  deleted: 0,
+  faults: [],
+  tookMs: 1,
+};
+const BACKENDS: readonly BackendInfo[] = [
+  { name: "local", kind: "store", mode: "sync" },
+  { name: "directory", kind: "ldap", mode: "async" },
+];
+const AT_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
+
+/** A user with nothing but a name. */
+export function userContent(name: string, attributes: Content["attributes"] = {}): Content {
+  return {
+    kind: "user",
+    name,
+    active: true,
+    attributes: { name: { familyName: "", givenName: "" }, ...attributes },
+  };
+}
+
+export function createFakeTarget(
+  { name = "default", pageSize = 100 }: { name?: string; pageSize?: number } = {},
+): FakeTarget {
+  const stores: Record<ResourceKind, Map<string, Stored>> = { user: new Map(), group: new Map() };
+  const calls: TargetCall[] = [];
+  let writes = 0;
+  let fault: unknown = null;
+  let found: SearchOutcome | null = null;
+  let report: Promise<RefreshReport> = Promise.resolve(REPORT);
+
+  const note = (call: TargetCall): void => {
+    calls.push(call);
+    const thrown = fault;
+    fault = null;
+    if (thrown !== null) throw thrown;
+  };
+  const put = (content: Content): Stored => {
+    writes += 1;
+    const stored: Stored = {
+      content,
+      groups: [],
+      backends: {},
+      createdMs: AT_MS,
+      modifiedMs: AT_MS + writes,
+      version: `v${writes}`,
+    };
+    stores[content.kind].set(canonicalName(content.name), stored);
+    return stored;
+  };
+  const receiptOf = ({ backends }: WriteOptions): Written["receipt"] => ({
+    entries: BACKENDS.filter((one) => backends === undefined || backends.includes(one.name)).map((one) => ({
+      backend: one.name,
+      outcome: one.mode === "sync" ? "done" : "queued",
+    })),
+  });
+  const existing = (kind: ResourceKind, wanted: string, { ifVersion }: WriteOptions): Stored => {
+    const stored = stores[kind].get(canonicalName(wanted));
+    if (stored === undefined) throw new ScimRefusal("not_found");
+    if (ifVersion !== undefined && ifVersion !== stored.version) throw new ScimRefusal("precondition");
+    return stored;
+  };
+  const paged = (all: readonly Stored[], { page, size }: PageOptions) => ({
+    total: all.length,
+    startIndex: (page - 1) * size + 1,
+    resources: all.slice((page - 1) * size, page * size),
+  });
+  const unused = (): never => {
+    throw new Error("the HTTP side does not ask for that");
+  };
+
+  const directory: Directory = {
+    target: name,
+    read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),
+    page(kind, options) {
+      calls.push({ verb: "page", page: options });
+      return Promise.resolve(paged([...stores[kind].values()], options));
+    },
+    search(kind, q, options) {
+      calls.push({ verb: "search", q, page: options });
+      const matches = [...stores[kind].values()].filter(({ content }) => content.name.startsWith(q));
+      return Promise.resolve(found ?? { ok: true, page: paged(matches, options) });
+    },
+    count: (kind) => stores[kind].size,
+    readPassword: unused,
+    all: unused,
+    write: unused,
+    writeMany: unused,
+    changeMembers: unused,
+    login: unused,
+    prepareLogin: unused,
+    observe: unused,
+  };
+
+  return {
+    name,
+    pageSize,
+    backends: BACKENDS,
+    mapping: { user: DEFAULT_USER_MAPPING, group: DEFAULT_GROUP_MAPPING },
+    directory,
+    calls,
+    put,
+    failNext: (thrown) => void (fault = thrown),
+    searches: (outcome) => void (found = outcome),
+    refreshes: (next) => void (report = next),
+    create: async (content, options) => {
+      note({ verb: "create", name: content.name, options });
+      if (stores[content.kind].has(canonicalName(content.name))) throw new ScimRefusal("taken");
+      return await Promise.resolve({ stored: put(content), receipt: receiptOf(options) });
+    },
+    replace: async (content, options) => {
+      note({ verb: "replace", name: content.name, options });
+      existing(content.kind, content.name, options);
+      return await Promise.resolve({ stored: put(content), receipt: receiptOf(options) });
+    },
+    remove: async (kind, wanted, options) => {
+      note({ verb: "remove", name: wanted, options });
+      existing(kind, wanted, options);
+      stores[kind].delete(canonicalName(wanted));
+      return await Promise.resolve({ stored: null, receipt: receiptOf(options) });
+    },
+    changeMembers: unused,
+    refreshOne: async (kind, wanted) => {
+      note({ verb: "refreshOne", name: wanted });
+      return await Promise.resolve(stores[kind].get(canonicalName(wanted)) ?? null);
+    },
+    refreshAll: async () => {
+      note({ verb: "refreshAll" });
+      return await report;
+    },
+    owed: () => [],
+    retryDeadLetters: () => Promise.resolve(0),
+  };
+}
+
+/** All targets there are. */
+export function targetsOf(...targets: readonly Target[]): Targets {
+  return {
+    get: (name) => targets.find((target) => target.name === name) ?? null,
+    names: targets.map(({ name }) => name),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,156 @@
+// Every row of the table of endpoints over HTTP, and what is in no row.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { type RouteRow, SCIM_ROUTES } from "../../../scim/facts/routes.ts";
+import { ERROR_SCHEMA, SEARCH_REQUEST_SCHEMA } from "../../../scim/pure/attribute_table.ts";
+import { userContent } from "../../fakes/scim_target.ts";
+import { type Answer, type Call, JSON_TYPE, openSite, READER, type Site } from "./site.ts";
+
+const SUCCESS = { list: 200, get: 200, create: 201, replace: 200, delete: 204, none: 501 } as const;
+const SEARCH = { schemas: [SEARCH_REQUEST_SCHEMA], filter: 'userName eq "ann"' };
+
+/** A request that the row is about, for a resource that is there. */
+function requestsOf(row: RouteRow): { path: string; call: Call }[] {
+  const paths = row.path.startsWith("[prefix]")
+    ? ["/.search", "/Users/.search", "/Groups/.search", "/any/where/.search"]
+    : [row.path.replace(/<\w+>/, "ann")];
+  const methods = row.method === "any" ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : [row.method];
+  const body = row.does === "create"
+    ? { userName: "new", displayName: "new" }
+    : row.does === "none"
+    ? SEARCH
+    : {};
+  return paths.flatMap((path) =>
+    methods.map((method) => ({
+      path,
+      call: { method, ...["POST", "PUT", "PATCH"].includes(method) ? { body } : {} },
+    }))
+  );
+}
+
+function seed({ target }: Site): void {
+  target.put(userContent("ann"));
+  target.put({ kind: "group", name: "ann", attributes: {}, members: [] });
+}
+
+function assertHeaders({ status, headers, text }: Answer): void {
+  assertEquals(headers.get("content-type"), JSON_TYPE);
+  assertEquals(headers.get("content-language"), "en");
+  assertEquals(headers.get("vary")?.split(/, */).slice(0, 2), ["Accept-Language", "Cookie"]);
+  assertEquals(headers.get("x-frame-options"), "DENY");
+  if (status >= 400) {
+    const { schemas, status: said, detail, scimType, ...rest } = JSON.parse(text);
+    assertEquals([schemas, said, typeof detail, rest], [[ERROR_SCHEMA], String(status), "string", {}]);
+    if (scimType !== undefined) assertMatch(scimType, /^[a-zA-Z]+$/);
+  }
+}
+
+for (const row of SCIM_ROUTES) {
+  const title = `${row.method} ${row.path} (${row.operation})`;
+  Deno.test(`createScimApp() answers ${title} with ${SUCCESS[row.does]} and the headers`, async () => {
+    for (const { path, call } of requestsOf(row)) {
+      await using site = await openSite();
+      seed(site);
+      const answer = await site.call(path, call);
+      assertEquals(answer.status, SUCCESS[row.does], `${call.method} ${path}: ${answer.text}`);
+      assertHeaders(answer);
+    }
+  });
+  Deno.test(`createScimApp() lets ${title} be done only with ${row.access} access`, async () => {
+    await using site = await openSite();
+    seed(site);
+    for (const { path, call } of requestsOf(row)) {
+      const { status } = await site.call(path, { ...call, as: READER });
+      const isWrite = call.method === "POST" && (path === "/Users" || path === "/Groups");
+      assertEquals(status, row.access === "write" || isWrite ? 403 : SUCCESS[row.does]);
+    }
+  });
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+for (const path of new Set(SCIM_ROUTES.map((row) => row.path))) {
+  const rows: readonly RouteRow[] = SCIM_ROUTES.filter((row) => row.path === path);
+  if (rows.some(({ method }) => method === "any")) continue;
+  Deno.test(`createScimApp() answers other methods at ${path} with 405 and what is allowed`, async () => {
+    await using site = await openSite();
+    const supported = rows.filter((row) => row.supported).flatMap(({ method }) =>
+      method === "GET" ? ["GET", "HEAD"] : [method]
+    );
+    for (const method of METHODS.filter((one) => !rows.some((row) => row.method === one))) {
+      const answer = await site.call(path.replace(/<\w+>/, "ann"), { method });
+      assertEquals([answer.status, answer.headers.get("allow")], [405, supported.join(", ")]);
+      assertHeaders(answer);
+    }
+  });
+}
+
+const NOWHERE = [
+  "",
+  "/",
+  "/users",
+  "/Users/",
+  "/Users/ann/name",
+  "/User",
+  "/Me/x",
+  "/ServiceProviderConfig",
+  "/v2/Users",
+];
+Deno.test("createScimApp() answers paths of no row with 404", async (t) => {
+  await using site = await openSite();
+  for (const path of NOWHERE) {
+    await t.step(path || "the target itself", async () => {
+      const answer = await site.call(path);
+      assertEquals([answer.status, answer.json["detail"]], [404, "This interface has nothing at that path."]);
+      assertHeaders(answer);
+    });
+  }
+});
+
+const ROOTS: readonly (readonly [path: string, status: number, detail: RegExp])[] = [
+  ["!/idm/scim", 404, /nothing at that path/],
+  ["!/idm/scim/", 404, /nothing at that path/],
+  ["!/idm/scim/elsewhere/Users", 404, /no target/],
+  ["!/idm/scim/%ff/Users", 404, /no target/],
+  ["!/idm/scim/default%2FUsers", 404, /no target/],
+  ["!/idm/scim/other/Users", 403, /other targets/],
+  ["!/idm/scim/d%65fault/Users", 200, /^$/],
+];
+Deno.test("createScimApp() finds the target in the path, or says that there is none", async (t) => {
+  await using site = await openSite();
+  for (const [path, status, detail] of ROOTS) {
+    await t.step(path, async () => {
+      const answer = await site.call(path);
+      assertEquals(answer.status, status);
+      assertMatch(String(answer.json["detail"] ?? ""), detail);
+      assertHeaders(answer);
+    });
+  }
+});
+
+Deno.test("createScimApp() answers HEAD as GET, without the body", async () => {
+  await using site = await openSite();
+  seed(site);
+  for (const path of ["/Users", "/Users/ann", "/Users/nobody", "/Me"]) {
+    const get = await site.call(path);
+    const head = await site.call(path, { method: "HEAD" });
+    assertEquals([head.status, head.text], [get.status, ""]);
+    assertEquals(head.headers.get("etag"), get.headers.get("etag"));
+    assertHeaders({ ...head, text: get.text });
+    const length = head.headers.get("content-length");
+    if (length !== null) assertEquals(Number(length), new TextEncoder().encode(get.text).length);
+  }
+});
+
+Deno.test("createScimApp() refuses before anything else who shows no credential", async () => {
+  await using site = await openSite();
+  for (const path of ["/Users", "/Me", "/nothing", "!/idm/scim/elsewhere/Users", "!/idm/scim"]) {
+    const answer = await site.call(path, { as: null });
+    assertEquals(answer.status, 401);
+    assertEquals(
+      answer.headers.get("www-authenticate"),
+      'Basic realm="Countersign", charset="UTF-8"',
+    );
+    assertHeaders(answer);
+  }
+  assertEquals(site.target.calls, []);
+});
