@@ -1,19 +1,24 @@
-// Filters as texts (RFC 7644 §3.4.2.2).
+// Filters (RFC 7644 §3.4.2.2): from text to a tree. Written by hand, so that its cost is one look at each token whatever somebody sends.
 
-import type { JsonValue, Mapping, ResourceKind } from "../ports.ts";
+import type { Mapping, ResourceKind } from "../ports.ts";
+import {
+  attributeOf,
+  type FilterPath,
+  isKnownSomewhere,
+  knownPath,
+  pathText,
+  readFilterPath,
+  readSubPath,
+} from "./filter_path.ts";
+import { type FilterToken, readTokens } from "./filter_tokens.ts";
 
-export type CompareOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le";
+export { type FilterPath, knownPath, pathText } from "./filter_path.ts";
+
+export const COMPARE_OPERATORS = ["eq", "ne", "co", "sw", "ew", "gt", "ge", "lt", "le"] as const;
+export type CompareOperator = typeof COMPARE_OPERATORS[number];
 
 /** What a filter may compare with. */
 export type FilterValue = null | boolean | number | string;
-
-/** An attribute as a filter names it. Names of the table are spelled as they are stored; others as given. */
-export interface FilterPath {
-  /** The URN of an extension; `null` for attributes of the resource itself. */
-  readonly schema: string | null;
-  readonly attribute: string;
-  readonly sub: string | null;
-}
 
 /** A filter as a tree. Inside of `each`, paths name sub-attributes: `attribute` is the sub-attribute, `sub` is `null`. */
 export type Filter =
@@ -33,24 +38,214 @@ export type FilterOutcome =
   | { readonly ok: true; readonly filter: Filter }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads a filter. Words alone are none. */
-export function parseFilter(_text: string): FilterOutcome {
-  return { ok: false, problem: "no filter" };
-}
+/** What is taken from clients beyond the grammar. */
+export const FILTER_QUIRKS = {
+  bare_value: {
+    who: "Entra ID",
+    what: "externalId eq jyoung: a value without quotes, where everything else is right",
+    ref: "Entra documentation, use-scim-to-provision-users-and-groups",
+  },
+  sub_attribute_after_filter: {
+    who: "Entra ID",
+    what: 'emails[type eq "work"].value eq "a@example.com": a path of PATCH (RFC 7644 §3.5.2) in a filter',
+    ref: "Entra documentation, customize-application-attributes",
+  },
+  boolean_text: {
+    who: "Entra ID",
+    what: 'roles[primary eq "True"]: a truth as a text',
+    ref: "Entra documentation, application-provisioning-config-problem-scim-compatibility",
+  },
+} as const;
 
-/** Whether a resource of that kind can have the attribute; `mapping` adds the ones that the settings name. */
-export function knownPath(_kind: ResourceKind, _path: FilterPath, _mapping?: Mapping): boolean {
-  return true;
+const MAX_LEVELS = 10;
+const MAX_COMPARISONS = 50;
+const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+const LITERALS = new Map<string, FilterValue>([["true", true], ["false", false], ["null", null]]);
+
+/**
+ * Reads a filter: at most 2,048 characters, 10 levels, 50 comparisons. Words alone are none, whatever they are.
+ *
+ * @returns the tree, or half a sentence that says why it is none and quotes nothing. Attributes need not be known: see {@link filterProblem}.
+ */
+export function parseFilter(text: string): FilterOutcome {
+  const read = readTokens(text);
+  if (!read.ok) return read;
+  const strict = createParser(read.tokens, { bareValues: false }).parse();
+  if (strict.ok) return strict;
+  const lenient = createParser(read.tokens, { bareValues: true }).parse();
+  // "Anna Le Smith" is somebody, not a comparison: without quotes, only what names attributes is a filter.
+  return lenient.ok && pathsOf(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
 }
 
 /** The first attribute or comparison that makes no sense for that kind of resource, as a sentence; `null` when all do. */
-export function filterProblem(_kind: ResourceKind, _filter: Filter, _mapping?: Mapping): string | null {
-  return null;
+export function filterProblem(kind: ResourceKind, filter: Filter, mapping?: Mapping): string | null {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return filter.filters.map((one) => filterProblem(kind, one, mapping)).find((one) => one !== null) ??
+        null;
+    case "not":
+      return filterProblem(kind, filter.filter, mapping);
+    case "each":
+      return filterProblem(kind, inside(filter.path, filter.filter), mapping);
+    case "present":
+      return pathProblem(kind, filter.path, mapping);
+    case "compare":
+      return pathProblem(kind, filter.path, mapping) ?? comparisonProblem(kind, filter);
+  }
 }
 
-/** `emails.value`, with the schema's URN in front where there is one: for looking up what is indexed. */
-export function pathText({ schema, attribute, sub }: FilterPath): string {
-  return `${schema === null ? "" : `${schema}:`}${attribute}${sub === null ? "" : `.${sub}`}`;
+function pathProblem(kind: ResourceKind, path: FilterPath, mapping: Mapping | undefined): string | null {
+  return knownPath(kind, path, mapping) ? null : `No ${kind} has the attribute "${pathText(path)}".`;
 }
 
-export type { JsonValue };
+/** RFC 7644 §3.4.2.2: an order that a type does not have is an invalid filter. */
+function comparisonProblem(
+  kind: ResourceKind,
+  { path, operator, value }: Extract<Filter, { kind: "compare" }>,
+): string | null {
+  const known = attributeOf(kind, path);
+  if (operator === "eq" || operator === "ne") return null;
+  if (known?.type === "boolean" || typeof value === "boolean" || value === null) {
+    return `"${operator}" compares no truth values and no null.`;
+  }
+  const isOrder = operator.startsWith("g") || operator.startsWith("l");
+  if (!isOrder && typeof value !== "string") return `"${operator}" needs a quoted value.`;
+  const isDate = known?.type === "dateTime" && isOrder;
+  return isDate && Number.isNaN(Date.parse(String(value)))
+    ? `"${pathText(path)}" is compared with a date and time.`
+    : null;
+}
+
+/** The filter of an entry with its attribute written out: `emails[type …]` as `emails.type …`. */
+function inside(parent: FilterPath, filter: Filter): Filter {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return { kind: filter.kind, filters: filter.filters.map((one) => inside(parent, one)) };
+    case "not":
+      return { kind: "not", filter: inside(parent, filter.filter) };
+    case "each":
+      return filter;
+    case "present":
+    case "compare":
+      return { ...filter, path: { ...parent, sub: filter.path.attribute } };
+  }
+}
+
+function pathsOf(filter: Filter): FilterPath[] {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return filter.filters.flatMap(pathsOf);
+    case "not":
+      return pathsOf(filter.filter);
+    case "each":
+      return [filter.path, ...pathsOf(inside(filter.path, filter.filter))];
+    case "present":
+    case "compare":
+      return [filter.path];
+  }
+}
+
+/** Ends the reading of what is no filter; never leaves {@link createParser}. */
+class NoFilter extends Error {
+  override readonly name = "NoFilter";
+}
+
+function createParser(
+  tokens: readonly FilterToken[],
+  { bareValues }: { bareValues: boolean },
+): { parse(): FilterOutcome } {
+  let at = 0;
+  let levels = 0;
+  let comparisons = 0;
+
+  const fail = (problem: string): never => {
+    throw new NoFilter(problem);
+  };
+  const wordAt = (place: number): string | null => {
+    const token = tokens[place];
+    return token?.kind === "word" ? token.text : null;
+  };
+  const takeKeyword = (keyword: string): boolean => {
+    const found = wordAt(at)?.toLowerCase() === keyword;
+    if (found) at++;
+    return found;
+  };
+  const take = (kind: "(" | ")" | "[" | "]"): boolean => {
+    const found = tokens[at]?.kind === kind;
+    if (found) at++;
+    return found;
+  };
+  const nested = (closing: ")" | "]", parent: FilterPath | null): Filter => {
+    if (++levels > MAX_LEVELS) fail(`a filter has at most ${MAX_LEVELS} levels`);
+    const filter = readOr(parent);
+    if (!take(closing)) fail(`a "${closing}" is missing`);
+    levels--;
+    return filter;
+  };
+  const chain = (kind: "and" | "or", read: () => Filter): Filter => {
+    const first = read();
+    const filters = [first];
+    while (takeKeyword(kind)) filters.push(read());
+    return filters.length === 1 ? first : { kind, filters };
+  };
+  /** "and" binds tighter than "or" (RFC 7644 §3.4.2.2). */
+  const readOr = (parent: FilterPath | null): Filter =>
+    chain("or", () => chain("and", () => readFactor(parent)));
+
+  const readFactor = (parent: FilterPath | null): Filter => {
+    if (take("(")) return nested(")", parent);
+    if (wordAt(at)?.toLowerCase() === "not" && tokens[at + 1]?.kind === "(") {
+      at += 2;
+      return { kind: "not", filter: nested(")", parent) };
+    }
+    return readExpression(parent);
+  };
+  const readExpression = (parent: FilterPath | null): Filter => {
+    if (++comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
+    const word = wordAt(at++) ?? fail("an attribute is missing");
+    const path = (parent === null ? readFilterPath(word) : readSubPath(word, parent)) ??
+      fail("an attribute's name is none");
+    return parent === null && path.sub === null && take("[") ? readEach(path) : readOperation(path);
+  };
+  const readEach = (path: FilterPath): Filter => {
+    const filter = nested("]", path);
+    const token = tokens[at];
+    if (token?.kind !== "word" || !token.tight || !token.text.startsWith(".")) {
+      return { kind: "each", path, filter };
+    }
+    at++;
+    const sub = readSubPath(token.text.slice(1), path) ?? fail("a sub-attribute's name is none");
+    return { kind: "each", path, filter: { kind: "and", filters: [filter, readOperation(sub)] } };
+  };
+  const readOperation = (path: FilterPath): Filter => {
+    const word = wordAt(at++)?.toLowerCase() ?? fail("an operator is missing");
+    if (word === "pr") return { kind: "present", path };
+    const operator = COMPARE_OPERATORS.find((one) => one === word) ?? fail("an operator is none");
+    return { kind: "compare", path, operator, value: readValue() };
+  };
+  const readValue = (): FilterValue => {
+    const token = tokens[at++];
+    if (token?.kind === "text") return token.text;
+    if (token?.kind !== "word") return fail("a value is missing");
+    const literal = LITERALS.get(token.text);
+    if (literal !== undefined) return literal;
+    if (NUMBER.test(token.text)) return Number(token.text);
+    return bareValues ? token.text : fail("a value is neither quoted, nor a number, true, false or null");
+  };
+
+  return {
+    parse() {
+      try {
+        const filter = readOr(null);
+        if (at < tokens.length) fail("something stands behind the end");
+        return { ok: true, filter };
+      } catch (fault) {
+        if (fault instanceof NoFilter) return { ok: false, problem: fault.message };
+        throw fault;
+      }
+    },
+  };
+}
