@@ -5,20 +5,28 @@ import type { Log } from "../log.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import { createAcceptAttributes } from "./doing/accept_attributes.ts";
 import { createClients } from "./doing/clients.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
+import { createFirstFactors } from "./doing/first_factors.ts";
 import { createGateway } from "./doing/gateway.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
+import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
 import { createOrderedIds } from "./doing/ordered_ids.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
-import type { Directory, GatewayWatch, SecondFactorService, TelephonyService } from "./doing/ports.ts";
+import type {
+  Directory,
+  GatewayWatch,
+  Passwords,
+  SecondFactorService,
+  TelephonyService,
+} from "./doing/ports.ts";
 import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./doing/server.ts";
 import { createStateTokens } from "./doing/state_tokens.ts";
 import { createBoard } from "./doing/watch.ts";
-import { encodeReplyAttribute } from "./pure/attributes.ts";
 
 export interface RadiusDeps {
   readonly config: Config;
@@ -28,6 +36,8 @@ export interface RadiusDeps {
   readonly random: Random;
   readonly log: Log;
   readonly directory: Directory;
+  /** Absent: `first_factor = "directory"` and `"ldap"` let nobody through. */
+  readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;
   /** The secret for any client address, while no client is configured. */
@@ -46,6 +56,15 @@ export interface Radius {
   readonly orderedId: () => string;
   /** Makes a client unlearn that it signs, in the store and at the gate. */
   forgetClient(name: string): Promise<boolean>;
+  /**
+   * What a user who is deleted or deactivated leaves behind here, to be taken away in the commit of the leaving. At once: their pairings are out of
+   * reach and nothing more is recorded for them. Then `done()` or `undo()`.
+   */
+  prepareLeaving(canonicalName: string): Leaving;
+  /** Told of each device pairing that a leaver had. Returns what stops it. */
+  onRevoked(notify: OnRevoked): () => void;
+  /** Forgets that a user's password was right; to be called when the user's record changed. */
+  forgetPassword(canonicalName: string): void;
   /** Stops timers and side sockets; the server is stopped by its own. */
   close(): void;
 }
@@ -53,8 +72,6 @@ export interface Radius {
 /** Conversations in memory, alive and lately ended together. */
 const MOST_CONVERSATIONS = 100_000;
 const SWEEP_MS = 1000;
-/** Of the 4096 of a packet, with room for its own attributes and for Proxy-States. */
-const MOST_ACCEPT_OCTETS = 3500;
 
 /** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
@@ -83,7 +100,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     anySecret: deps.anySecret,
     learnt: learnt.names,
   });
-  const firstFactor = createRadiusFirstFactor({
+  const firstFactorServer = createRadiusFirstFactor({
     serverOf: firstFactorServers(config),
     open: deps.openSocket,
     clock,
@@ -91,7 +108,26 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     log,
   });
   const orderedId = createOrderedIds(clock, random);
-  const acceptAttributes = encodeAcceptAttributes(radius.replyDefault);
+  const firstFactor = createFirstFactors({
+    radius: firstFactorServer,
+    passwords: deps.passwords,
+    vault,
+    clock,
+    log,
+  });
+  const acceptAttributes = createAcceptAttributes({ settings: radius, directory: deps.directory });
+  const leavings = createLeavings({
+    store,
+    clock,
+    log,
+    pairings,
+    conversations,
+    counters,
+    secondFactor: deps.secondFactor,
+    orderedId,
+    changed: board.changed,
+    conversationTtlMs: radius.conversationTtlMs,
+  });
 
   const server = createRadiusServer({
     clients,
@@ -109,6 +145,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         settings: factors,
         enabled: new Set(factors.enabled),
         acceptAttributes,
+        leavings,
         directory: deps.directory,
         secondFactor: deps.secondFactor,
         telephony: deps.telephony,
@@ -166,9 +203,12 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       }
       return known;
     },
+    prepareLeaving: leavings.prepare,
+    onRevoked: leavings.onRevoked,
+    forgetPassword: firstFactor.forget,
     close() {
       stopSweeping();
-      firstFactor.close();
+      firstFactorServer.close();
     },
   };
 }
@@ -177,26 +217,4 @@ function firstFactorServers({ radius }: Config): (client: string) => ClientSetti
   const servers = new Map(radius.clients.map((client) => [client.name, client.firstFactorServer]));
   return (client) =>
     radius.clients.length === 0 ? radius.anyClient.firstFactorServer : servers.get(client) ?? null;
-}
-
-/** The attributes of every Access-Accept; the settings were checked, so what cannot be encoded is a bug. */
-function encodeAcceptAttributes(settings: Readonly<Record<string, string | number>>): Uint8Array {
-  const parts = Object.entries(settings).map(([name, value]) => {
-    const encoded = encodeReplyAttribute(name, value);
-    if (!encoded.ok) throw new Error(`Cannot encode the reply attribute "${name}": ${encoded.problem}`);
-    return encoded.value;
-  });
-  const octets = parts.reduce((sum, part) => sum + part.length, 0);
-  if (octets > MOST_ACCEPT_OCTETS) {
-    throw new Error(
-      `radius.reply.default has ${octets} octets; an Access-Accept has room for ${MOST_ACCEPT_OCTETS}`,
-    );
-  }
-  const whole = new Uint8Array(octets);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -17,8 +17,6 @@ export interface AnswerDeps {
   readonly log: Log;
   readonly counters: Counters;
   readonly enabled: ReadonlySet<Factor>;
-  /** Encoded attributes of every Access-Accept: the same ones on every path. */
-  readonly acceptAttributes: Uint8Array;
   readonly emit: (event: GatewayEvent) => void;
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that will not be answered, so that its retransmission is worked on. */
@@ -34,7 +32,8 @@ export interface Because {
 }
 
 export interface Answers {
-  accept(request: Request, because: Because): void;
+  /** @param because.attributes encoded. */
+  accept(request: Request, because: Because & { attributes: Uint8Array }): void;
   /** @param eapIdentifier of the EAP packet that is refused. */
   reject(request: Request, prompt: Prompt, because: Because & { eapIdentifier?: number }): void;
   challenge(request: Request, conversation: Conversation, row: string): void;
@@ -100,7 +99,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
 
   return {
     accept: (request, because) =>
-      deliver(request, { name: "Access-Accept", message: "", attributes: deps.acceptAttributes }, because),
+      deliver(request, { name: "Access-Accept", message: "", attributes: because.attributes }, because),
     reject(request, prompt, because) {
       if (delayed >= MOST_DELAYED) return drop(request, "too_busy", { keepSlot: true });
       const { eapIdentifier } = because;

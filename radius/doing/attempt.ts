@@ -5,6 +5,7 @@ import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
 import { matchTotp } from "../pure/totp.ts";
 import type { Client } from "./clients.ts";
+import type { Request } from "./request.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Limits } from "./limits.ts";
 import type { Pairing, Pairings, TotpPairingRow } from "./pairings.ts";
@@ -34,6 +35,28 @@ export interface Attempt {
   newPairingTotpLength: number;
   /** The TOTP pairing and step that a typed code belongs to; looked up once. */
   totp: { pairing: TotpPairingRow; step: number } | null | undefined;
+}
+
+/** What a request brought, before anything was learnt. */
+export function newAttempt(
+  request: Request,
+  typed: Pick<Attempt, "answer" | "password" | "appended">,
+): Attempt {
+  return {
+    answer: typed.answer,
+    password: typed.password,
+    appended: typed.appended,
+    client: request.client,
+    receivedMs: request.receivedMs,
+    holdsAgain: false,
+    firstFactor: null,
+    refusedFor: null,
+    decision: null,
+    pairing: null,
+    messageSent: false,
+    newPairingTotpLength: 0,
+    totp: undefined,
+  };
 }
 
 export interface FactDeps {

@@ -25,6 +25,10 @@ export interface Conversations {
   record(conversation: Conversation): RecordWriting;
   /** What writes the record of one that was ended from outside: whatever stands there, or is on its way there, it ends. */
   recordEnd(conversation: Conversation): Mutation;
+  /** The live ones of a user, newest first. Looks at every one in memory: for what happens seldom. */
+  liveOf(user: string): Conversation[];
+  /** What records that one ended for `row`, cancelled; in memory it stays as it is. */
+  ending(conversation: Conversation, row: string): Mutation;
   /** Says that nobody works on it for now; `byTuple` and `byToken` bring it back. Its record must be committed. */
   park(conversation: Conversation): void;
   /** Notes the end in memory; the record is written with {@link record}. */
@@ -43,6 +47,7 @@ export interface Conversations {
 /** A conversation in memory: at work (`conversation`), or parked (`text`). */
 interface Entry {
   readonly orderedId: string;
+  readonly user: string;
   readonly tuple: string;
   readonly token: string | null;
   readonly startedMs: number;
@@ -85,10 +90,11 @@ export function createConversations(
     return entry.conversation;
   };
   const add = (conversation: Conversation): void => {
-    const { orderedId, tuple, token, startedMs, deadlineMs, stored, outcome, updatedMs } = conversation;
+    const { orderedId, user, tuple, token, startedMs, deadlineMs, stored, outcome, updatedMs } = conversation;
     const endedMs = outcome === null ? null : updatedMs;
     const entry: Entry = {
       orderedId,
+      user,
       tuple,
       token,
       startedMs,
@@ -108,12 +114,15 @@ export function createConversations(
     const overflow = ring.push(entry);
     if (overflow !== null) forget(overflow);
   };
-  const end = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
-    if (conversation.outcome !== null) return;
+  const endNow = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
     conversation.outcome = outcome;
     conversation.updatedMs = clock.nowMs();
     conversation.passcode = null;
     addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
+  };
+  const end = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
+    if (conversation.outcome !== null) return;
+    endNow(conversation, outcome, row);
     const entry = entries.get(conversation.orderedId);
     if (entry === undefined) return;
     entry.endedMs = conversation.updatedMs;
@@ -131,6 +140,12 @@ export function createConversations(
     return text;
   };
   const expiryOf = ({ deadlineMs }: Conversation): number => deadlineMs - clock.nowMs() + REMEMBERED_MS;
+  const recordOf = (conversation: Conversation, text: string): Mutation => ({
+    type: "set",
+    key: conversationKey(conversation.orderedId),
+    value: new TextEncoder().encode(text),
+    expireInMs: expiryOf(conversation),
+  });
 
   return {
     byTuple(tuple) {
@@ -158,12 +173,21 @@ export function createConversations(
         mutation: { type: "set", key, value: new TextEncoder().encode(text), expireInMs },
       };
     },
-    recordEnd: (conversation) => ({
-      type: "set",
-      key: conversationKey(conversation.orderedId),
-      value: new TextEncoder().encode(textOf(conversation)),
-      expireInMs: expiryOf(conversation),
-    }),
+    recordEnd: (conversation) => recordOf(conversation, textOf(conversation)),
+    liveOf(user) {
+      const live: Conversation[] = [];
+      for (const entry of ring.fromNewest()) {
+        if (entry.endedMs !== null || entry.gone || entry.user !== user) continue;
+        const conversation = awake(entry);
+        if (conversation !== null) live.push(conversation);
+      }
+      return live;
+    },
+    ending(conversation, row) {
+      const ended = { ...conversation, moments: conversation.moments.slice() };
+      endNow(ended, "cancelled", row);
+      return recordOf(ended, recordText(ended));
+    },
     park(conversation) {
       const entry = entries.get(conversation.orderedId);
       if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;

@@ -7,19 +7,22 @@ import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { describeAttributes } from "../pure/attributes.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
-import { authenticatorOf, type PacketView } from "../pure/packet.ts";
+import type { PacketView } from "../pure/packet.ts";
 import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
 import { decodeText } from "../pure/text.ts";
 import { step } from "../pure/step.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { type Tuple, tupleOf } from "../pure/tuple.ts";
 import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
 import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
-import { type Finished, type MachineDeps, play } from "./machine.ts";
+import { USER_LEFT } from "./leaving.ts";
+import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
 import { createNullAsks } from "./null_asks.ts";
-import { findRefusal, type Refusal, REFUSALS, type Request } from "./request.ts";
+import { createPreparing } from "./preparing.ts";
+import { findRefusal, type Refusal, REFUSALS, type Request, viewOf } from "./request.ts";
+import { authenticatorText, isSamePacket } from "./same_packet.ts";
 
 export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
   readonly stateForm: "auto" | "name" | "token";
@@ -64,6 +67,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const answers = createAnswers(deps);
   const beginnings = createBeginnings(deps);
   const nullAsks = createNullAsks(deps);
+  const preparing = createPreparing(deps);
   const machine: MachineDeps = { ...deps, startOver };
   const joinKey = createHmacMd5(deps.vault.deriveKey("join", 32));
   const works = new Map<string, Work>();
@@ -86,10 +90,22 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   function accept(request: Request, view: PacketView): void {
-    const { client } = request;
     logRequest(request);
     const refusal = findRefusal(view);
     if (refusal !== null) return refuse(request, refusal, view);
+    const user = canonicalName(request.userName);
+    if (preparing.isReady(user)) return admit(request, view, user);
+    // The view is used again for the next datagram: this packet is read once more when its turn comes.
+    whenReady(request, user, () => admit(request, viewOf(request), user));
+  }
+
+  /** Lets a packet go on when the directory has what its login needs in memory. */
+  function whenReady(request: Request, user: string, go: () => void): void {
+    preparing.whenReady(user, { go, fail: (why) => answers.drop(request, why) });
+  }
+
+  function admit(request: Request, view: PacketView, user: string): void {
+    const { client } = request;
     const hidden = view.value("userPassword");
     const { octets } = request;
     const length = hidden === null
@@ -102,7 +118,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const hint = "the revealed password is no text: is the shared secret of this client right?";
       log.warn(hint, senderOf(request));
     }
-    const user = canonicalName(request.userName);
     const login: Typed = { tuple: tupleOf(view, client.name, user), octets: typed, digest: digestOf(typed) };
     const state = view.value("state");
     if (state === null) return begin(request, { ...login, user, place: placeOf(view) });
@@ -192,7 +207,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     if (work.waiting >= MOST_WAITING) return answers.drop(request, "too_busy");
     work.waiting++;
     const kept = { ...answer, octets: answer.octets.slice() };
-    const resumed = () => resume(request, kept);
+    const resumed = () => whenReady(request, canonicalName(request.userName), () => resume(request, kept));
     void work.playing.then(resumed, resumed);
   }
 
@@ -238,26 +253,36 @@ export function createGateway(deps: GatewayDeps): Gateway {
       (fault: unknown) => {
         works.delete(conversation.orderedId);
         restore(conversation, before);
-        log.error("the answer could not be recorded", {
-          conversation: conversation.orderedId,
-          fault: String(fault),
-        });
-        answers.drop(work.request, "store_failed");
+        notRecorded(work.request, conversation, fault);
       },
     );
   }
 
-  /** The conversation ended while its packet was being worked on: at its deadline, or because a new login took its place. */
+  function notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
+    if (deps.leavings.hasLeft(conversation)) return rejectLeaver(request, conversation);
+    // While the leaving is under way its outcome is not known; sent again, the packet meets it.
+    const say = fault instanceof Left ? log.info : log.error;
+    say("the answer could not be recorded", { conversation: conversation.orderedId, fault: String(fault) });
+    answers.drop(request, "store_failed");
+  }
+
+  function rejectLeaver(request: Request, conversation: Conversation): void {
+    answers.reject(request, "denied", { row: USER_LEFT, conversation });
+  }
+
+  /** The conversation ended while its packet was being worked on: at its deadline, with its user, or because a new login took its place. */
   function endedMeanwhile(request: Request, conversation: Conversation): void {
     if (conversation.outcome === "expired") {
       return answers.reject(request, "gone", { row: "expired", conversation });
     }
+    if (conversation.outcome === "cancelled") return rejectLeaver(request, conversation);
     answers.drop(request, "overtaken", { keepSlot: true });
   }
 
-  function tell(request: Request, { conversation, row, kind }: Finished, { refusedFor }: Attempt): void {
+  function tell(request: Request, finished: Finished, { refusedFor }: Attempt): void {
+    const { conversation, row, kind, attributes } = finished;
     if (kind === "challenge") return answers.challenge(request, conversation, row.name);
-    if (kind === "accept") return answers.accept(request, { row: row.name, conversation });
+    if (attributes !== null) return answers.accept(request, { row: row.name, conversation, attributes });
     answers.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
   }
 
@@ -265,6 +290,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function restore(conversation: Conversation, before: Conversation | null): void {
     conversations.remove(conversation);
     if (conversation.stored === "not" || conversation.outcome === "superseded") return;
+    if (deps.leavings.hasLeft(conversation)) return;
     // A claim that was recorded meanwhile stays: its effect was made, and must not be made again.
     const claimed = before === null || before.stored !== conversation.stored;
     const kept = claimed ? conversation : before;
@@ -293,7 +319,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const work = works.get(conversation.orderedId);
     if (work !== undefined) return takeOver(request, work);
     const because = { row: "repeated", conversation };
-    if (conversation.outcome === "accepted") return answers.accept(request, because);
+    if (conversation.outcome === "accepted") {
+      if (deps.leavings.hasLeft(conversation)) return rejectLeaver(request, conversation);
+      const attributes = deps.acceptAttributes.of(conversation.user);
+      return answers.accept(request, { ...because, attributes });
+    }
     if (conversation.outcome === null && isStep(conversation.at)) {
       return answers.challenge(request, conversation, "repeated");
     }
@@ -341,12 +371,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     accept,
     async drain(deadlineMs) {
       const end = clock.nowMs() + deadlineMs;
-      while ((works.size > 0 || answers.delayed > 0) && clock.nowMs() < end) {
+      while ((works.size + preparing.waiting > 0 || answers.delayed > 0) && clock.nowMs() < end) {
         await new Promise<void>((resolve) => void clock.after(20, resolve));
       }
     },
     get working() {
-      return works.size;
+      return works.size + preparing.waiting;
     },
   };
 }
@@ -354,39 +384,4 @@ export function createGateway(deps: GatewayDeps): Gateway {
 function placeOf(view: PacketView): string {
   const calling = view.value("callingStationId");
   return calling === null ? "" : decodeText(calling);
-}
-
-function newAttempt(request: Request, typed: Pick<Attempt, "answer" | "password" | "appended">): Attempt {
-  return {
-    answer: typed.answer,
-    password: typed.password,
-    appended: typed.appended,
-    client: request.client,
-    receivedMs: request.receivedMs,
-    holdsAgain: false,
-    firstFactor: null,
-    refusedFor: null,
-    decision: null,
-    pairing: null,
-    messageSent: false,
-    newPairingTotpLength: 0,
-    totp: undefined,
-  };
-}
-
-function authenticatorText(request: Request): string {
-  return toBase64Url(authenticatorOf(request.octets));
-}
-
-/**
- * The same packet as the one that was worked on last: a retransmission that arrived after a restart. The Authenticator alone does not say so:
- * there are clients that use one twice, and then the end of one login would answer another.
- */
-function isSamePacket(
-  { lastAnswer }: Conversation,
-  request: Request,
-  { state, digest }: Pick<LastAnswer, "state" | "digest">,
-): boolean {
-  return lastAnswer !== null && lastAnswer.authenticator === authenticatorText(request) &&
-    lastAnswer.state === state && lastAnswer.digest === digest;
 }

@@ -9,11 +9,16 @@ import { reachesOutside, step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
+import type { AcceptAttributes } from "./accept_attributes.ts";
+import type { Leavings } from "./leaving.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
+import { prepareAgain } from "./preparing.ts";
 
 export interface MachineDeps extends FactDeps, OutsideDeps {
   readonly store: Store;
   readonly conversations: Conversations;
+  readonly acceptAttributes: AcceptAttributes;
+  readonly leavings: Leavings;
   readonly orderedId: () => string;
   /** A conversation that takes the place of another after Cancel. */
   readonly startOver: (conversation: Conversation) => Conversation;
@@ -26,6 +31,8 @@ export interface Finished {
   readonly conversation: Conversation;
   readonly row: FlowRow;
   readonly kind: "challenge" | "accept" | "reject";
+  /** Encoded attributes of an Access-Accept; `null` for other answers. */
+  readonly attributes: Uint8Array | null;
 }
 
 /** More rows than any path through the table has; the loop has an end even if the table had none. */
@@ -39,6 +46,9 @@ const NO_NUMBERS: readonly string[] = [];
 
 /** Another node, or another packet, advanced the conversation first. */
 export class Raced extends Error {}
+
+/** The user leaves the directory: nothing more is recorded for them, least of all an Accept. */
+export class Left extends Error {}
 
 /** One turn in the making. */
 interface Turn {
@@ -60,7 +70,7 @@ interface Turn {
  * Plays one packet. Resolves with `null` when the conversation was ended by somebody else meanwhile: then nothing is answered.
  *
  * @param ended older conversations that this one replaces; their end is written with the first commit.
- * @throws Raced, or whatever the store throws: then nothing may be answered either.
+ * @throws Raced, Left, or whatever the store throws: then nothing may be answered either.
  */
 export function play(
   deps: MachineDeps,
@@ -107,7 +117,17 @@ async function advanceOutside(
       return null;
     }
   }
-  return await (endAt(deps, turn, facts, row) ?? advance(deps, turn, row.to as Place));
+  const ending = endAt(deps, turn, facts, row);
+  if (ending !== null) return await ending;
+  const pending = prepareAgain(deps, turn.conversation.user);
+  if (pending !== null) {
+    await pending;
+    if (turn.conversation.outcome !== null) {
+      leaveNothingOpen(deps, turn.conversation);
+      return null;
+    }
+  }
+  return await advance(deps, turn, row.to as Place);
 }
 
 /** The end of the turn when the row leads to a step or to the end of the login; `null` when it leads into a passage. */
@@ -277,7 +297,8 @@ function finish(
       }),
     );
   }
-  return commit(deps, turn).then(() => ({ conversation, row, kind }));
+  const attributes = kind === "accept" ? deps.acceptAttributes.of(conversation.user) : null;
+  return commit(deps, turn).then(() => ({ conversation, row, kind, attributes }));
 }
 
 /** An external service may give two logins the same request: its approval is good for the one that takes it first. */
@@ -292,6 +313,11 @@ function useUpRequest({ secondFactor }: MachineDeps, { conversation, draft, chec
 /** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
 function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
+  if (!deps.leavings.mayRecord(conversation)) {
+    return Promise.reject(
+      new Left(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
+    );
+  }
   const mutations = turn.draft;
   const checks: Check[] = turn.checks.slice();
   const writing = deps.conversations.record(conversation);

@@ -184,6 +184,8 @@ function spokenIntro({ settings }: OutsideDeps, { shownUser }: Conversation): st
 async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
   attempt.firstFactor = await deps.firstFactor.verify({
     client: conversation.client,
+    policy: attempt.client.policy,
+    user: conversation.user,
     userName: conversation.shownUser,
     password: attempt.password,
   });

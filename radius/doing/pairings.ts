@@ -56,11 +56,26 @@ export interface Pairings {
    * @param also changes that belong into the same commit, an audit record for one.
    */
   revoke(id: string, also?: readonly Mutation[]): Promise<Pairing | null>;
+  /**
+   * Takes out of the mirror, at once, all that a user has, also what is on its way into the store: a login meanwhile finds nothing. The
+   * mutations take it out of the store.
+   */
+  takeAll(user: string): Taken;
   all(): Iterable<Pairing>;
   load(): Promise<number>;
   readonly size: number;
 }
 
+/** What {@link Pairings.takeAll} took. */
+export interface Taken {
+  readonly pairings: readonly Pairing[];
+  readonly mutations: readonly Mutation[];
+  /** The mutations were not made: the mirror gets everything back. */
+  putBack(): void;
+}
+
+/** Pairings whose commit is under way; beyond that the oldest is taken for given up. */
+const MOST_PREPARED = 1000;
 /** Most pairings of one user: a phone, numbers and seeds beyond that are a fault of whoever stores them. */
 const MOST_PER_USER = 20;
 
@@ -84,7 +99,18 @@ export function createPairings(
   ): Deno.KvKey => ["pairing", target, pairing.user, pairing.kind, pairing.id];
   const preferenceKey = (user: string): Deno.KvKey => ["preference", target, user];
 
+  /** Prepared and not adopted yet. */
+  const prepared = new Set<Pairing>();
+  /** Taken out before they were adopted; `adopted`: that was asked for meanwhile. */
+  const taken = new WeakMap<Pairing, { adopted: boolean }>();
+
   const adopt = (pairing: Pairing): void => {
+    prepared.delete(pairing);
+    const gone = taken.get(pairing);
+    if (gone !== undefined) {
+      gone.adopted = true;
+      return;
+    }
     drop(pairing.id);
     const list = byUser.get(pairing.user) ?? [];
     list.push(pairing);
@@ -134,7 +160,43 @@ export function createPairings(
       : wanted.kind === "totp"
       ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: -1 }
       : { ...head, kind: wanted.kind, number: wanted.number };
+    notePrepared(pairing);
     return { mutation: { type: "set", key, value: pairing }, pairing };
+  };
+
+  const notePrepared = (pairing: Pairing): void => {
+    const [oldest] = prepared;
+    if (prepared.size >= MOST_PREPARED && oldest !== undefined) prepared.delete(oldest);
+    prepared.add(pairing);
+  };
+
+  const takeAll = (user: string): Taken => {
+    const known = byUser.get(user) ?? NONE;
+    const coming = [...prepared].filter((pairing) => pairing.user === user);
+    const preference = preferences.get(user);
+    for (const { id } of known) drop(id);
+    for (const pairing of coming) {
+      prepared.delete(pairing);
+      taken.set(pairing, { adopted: false });
+    }
+    preferences.delete(user);
+    const pairings = [...known, ...coming];
+    const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: keyOf(pairing) }));
+    if (preference !== undefined) mutations.push({ type: "delete", key: preferenceKey(user) });
+    return {
+      pairings,
+      mutations,
+      putBack() {
+        for (const pairing of known) adopt(pairing);
+        for (const pairing of coming) {
+          const wasAdopted = taken.get(pairing)?.adopted === true;
+          taken.delete(pairing);
+          if (wasAdopted) adopt(pairing);
+          else prepared.add(pairing);
+        }
+        if (preference !== undefined) preferences.set(user, preference);
+      },
+    };
   };
 
   return {
@@ -177,6 +239,7 @@ export function createPairings(
       }
       return known;
     },
+    takeAll,
     all: () => byId.values(),
     async load() {
       for await (const { value } of store.list<Pairing>(["pairing", target])) {

@@ -1,6 +1,8 @@
 // The ports of the RADIUS gateway: what it needs from others, in its own words. Adapters live in upstream/ and scim/;
 // nothing here knows HTTP or a provider.
 
+import type { ClientPolicy } from "../../config.ts";
+
 /** Why something that we called let us down. A fault is a value; the flow table decides what follows. */
 export type Fault =
   /** The service understood and said no: HTTP 4xx other than 404 and 429. */
@@ -85,17 +87,43 @@ export interface DirectoryUser {
   readonly groups: readonly string[];
 }
 
-/** The directory whose users log in. `lookUp` is called with a canonical name (NFC, lower case). */
+/** The directory whose users log in. Names are canonical (NFC, lower case). */
 export interface Directory {
+  /**
+   * Brings what {@link lookUp} needs into memory; `null` when it is there, which is nearly always. It stays there until whoever called it
+   * waits for something else.
+   */
+  prepare(canonicalName: string): Promise<void> | null;
+  /** Only in the turn in which `prepare` said `null` or its promise resolved. */
   lookUp(canonicalName: string): DirectoryUser;
 }
 
 /** The first factor's verdict. `unavailable` fails closed and is no failure of the user. */
 export type FirstFactorVerdict = "right" | "wrong" | "unavailable";
 
-/** Checks a password against what a client's `first_factor` names. The password is octets, never text. */
+/** A password that was typed. It is octets, never text. */
+export interface PasswordAttempt {
+  /** The client's name. */
+  readonly client: string;
+  readonly policy: Pick<ClientPolicy, "firstFactor" | "firstFactorBackend">;
+  /** Canonical. */
+  readonly user: string;
+  /** As it was typed. */
+  readonly userName: string;
+  readonly password: Uint8Array;
+}
+
+/** Checks a password against what a client's `first_factor` names. */
 export interface FirstFactor {
-  verify(attempt: { client: string; userName: string; password: Uint8Array }): Promise<FirstFactorVerdict>;
+  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict>;
+}
+
+/** The passwords of the directory whose users log in. */
+export interface Passwords {
+  /** Against the hash that the directory keeps. @param user canonical. */
+  directory(user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
+  /** By a bind at an LDAP backend. @param user as it was typed. */
+  ldap(backend: string, user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
 }
 
 /** How a finished conversation ended. */

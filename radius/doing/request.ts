@@ -2,7 +2,7 @@
 
 import { typeOf } from "../facts/dictionary.ts";
 import { readInteger } from "../pure/attributes.ts";
-import { forEachAttribute, type PacketView } from "../pure/packet.ts";
+import { forEachAttribute, PacketView } from "../pure/packet.ts";
 import type { Client } from "./clients.ts";
 import type { Slot } from "./duplicates.ts";
 
@@ -79,4 +79,11 @@ function hasMsChap({ octets, lengthOctets }: PacketView): boolean {
     if (vendor === MICROSOFT && MS_CHAP_RESPONSES.has(octets[at + 4] as number)) found = true;
   });
   return found;
+}
+
+/** A kept packet as it was read on arrival. */
+export function viewOf({ octets }: Request): PacketView {
+  const view = new PacketView();
+  view.read(octets, octets.length);
+  return view;
 }

@@ -22,5 +22,6 @@ export const silentTelephony: TelephonyService = { embedded: false, text: refuse
 
 /** Has no people. */
 export const nobodyKnown: Directory = {
+  prepare: () => null,
   lookUp: (name) => ({ status: "unknown", name, phoneNumbers: [], groups: [] }),
 };

@@ -6,10 +6,9 @@ import type { Config } from "../../../config.ts";
 import { loadConfig } from "../../../config/load.ts";
 import { createLog } from "../../../log.ts";
 import { createRadius, type Radius } from "../../../radius/gateway.ts";
-import type { SecondFactorService, TelephonyService } from "../../../radius/doing/ports.ts";
+import type { Passwords, SecondFactorService, TelephonyService } from "../../../radius/doing/ports.ts";
 import { matchTotp, totpAt } from "../../../radius/pure/totp.ts";
 import { createSystemRandom, type Random } from "../../../runtime.ts";
-import { createPeopleDirectory, type PeopleDirectory } from "../../../scim/directory.ts";
 import { createStore, type Store } from "../../../store.ts";
 import { createServices, type Services } from "../../../upstream/services.ts";
 import { createVault, type Vault } from "../../../vault.ts";
@@ -20,7 +19,7 @@ import { openRadiusClient, type RadiusClient } from "../../ground/radius_client.
 import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
 import { createLogin, type Login } from "./login.ts";
 import { turn, whileTimePasses } from "./passing_time.ts";
-import { directoryOver } from "./people.ts";
+import { createPeopleDirectory, type PeopleDirectory } from "./people_directory.ts";
 
 /** What {@link startInProcess} takes; nothing has to be given. */
 export interface InProcessOptions {
@@ -30,7 +29,9 @@ export interface InProcessOptions {
   readonly embedded?: boolean;
   /** The store's file; in memory without one. */
   readonly kvPath?: string;
-  /** Clock and fakes of an earlier gateway, which go on. */
+  /** Who checks passwords for `first_factor = "directory"` and `"ldap"`. */
+  readonly passwords?: Passwords;
+  /** Clock, people and fakes of an earlier gateway, which go on. */
   readonly after?: InProcess;
   /** Puts something between the gateway and a service or the store. */
   readonly between?: {
@@ -115,9 +116,9 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
 /** The parts as main.ts puts them together. */
 async function assemble(
   parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
-  { between = {} }: InProcessOptions,
+  { between = {}, passwords, after }: InProcessOptions,
 ) {
-  const { config, store, clock } = parts;
+  const { config, clock } = parts;
   const written: string[] = [];
   const log = createLog({
     format: config.server.logFormat,
@@ -128,8 +129,7 @@ async function assemble(
       return Promise.resolve();
     },
   });
-  const people = createPeopleDirectory({ store, target: config.radius.directory });
-  await people.load();
+  const people = after?.people ?? createPeopleDirectory();
   const services = await createServices({
     ...parts,
     totp: { at: totpAt, match: matchTotp },
@@ -141,7 +141,8 @@ async function assemble(
   const radius = await createRadius({
     ...parts,
     log,
-    directory: directoryOver(people),
+    directory: people.directory,
+    ...(passwords === undefined ? {} : { passwords }),
     secondFactor: between.secondFactor?.(services.secondFactor) ?? services.secondFactor,
     telephony: between.telephony?.(services.telephony) ?? services.telephony,
     anySecret: config.radius.secret,

@@ -1,26 +1,10 @@
 // The people of a test: who is in the directory, and which factors they have.
 
-import type { Directory } from "../../../radius/doing/ports.ts";
 import type { NewPairing } from "../../../radius/doing/pairings.ts";
-import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
-import type { PeopleDirectory, Person } from "../../../scim/directory.ts";
 import type { FakePairing } from "../../fakes/second_factor_server.ts";
 import { totpCode } from "../../ground/totp.ts";
 import type { InProcess } from "./in_process.ts";
-
-/** The directory as the gateway asks for it. */
-export function directoryOver(people: PeopleDirectory): Directory {
-  return {
-    lookUp(name) {
-      const found = people.find(name);
-      if (found === null) return { status: "unknown", name, phoneNumbers: [], groups: [] };
-      if (found === "deleted") return { status: "deleted", name, phoneNumbers: [], groups: [] };
-      const phoneNumbers = found.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []);
-      const status = found.active ? "active" : "inactive";
-      return { status, name: found.userName, phoneNumbers, groups: found.groups };
-    },
-  };
-}
+import type { Person } from "./people_directory.ts";
 
 /** Puts somebody into the directory. */
 export async function register(

@@ -1,0 +1,172 @@
+// What a user who leaves the directory leaves behind: pairings, the preference, live conversations. They go in the commit of the leaving, and no
+// Accept is decided after it.
+
+import type { Clock } from "../../runtime.ts";
+import type { Log } from "../../log.ts";
+import type { Mutation, Store } from "../../store.ts";
+import { maskPhoneNumber } from "../pure/phone_number.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Conversations } from "./conversations.ts";
+import type { Counters } from "./counters.ts";
+import type { Pairing, Pairings } from "./pairings.ts";
+import type { SecondFactorService } from "./ports.ts";
+
+/** What goes with a leaver; whoever commits the leaving calls one of the two. */
+export interface Leaving {
+  readonly mutations: readonly Mutation[];
+  /** The commit is durable. Does not throw, waits for nothing. */
+  done(): void;
+  /** The commit was not made: everything is as before. */
+  undo(): void;
+}
+
+/** A device pairing that ended because its user left: the phone is to be unpaired at its service. */
+export type OnRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;
+
+export interface Leavings {
+  /** @param user canonical. */
+  prepare(user: string): Leaving;
+  /** Whether a turn of this conversation may be recorded: not while its user leaves, and not after. */
+  mayRecord(conversation: Whose): boolean;
+  /** Whether its user left since it began. */
+  hasLeft(conversation: Whose): boolean;
+  onRevoked(notify: OnRevoked): () => void;
+}
+
+type Whose = Pick<Conversation, "user" | "orderedId">;
+
+export interface LeavingDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly pairings: Pairings;
+  readonly conversations: Conversations;
+  readonly counters: Counters;
+  readonly secondFactor: SecondFactorService;
+  readonly orderedId: () => string;
+  readonly changed: (conversation: Conversation) => void;
+  /** The longest that a conversation lives. */
+  readonly conversationTtlMs: number;
+}
+
+/** The row that ended a conversation whose user left. */
+export const USER_LEFT = "user_left";
+
+/** Ends that go into the commit of the leaving; it takes so many changes, and somebody may have begun thousands of logins under one name. */
+const MOST_ENDS = 50;
+/** Leavers whose older conversations are told apart from those begun since. */
+const MOST_LEFT = 100_000;
+const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+
+export function createLeavings(deps: LeavingDeps): Leavings {
+  const { store, clock, log, pairings, conversations } = deps;
+  /** How many commits of a user's leaving are under way. */
+  const leaving = new Map<string, number>();
+  const left = new Map<string, { readonly id: string; readonly untilMs: number }>();
+  const listeners = new Set<OnRevoked>();
+
+  function settle(user: string): void {
+    const count = (leaving.get(user) ?? 1) - 1;
+    if (count > 0) leaving.set(user, count);
+    else leaving.delete(user);
+  }
+
+  function noteLeft(user: string): void {
+    const nowMs = clock.nowMs();
+    for (const [name, { untilMs }] of left) {
+      if (untilMs > nowMs && left.size < MOST_LEFT) break;
+      left.delete(name);
+    }
+    left.delete(user);
+    left.set(user, { id: deps.orderedId(), untilMs: nowMs + deps.conversationTtlMs });
+  }
+
+  /** Ends in memory what is alive now, also what began while the commit was on its way. */
+  function endAll(user: string): void {
+    const ended = conversations.liveOf(user);
+    for (const conversation of ended) {
+      conversations.end(conversation, "cancelled", USER_LEFT);
+      deps.counters.count("ended_by_leaving");
+      if (conversation.requestId !== null) void deps.secondFactor.cancel(conversation.requestId);
+      deps.changed(conversation);
+    }
+    recordRest(ended.slice(MOST_ENDS));
+  }
+
+  /** Beyond what fitted into one commit. Should this fail, they are refused all the same: the user is gone. */
+  function recordRest(rest: readonly Conversation[]): void {
+    for (let at = 0; at < rest.length; at += MOST_ENDS) {
+      const mutations = rest.slice(at, at + MOST_ENDS).map((one) => conversations.ending(one, USER_LEFT));
+      store.commit({ mutations }).catch((fault: unknown) =>
+        log.error("the end of a leaver's conversations could not be recorded", { fault: String(fault) })
+      );
+    }
+  }
+
+  function tell(revoked: readonly Pairing[]): void {
+    for (const pairing of revoked) {
+      if (pairing.kind !== "device") continue;
+      for (const notify of listeners) {
+        try {
+          notify({ pairingId: pairing.id, userName: pairing.shownUser });
+        } catch (fault) {
+          log.error("a phone of a leaver could not be unpaired", { fault: String(fault) });
+        }
+      }
+    }
+  }
+
+  function audit(pairing: Pairing): Mutation {
+    const { id, kind, shownUser: user } = pairing;
+    const number = "number" in pairing ? { number: maskPhoneNumber(pairing.number) } : {};
+    return {
+      type: "set",
+      key: ["audit", deps.orderedId()],
+      value: {
+        atMs: clock.nowMs(),
+        actor: "radius",
+        action: "pairing.revoked",
+        because: USER_LEFT,
+        user,
+        pairing: id,
+        factor: kind,
+        ...number,
+      },
+      expireInMs: AUDIT_KEPT_MS,
+    };
+  }
+
+  const hasLeft = ({ user, orderedId }: Whose): boolean => {
+    const known = left.size === 0 ? undefined : left.get(user);
+    return known !== undefined && orderedId <= known.id;
+  };
+
+  return {
+    hasLeft,
+    mayRecord: (whose) => (leaving.size === 0 || !leaving.has(whose.user)) && !hasLeft(whose),
+    prepare(user) {
+      leaving.set(user, (leaving.get(user) ?? 0) + 1);
+      const taken = pairings.takeAll(user);
+      const ends = conversations.liveOf(user).slice(0, MOST_ENDS)
+        .map((conversation) => conversations.ending(conversation, USER_LEFT));
+      return {
+        mutations: [...taken.mutations, ...taken.pairings.map(audit), ...ends],
+        done() {
+          settle(user);
+          noteLeft(user);
+          deps.counters.count("users_left");
+          endAll(user);
+          tell(taken.pairings);
+        },
+        undo() {
+          settle(user);
+          taken.putBack();
+        },
+      };
+    },
+    onRevoked(notify) {
+      listeners.add(notify);
+      return () => listeners.delete(notify);
+    },
+  };
+}
