@@ -1,0 +1,281 @@
+// Credentials of the identity interface: made, checked, remembered, revoked, and slow to guess.
+
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { createLog } from "../../../log.ts";
+import { createPasswordHasher, HasherBusy, type PasswordHasher } from "../../../password_hasher.ts";
+import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { ScimRefusal } from "../../../scim/facts/refusals.ts";
+import { createCredentials } from "../../../scim/http/credentials.ts";
+import { createStore } from "../../../store.ts";
+import { createVault } from "../../../vault.ts";
+import { createManualClock } from "../../upstream/manual_clock.ts";
+
+const ACTOR = { name: "command", source: "" };
+const HERE = "192.0.2.1";
+const SCOPE = { targets: ["default", "corp"], access: "write" } as const;
+const SETTING = {
+  name: "provisioner",
+  password: "a password of the settings",
+  targets: ["default"],
+  access: "read",
+} as const;
+
+async function openStage() {
+  const clock = createManualClock();
+  const random = createSystemRandom();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const lines: string[] = [];
+  const log = createLog({
+    format: "text",
+    level: "debug",
+    clock: systemClock,
+    write: (octets) => void lines.push(new TextDecoder().decode(octets)),
+  });
+  const sound = createPasswordHasher({ random, costLog2: 4 });
+  const hashed: (string | null)[] = [];
+  let gate: Promise<unknown> = Promise.resolve();
+  let fault: Error | null = null;
+  const hasher: PasswordHasher = {
+    make: (password) => fault === null ? sound.make(password) : Promise.reject(fault),
+    async check(password, hash) {
+      hashed.push(hash === null ? null : hash.hash);
+      await gate;
+      if (fault !== null) throw fault;
+      return await sound.check(password, hash);
+    },
+  };
+  let ids = 0;
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const open = () =>
+    createCredentials({
+      store,
+      vault,
+      clock,
+      random,
+      hasher,
+      log,
+      settings: [SETTING, { ...SETTING, name: "unset", password: "" }],
+      orderedId: () => `id${String(++ids).padStart(4, "0")}`,
+    });
+  return {
+    clock,
+    store,
+    hashed,
+    credentials: open(),
+    open,
+    holdHashes: (until: Promise<unknown>) => void (gate = until),
+    failHashes: (next: Error | null) => void (fault = next),
+    async audits() {
+      const records: unknown[] = [];
+      for await (const { value } of store.list(["audit"])) records.push(value);
+      return records;
+    },
+    async dump() {
+      await log.flush();
+      const parts: string[] = [...lines];
+      for await (const { key, value } of store.list<unknown>([])) {
+        parts.push(Deno.inspect([key, value], { depth: 9 }));
+      }
+      return parts.join("\n");
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+type Stage = Awaited<ReturnType<typeof openStage>>;
+
+async function make(stage: Stage, name: string, password?: string): Promise<string> {
+  const added = await stage.credentials.add({ name, ...SCOPE, password }, ACTOR);
+  if (!added.ok) throw new Error(added.reason);
+  return added.password;
+}
+
+/** What a check gives, refusals by their code. */
+async function outcome(check: () => unknown): Promise<unknown> {
+  try {
+    return await check();
+  } catch (fault) {
+    if (fault instanceof ScimRefusal) return [fault.code, fault.headers["retry-after"]];
+    throw fault;
+  }
+}
+
+Deno.test("createCredentials() makes a password of 192 bits, tells it from others, and keeps neither it nor its text", async () => {
+  await using stage = await openStage();
+  const password = await make(stage, "saas");
+  assertEquals([password.length, /^[\w-]+$/.test(password)], [32, true]);
+  assertNotEquals(await make(stage, "other"), password);
+  const found = await stage.credentials.check({ name: "saas", password }, HERE);
+  assertEquals(found, { name: "saas", ...SCOPE });
+  for (const [name, wrong] of [["saas", `${password}x`], ["SAAS", password], ["other", password], ["", ""]]) {
+    assertEquals(
+      await stage.credentials.check({ name: name ?? "", password: wrong ?? "" }, "192.0.2.9"),
+      null,
+    );
+  }
+  assertEquals((await stage.dump()).includes(password), false);
+  assertEquals(await stage.open().check({ name: "saas", password }, HERE), found);
+});
+
+Deno.test("createCredentials() does the same work for a name that nobody has", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas");
+  for (const name of ["saas", "nobody", "provisioner", "no such name/"]) {
+    await stage.credentials.check({ name, password: "wrong" }, `source of ${name}`);
+  }
+  assertEquals(stage.hashed.map((hash) => hash !== null), [true, false, false, false]);
+});
+
+Deno.test("createCredentials() knows a password of the settings at once, and an empty one never", async () => {
+  await using stage = await openStage();
+  const { password: _secret, ...credential } = SETTING;
+  assertEquals(stage.credentials.check(SETTING, HERE), credential);
+  assertEquals(stage.hashed, []);
+  assertEquals(await stage.credentials.check({ name: "unset", password: "" }, HERE), null);
+});
+
+Deno.test("createCredentials() hashes once a minute", async () => {
+  await using stage = await openStage();
+  const password = await make(stage, "saas");
+  const check = () => stage.credentials.check({ name: "saas", password }, HERE);
+  await check();
+  stage.clock.advance(59_999);
+  assertEquals(check(), { name: "saas", ...SCOPE });
+  stage.clock.advance(1);
+  assert(check() instanceof Promise);
+  await check();
+  assertEquals(stage.hashed.length, 2);
+});
+
+Deno.test("createCredentials() hashes once for the same password asked for at once from many places", async () => {
+  await using stage = await openStage();
+  const password = await make(stage, "saas");
+  const checks = Array.from(
+    { length: 40 },
+    (_, at) => stage.credentials.check({ name: "saas", password }, `192.0.2.${at}`),
+  );
+  const found = await Promise.all(checks);
+  assertEquals([found.every((one) => one?.name === "saas"), stage.hashed.length], [true, 1]);
+});
+
+Deno.test("createCredentials() stops a source after five failures, the right password too, and no other source", async () => {
+  await using stage = await openStage();
+  const password = await make(stage, "saas");
+  const right = { name: "saas", password };
+  await stage.credentials.check(right, HERE);
+  for (let guess = 0; guess < 5; guess++) {
+    assertEquals(await stage.credentials.check({ name: "saas", password: `guess ${guess}` }, HERE), null);
+  }
+  const before = stage.hashed.length;
+  assertEquals(await outcome(() => stage.credentials.check(right, HERE)), ["too_many_failures", "60"]);
+  assertEquals(await outcome(() => stage.credentials.check(SETTING, HERE)), ["too_many_failures", "60"]);
+  assertEquals(stage.hashed.length, before);
+  assertEquals((await stage.credentials.check(right, "192.0.2.2"))?.name, "saas");
+  stage.clock.advance(60_000);
+  assertEquals((await stage.credentials.check(right, HERE))?.name, "saas");
+});
+
+Deno.test("createCredentials() evaluates no sixth guess, however many are sent at once", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas");
+  const guesses = Array.from(
+    { length: 40 },
+    (_, at) => outcome(() => stage.credentials.check({ name: "saas", password: `guess ${at}` }, HERE)),
+  );
+  const outcomes = await Promise.all(guesses);
+  assertEquals(outcomes.filter((one) => one === null).length, 5);
+  assertEquals(stage.hashed.length, 5);
+});
+
+Deno.test("createCredentials() refuses with busy when too much waits, and counts no failure", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas");
+  const wrong = { name: "saas", password: "wrong" };
+  stage.failHashes(new HasherBusy());
+  for (let round = 0; round < 6; round++) {
+    assertEquals(await outcome(() => stage.credentials.check(wrong, HERE)), ["busy", "5"]);
+  }
+  stage.failHashes(null);
+  assertEquals(await stage.credentials.check(wrong, HERE), null);
+  const held = Promise.withResolvers<void>();
+  stage.holdHashes(held.promise);
+  const waiting = Array.from({ length: 64 }, () => stage.credentials.check(wrong, "192.0.2.3"));
+  const refusal = assertThrows(() => stage.credentials.check(wrong, "192.0.2.3"), ScimRefusal);
+  assertEquals(refusal.code, "busy");
+  held.resolve();
+  await Promise.allSettled(waiting);
+});
+
+Deno.test("createCredentials() revokes at once, also what is remembered or being checked", async () => {
+  await using stage = await openStage();
+  const right = { name: "saas", password: await make(stage, "saas") };
+  await stage.credentials.check(right, HERE);
+  assertEquals(await stage.credentials.revoke("saas", ACTOR), "revoked");
+  assertEquals(await stage.credentials.check(right, HERE), null);
+
+  const second = { name: "saas", password: await make(stage, "saas") };
+  const held = Promise.withResolvers<void>();
+  stage.holdHashes(held.promise);
+  const checking = stage.credentials.check(second, HERE);
+  while (stage.hashed.length < 3) await new Promise((done) => setTimeout(done, 0));
+  await stage.credentials.revoke("saas", ACTOR);
+  held.resolve();
+  assertEquals(await checking, null);
+});
+
+Deno.test("createCredentials() keeps who made and who ended a credential, in the same commit", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas", "a given password");
+  await stage.credentials.revoke("saas", { name: "console:ann", source: HERE });
+  const atMs = stage.clock.nowMs();
+  const scope = "write default,corp";
+  assertEquals(await stage.audits(), [
+    { atMs, actor: "command", source: "", action: "scim_credential.added", object: "saas", after: scope },
+    {
+      atMs,
+      actor: "console:ann",
+      source: HERE,
+      action: "scim_credential.revoked",
+      object: "saas",
+      before: scope,
+    },
+  ]);
+  assertEquals((await stage.dump()).includes("a given password"), false);
+});
+
+Deno.test("createCredentials() says why it makes or ends none", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas");
+  const wanted = { name: "new", ...SCOPE };
+  const reasons: readonly (readonly [change: Record<string, unknown>, reason: string])[] = [
+    [{ name: "" }, "bad_name"],
+    [{ name: "a b" }, "bad_name"],
+    [{ name: "a:b" }, "bad_name"],
+    [{ name: "x".repeat(65) }, "bad_name"],
+    [{ name: "provisioner" }, "in_settings"],
+    [{ name: "saas" }, "taken"],
+    [{ targets: [] }, "no_targets"],
+    [{ password: "short" }, "bad_password"],
+    [{ password: "x".repeat(1025) }, "bad_password"],
+    [{ password: "with a line end\n" }, "bad_password"],
+    [{ password: "half a pair \ud800 here" }, "bad_password"],
+  ];
+  for (const [change, reason] of reasons) {
+    assertEquals(await stage.credentials.add({ ...wanted, ...change }, ACTOR), { ok: false, reason });
+  }
+  stage.failHashes(new HasherBusy());
+  assertEquals(await stage.credentials.add(wanted, ACTOR), { ok: false, reason: "busy" });
+  assertEquals(await stage.credentials.revoke("nobody", ACTOR), "unknown");
+  assertEquals(await stage.credentials.revoke("a/b", ACTOR), "unknown");
+  assertEquals(await stage.credentials.revoke("provisioner", ACTOR), "in_settings");
+  assertEquals((await stage.audits()).length, 1);
+});
+
+Deno.test("createCredentials() lists all by name, without a password", async () => {
+  await using stage = await openStage();
+  await make(stage, "saas");
+  const listed = await stage.credentials.list();
+  assertEquals(listed, [
+    { name: "provisioner", targets: ["default"], access: "read", from: "settings", createdMs: null },
+    { name: "saas", ...SCOPE, targets: ["default", "corp"], from: "store", createdMs: stage.clock.nowMs() },
+  ]);
+});
