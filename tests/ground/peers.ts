@@ -43,6 +43,17 @@ export const PEERS = {
     proofs: ["/usr/include/openssl/evp.h"],
     neededBy: "bench: the load generator",
   },
+  opensslProgram: {
+    package: "openssl",
+    proofs: ["/usr/bin/openssl"],
+    neededBy: "LDAP backend: certificates of an authority of the tests' own",
+  },
+  slapd: { package: "slapd", proofs: ["/usr/sbin/slapd"], neededBy: "LDAP backend: a real directory" },
+  ldapUtils: {
+    package: "ldap-utils",
+    proofs: ["/usr/bin/ldapsearch"],
+    neededBy: "LDAP backend: a second opinion",
+  },
 } as const satisfies Record<string, Peer>;
 
 export type PeerName = keyof typeof PEERS;

@@ -1,0 +1,22 @@
+// A log that keeps its lines for a test to look at.
+
+import type { Fields, Log } from "../../../log.ts";
+
+export interface KeptLog extends Log {
+  readonly lines: { message: string; fields: Fields }[];
+}
+
+export function silentLog(): KeptLog {
+  const lines: KeptLog["lines"] = [];
+  const keep = (message: string, fields: Fields = {}): void => void lines.push({ message, fields });
+  return {
+    lines,
+    debug: keep,
+    info: keep,
+    warn: keep,
+    error: keep,
+    enabled: () => true,
+    flush: () => Promise.resolve(),
+    losses: () => ({ dropped: 0, unwritten: 0, failedWrites: 0, lastFailure: null }),
+  };
+}

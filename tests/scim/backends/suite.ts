@@ -1,0 +1,248 @@
+// What every backend must do, run on each: on the fake too, so that it cannot lie.
+
+import { assert, assertEquals } from "@std/assert";
+import { canonicalName } from "../../../canonical_name.ts";
+import type {
+  Backend,
+  BackendOutcome,
+  Content,
+  GroupContent,
+  JsonObject,
+  Remote,
+  ResourceKind,
+  UserContent,
+} from "../../../scim/ports.ts";
+
+/** One backend under test, empty at first. */
+export interface Bench {
+  readonly backend: Backend;
+  /** Names that this backend cannot tell from others, and which may therefore be refused. */
+  readonly mayRefuse?: ReadonlySet<string>;
+  dispose(): Promise<void>;
+}
+
+export function user(name: string, attributes: JsonObject = {}, { active = true } = {}): UserContent {
+  return {
+    kind: "user",
+    name,
+    active,
+    attributes: { name: { familyName: "", givenName: "" }, ...attributes },
+  };
+}
+
+export function group(name: string, members: readonly string[] = []): GroupContent {
+  return { kind: "group", name, attributes: {}, members };
+}
+
+const ANNA = user("anna", {
+  name: { familyName: "Müller", givenName: "Anna" },
+  displayName: "Anna Müller",
+  emails: [{ value: "anna@example.org" }],
+  phoneNumbers: [{ value: "+49 170 1234567" }],
+  title: "Engineer",
+});
+
+/** Names that mean something in a filter, a DN, a URL or JSON. */
+export const HOSTILE_NAMES: readonly string[] = [
+  "*)(uid=*",
+  "*",
+  "a,ou=groups",
+  "a+cn=b",
+  "#4100",
+  '"quoted"',
+  "back\\slash",
+  "\\2a",
+  "semi;colon",
+  "angle<>brackets",
+  "equals=sign",
+  "ümläut-ß",
+  "日本語",
+  "😀",
+  "per%cent%2F",
+  "question?mark&amp",
+  "' or '1'='1",
+  '" or userName pr or userName eq "',
+  "inner  blanks",
+  "__proto__",
+  "constructor",
+];
+
+export function value<T>(outcome: BackendOutcome<T>): T {
+  if (!outcome.ok) throw new Error(`${outcome.fault.kind}: ${outcome.fault.detail}`);
+  return outcome.value;
+}
+
+export async function readContent(
+  backend: Backend,
+  { kind, name }: { kind: ResourceKind; name: string },
+): Promise<Content | null> {
+  return value(await backend.read(kind, name))?.content ?? null;
+}
+
+export async function listAll(backend: Backend, kind: ResourceKind): Promise<Remote[]> {
+  const all: Remote[] = [];
+  for await (const page of backend.list(kind)) all.push(...page);
+  return all;
+}
+
+function members(content: Content | null): string[] {
+  assert(content?.kind === "group", "a group was expected");
+  return content.members.map(canonicalName).sort();
+}
+
+type Case = (bench: Bench) => Promise<void>;
+
+const CASES: Readonly<Record<string, Case>> = {
+  async "gives null for what is not there, and removes it without a fault"({ backend }) {
+    for (const kind of ["user", "group"] as const) {
+      assertEquals(value(await backend.read(kind, "nobody")), null);
+      assertEquals(value(await backend.remove(kind, "nobody")), null);
+    }
+    assertEquals(await listAll(backend, "user"), []);
+    assertEquals(await listAll(backend, "group"), []);
+  },
+
+  async "creates a user, twice, and reads back what was put"({ backend }) {
+    const first = value(await backend.put({ content: ANNA }));
+    const again = value(await backend.put({ content: ANNA }));
+    assertEquals(again, first);
+    assertEquals(await readContent(backend, { kind: "user", name: "anna" }), ANNA);
+    assertEquals(await readContent(backend, { kind: "user", name: "ANNA" }), ANNA);
+    const hinted = value(await backend.read("user", "anna", first));
+    assertEquals(hinted, { content: ANNA, remoteId: first.remoteId });
+  },
+
+  async "replaces a user: what is left out is gone"({ backend }) {
+    await backend.put({ content: ANNA });
+    const next = user("anna", { name: { familyName: "Schmidt", givenName: "" }, title: "Director" });
+    const { remoteId } = value(await backend.put({ content: next }));
+    assertEquals(value(await backend.read("user", "anna")), { content: next, remoteId });
+    value(await backend.put({ content: user("anna") }));
+    assertEquals(await readContent(backend, { kind: "user", name: "anna" }), user("anna"));
+  },
+
+  async "knows active where it says so"({ backend }) {
+    value(await backend.put({ content: user("ina", {}, { active: false }) }));
+    const read = await readContent(backend, { kind: "user", name: "ina" });
+    assertEquals(read?.kind === "user" && read.active, !backend.holds.active);
+    value(await backend.put({ content: user("ina", {}, { active: true }) }));
+    assertEquals(await readContent(backend, { kind: "user", name: "ina" }), user("ina"));
+  },
+
+  async "removes, twice"({ backend }) {
+    const { remoteId } = value(await backend.put({ content: ANNA }));
+    value(await backend.remove("user", "anna", { remoteId }));
+    value(await backend.remove("user", "anna", { remoteId }));
+    assertEquals(value(await backend.read("user", "anna", { remoteId })), null);
+    const made = value(await backend.put({ content: ANNA }, { remoteId }));
+    assertEquals(value(await backend.read("user", "anna"))?.remoteId, made.remoteId);
+  },
+
+  async "keeps hostile names apart from each other and from the rest"({ backend, mayRefuse = new Set() }) {
+    value(await backend.put({ content: user("bystander") }));
+    const taken = HOSTILE_NAMES.filter((name) => !mayRefuse.has(name));
+    for (const name of taken) {
+      assertEquals(value(await backend.read("user", name)), null, name);
+      value(await backend.put({ content: user(name, { title: name }) }));
+    }
+    for (const name of taken) {
+      assertEquals(await readContent(backend, { kind: "user", name }), user(name, { title: name }), name);
+    }
+    value(await backend.put({ content: group("hostile", taken) }));
+    const read = await readContent(backend, { kind: "group", name: "hostile" });
+    assertEquals(members(read), taken.map(canonicalName).sort());
+    for (const name of taken) value(await backend.remove("user", name));
+    assertEquals((await listAll(backend, "user")).map(({ content }) => content.name), ["bystander"]);
+  },
+
+  async "takes hostile names for groups"({ backend, mayRefuse = new Set() }) {
+    const taken = HOSTILE_NAMES.filter((name) => !mayRefuse.has(name));
+    for (const name of taken) value(await backend.put({ content: group(name) }));
+    for (const name of taken) assertEquals(await readContent(backend, { kind: "group", name }), group(name));
+    for (const name of taken) value(await backend.remove("group", name));
+    assertEquals(await listAll(backend, "group"), []);
+  },
+
+  async "keeps groups and their members in step"({ backend }) {
+    const people = Array.from({ length: 10 }, (_, n) => `member-${n}`);
+    for (const name of people) value(await backend.put({ content: user(name) }));
+    const steps: readonly (readonly string[])[] = [
+      [],
+      people,
+      people,
+      people.slice(0, 9),
+      ["member-9", "member-0"],
+      [],
+      ["member-5"],
+    ];
+    const ids = new Set<string>();
+    for (const step of steps) {
+      ids.add(value(await backend.put({ content: group("team", step) })).remoteId);
+      const read = await readContent(backend, { kind: "group", name: "Team" });
+      assertEquals(members(read), [...step].sort());
+    }
+    assertEquals(ids.size, 1);
+    value(await backend.remove("group", "team"));
+    value(await backend.remove("group", "team"));
+    assertEquals(value(await backend.read("group", "team")), null);
+    assertEquals((await listAll(backend, "user")).length, 10);
+  },
+
+  async "lists 1,200 users, in pages, and a group of 1,000 of them"({ backend }) {
+    const names = Array.from({ length: 1200 }, (_, n) => `user-${String(n).padStart(4, "0")}`);
+    const outcomes = await inTurns(names, (name) => backend.put({ content: user(name, { title: name }) }));
+    assertEquals(outcomes.filter((outcome) => !outcome.ok), []);
+    const listed = await listAll(backend, "user");
+    assertEquals(listed.map(({ content }) => content.name).sort(), names);
+    assertEquals(new Set(listed.map(({ remoteId }) => remoteId)).size, 1200);
+    assertEquals(listed.map(({ content }) => content).find(({ name }) => name === "user-0777"), {
+      ...user("user-0777", { title: "user-0777" }),
+    });
+    value(await backend.put({ content: group("large", names.slice(0, 1000)) }));
+    const read = await readContent(backend, { kind: "group", name: "large" });
+    assertEquals(members(read), names.slice(0, 1000));
+    value(await backend.put({ content: group("large", names.slice(1, 1001)) }));
+    const [only, ...others] = await listAll(backend, "group");
+    assertEquals(others, []);
+    assertEquals(members(only?.content ?? null), names.slice(1, 1001));
+  },
+
+  async "answers a probe, and after close() says that it cannot be reached"({ backend }) {
+    assertEquals(await backend.probe(), { ok: true, value: null });
+    await backend.close();
+    const outcome = await backend.probe();
+    assertEquals(outcome.ok ? "ok" : outcome.fault.kind, "unreachable");
+  },
+};
+
+/** Twenty at a time, as an outbox would at most. */
+async function inTurns<A, B>(items: readonly A[], task: (item: A) => Promise<B>): Promise<B[]> {
+  const results: B[] = [];
+  for (let from = 0; from < items.length; from += 20) {
+    results.push(...await Promise.all(items.slice(from, from + 20).map(task)));
+  }
+  return results;
+}
+
+/** Registers the suite. @param register `Deno.test`, or what skips it where something is missing. */
+export function testBackend(
+  title: string,
+  { open, register, skip = [] }: {
+    open: () => Promise<Bench>;
+    register: (name: string, body: () => Promise<void>) => void;
+    /** Titles of cases that say nothing here. */
+    skip?: readonly (keyof typeof CASES)[];
+  },
+): void {
+  for (const [name, body] of Object.entries(CASES)) {
+    if (skip.includes(name)) continue;
+    register(`${title} ${name}`, async () => {
+      const bench = await open();
+      try {
+        await body(bench);
+      } finally {
+        await bench.dispose();
+      }
+    });
+  }
+}
