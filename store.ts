@@ -16,6 +16,8 @@ export interface Check {
 export interface Transaction {
   readonly checks?: readonly Check[];
   readonly mutations: readonly Mutation[];
+  /** About how much the values take, when they are not small: Deno KV refuses over 800 KiB an atomic operation. */
+  readonly sizeOctets?: number;
   /**
    * One line for the journal: a record that is new and small and may be among very many. Lines of one batch share a value, which
    * makes each about ten times cheaper than a key of its own.
@@ -64,8 +66,8 @@ const MAX_MUTATIONS = 500;
 const MAX_CHECKS = 100;
 /** A value takes 64 KiB; a character takes at most three octets of UTF-8. */
 const MAX_JOURNAL_CHARACTERS = 20_000;
-/** Deno KV takes 800 KiB an atomic operation; the journal leaves a part of it to the other changes. */
-const MAX_BATCH_JOURNAL_CHARACTERS = 600_000;
+/** Deno KV takes 800 KiB an atomic operation; what says its size leaves a part of it to what does not. */
+const MAX_BATCH_OCTETS = 600_000;
 
 type Tried = { readonly outcome: CommitOutcome } | { readonly fault: unknown };
 
@@ -272,13 +274,14 @@ function takeBatch(queue: Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
   const guarded = new Set<string>();
   let mutations = 0;
   let checks = 0;
-  let characters = 0;
+  let octets = 0;
   for (const [at, waiting] of queue.entries()) {
     const { transaction } = waiting;
     const checkCount = transaction.checks?.length ?? 0;
+    const size = (transaction.journal?.text.length ?? 0) + (transaction.sizeOctets ?? 0);
     const full = batch.length > 0 &&
       (mutations + transaction.mutations.length > MAX_MUTATIONS || checks + checkCount > MAX_CHECKS ||
-        characters > MAX_BATCH_JOURNAL_CHARACTERS);
+        octets + size > MAX_BATCH_OCTETS);
     if (full || collides(transaction, written, guarded)) {
       // Order is kept: nothing overtakes a transaction that had to wait.
       return { batch, rest: rest.concat(queue.slice(at)) };
@@ -286,7 +289,7 @@ function takeBatch(queue: Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
     batch.push(waiting);
     mutations += transaction.mutations.length;
     checks += checkCount;
-    characters += transaction.journal?.text.length ?? 0;
+    octets += size;
     for (const { key } of transaction.mutations) written.add(keyText(key));
     for (const { key } of transaction.checks ?? []) guarded.add(keyText(key));
   }

@@ -1,0 +1,50 @@
+// Where the directory keeps things in the store.
+
+import type { ResourceKind } from "../ports.ts";
+import { LAST_CHARACTER } from "./order.ts";
+
+/** The keys of one target. */
+export function keysOf(target: string) {
+  return {
+    record: (kind: ResourceKind, canonical: string): Deno.KvKey => [kind, target, canonical],
+    records: (kind: ResourceKind): Deno.KvKey => [kind, target],
+    recordsEnd: (kind: ResourceKind): Deno.KvKey => [kind, target, LAST_CHARACTER],
+    part: (
+      kind: ResourceKind,
+      canonical: string,
+      at: PartPlace,
+    ): Deno.KvKey => ["part", target, kind, canonical, at.parts, at.number],
+    gone: (canonical: string): Deno.KvKey => ["gone", target, canonical],
+    goneAll: ["gone", target] as Deno.KvKey,
+    goneEnd: ["gone", target, LAST_CHARACTER] as Deno.KvKey,
+    /** Tombstones in order of time. */
+    departure: (order: number): Deno.KvKey => ["departure", target, order],
+    departures: ["departure", target] as Deno.KvKey,
+    password: (canonical: string): Deno.KvKey => ["password", target, canonical],
+    member: (setId: string, user: string): Deno.KvKey => ["member", target, setId, user],
+    members: (setId: string): Deno.KvKey => ["member", target, setId],
+    memberOf: (user: string, setId: string): Deno.KvKey => ["memberof", target, user, setId],
+    memberships: (user: string): Deno.KvKey => ["memberof", target, user],
+    word: (
+      kind: ResourceKind,
+      word: string,
+      canonical: string,
+    ): Deno.KvKey => ["word", target, kind, word, canonical],
+    /** A place among the words: `word`, or word and name with U+0000 between. */
+    wordPlace: (
+      kind: ResourceKind,
+      place: string,
+    ): Deno.KvKey => ["word", target, kind, ...place.split("\0")],
+    fences: (index: string): Deno.KvKey => ["fence", target, index],
+    chore: (id: string): Deno.KvKey => ["chore", target, id],
+    chores: ["chore", target] as Deno.KvKey,
+  };
+}
+
+/** `parts` names the set of parts, so that a reader never mixes two; `number` counts from 0. */
+export interface PartPlace {
+  readonly parts: string;
+  readonly number: number;
+}
+
+export type Keys = ReturnType<typeof keysOf>;

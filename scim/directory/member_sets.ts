@@ -1,0 +1,158 @@
+// The members of a group: a value that never changes, so that whoever holds it may go on reading while the group is written.
+
+import { canonicalName } from "../../canonical_name.ts";
+import type { Store } from "../../store.ts";
+import type { Keys } from "./keys.ts";
+import { nameHash } from "./name_hashes.ts";
+import { compareText } from "./order.ts";
+
+/** In order of canonical name; both lists have the same length. */
+export interface MemberSet {
+  readonly canonicals: readonly string[];
+  /** As given. */
+  readonly names: readonly string[];
+  /** Sum of the names' hashes, modulo 2^32: differs where members differ. */
+  readonly digest: number;
+}
+
+export interface MemberChange {
+  readonly canonical: string;
+  /** As given; `null` takes the member out. */
+  readonly name: string | null;
+}
+
+export const NO_MEMBERS: MemberSet = { canonicals: [], names: [], digest: 0 };
+
+/** Of names as given; of two with the same canonical form the first counts. */
+export function memberSetOf(names: readonly string[]): MemberSet {
+  const byCanonical = new Map<string, string>();
+  for (const name of names) {
+    const canonical = canonicalName(name);
+    if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
+  }
+  const canonicals = [...byCanonical.keys()].sort(compareText);
+  return sealed(canonicals, canonicals.map((canonical) => byCanonical.get(canonical) ?? canonical));
+}
+
+function sealed(canonicals: readonly string[], names: readonly string[]): MemberSet {
+  let digest = 0;
+  for (const name of names) digest = (digest + nameHash(name)) >>> 0;
+  return { canonicals, names, digest };
+}
+
+/** @returns where the member is, or `-1 - place` where it belongs. */
+export function findMember({ canonicals }: MemberSet, canonical: string): number {
+  let low = 0;
+  let high = canonicals.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareText(canonicals[middle] ?? "", canonical) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return canonicals[low] === canonical ? low : -1 - low;
+}
+
+/** The set after the changes, which are few. */
+export function withChanges(set: MemberSet, changes: readonly MemberChange[]): MemberSet {
+  if (changes.length === 0) return set;
+  const canonicals = [...set.canonicals];
+  const names = [...set.names];
+  let digest = set.digest;
+  for (const { canonical, name } of changes) {
+    const at = findMember({ canonicals, names, digest }, canonical);
+    if (at >= 0) digest = digest - nameHash(names[at] ?? "");
+    if (name !== null) digest = digest + nameHash(name);
+    if (name === null && at >= 0) {
+      canonicals.splice(at, 1);
+      names.splice(at, 1);
+    } else if (name !== null) {
+      const place = at >= 0 ? at : -1 - at;
+      canonicals.splice(place, at >= 0 ? 1 : 0, canonical);
+      names.splice(place, at >= 0 ? 1 : 0, name);
+    }
+  }
+  return { canonicals, names, digest: digest >>> 0 };
+}
+
+/** What turns `from` into `to`, in order of name. */
+export function memberChanges(from: MemberSet, to: MemberSet): MemberChange[] {
+  const changes: MemberChange[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < from.canonicals.length || j < to.canonicals.length) {
+    const a = from.canonicals[i];
+    const b = to.canonicals[j];
+    const order = a === undefined ? 1 : b === undefined ? -1 : compareText(a, b);
+    if (order < 0) changes.push({ canonical: a ?? "", name: null });
+    else if (order > 0 || from.names[i] !== to.names[j]) {
+      changes.push({ canonical: b ?? "", name: to.names[j] ?? null });
+    }
+    if (order <= 0) i++;
+    if (order >= 0) j++;
+  }
+  return changes;
+}
+
+/** Members of the sets that were used last, by set. */
+export interface MemberSets {
+  load(setId: string): Promise<MemberSet>;
+  keep(setId: string, set: MemberSet): void;
+  forget(setId: string): void;
+}
+
+/** @param maxNames how many names are kept in memory. */
+export function createMemberSets(
+  { store, keys, maxNames = 400_000 }: { store: Store; keys: Keys; maxNames?: number },
+): MemberSets {
+  const kept = new Map<string, MemberSet>();
+  let names = 0;
+  /** Changes with every write, so that what was read before a write is not kept after it. */
+  let writes = 0;
+
+  const forget = (setId: string): void => {
+    const set = kept.get(setId);
+    if (set === undefined) return;
+    names -= set.names.length;
+    kept.delete(setId);
+  };
+  const remember = (setId: string, set: MemberSet): void => {
+    forget(setId);
+    if (set.names.length > maxNames) return;
+    kept.set(setId, set);
+    names += set.names.length;
+    for (const oldest of kept.keys()) {
+      if (names <= maxNames && kept.size <= maxNames) return;
+      forget(oldest);
+    }
+  };
+  const read = async (setId: string): Promise<MemberSet> => {
+    const canonicals: string[] = [];
+    const given: string[] = [];
+    for await (const { key, value } of store.list<string>(keys.members(setId))) {
+      const canonical = key[3];
+      if (typeof canonical !== "string" || value === null) continue;
+      canonicals.push(canonical);
+      given.push(value);
+    }
+    return sealed(canonicals, given);
+  };
+
+  return {
+    async load(setId) {
+      const known = kept.get(setId);
+      if (known !== undefined) return known;
+      const before = writes;
+      const set = await read(setId);
+      if (before === writes) remember(setId, set);
+      return set;
+    },
+    keep(setId, set) {
+      writes += 1;
+      remember(setId, set);
+    },
+    forget(setId) {
+      writes += 1;
+      forget(setId);
+    },
+  };
+}

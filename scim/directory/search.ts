@@ -1,0 +1,124 @@
+// Answers `q`: words, each of which must begin a word of the resource, or a filter (RFC 7644 §3.4.2.2) when it parses as one.
+
+import type { Store } from "../../store.ts";
+import type { Directory, Mapping, PageOptions, ResourceKind, SearchOutcome } from "../ports.ts";
+import { type Filter, filterProblem, parseFilter } from "../pure/filter.ts";
+import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../pure/words.ts";
+import { createFilterSearch } from "./filter_search.ts";
+import type { Indexes } from "./indexes.ts";
+import type { Keys } from "./keys.ts";
+import { compareText } from "./order.ts";
+import { recordWords } from "./pack.ts";
+import type { Reader } from "./reader.ts";
+import { createWordRange } from "./word_range.ts";
+
+export interface SearchDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly indexes: Indexes;
+  readonly reader: Reader;
+  readonly mapping: Mapping;
+}
+
+/** How many resources one search may look at. */
+const MAX_CANDIDATES = 10_000;
+/** A word of more resources than this is looked for in the resources instead of being listed. */
+const MAX_LISTED = 20_000;
+/** Records read side by side. */
+const AT_ONCE = 50;
+
+const TOO_MANY = {
+  ok: false,
+  problem: {
+    kind: "tooMany",
+    detail: `The search would have to look at more than ${MAX_CANDIDATES} resources. Make it narrower.`,
+  },
+} as const satisfies SearchOutcome;
+
+/**
+ * One word: the total is exact whatever the size, and the order is that of the words found, then of names. Several words, or a filter: at most
+ * {@link MAX_CANDIDATES} are looked at, in order of name.
+ */
+export function createSearch(deps: SearchDeps): Directory["search"] {
+  const { reader } = deps;
+  const range = createWordRange(deps);
+  const searchFilter = createFilterSearch({ ...deps, range });
+
+  const oneWord = async (
+    kind: ResourceKind,
+    start: string,
+    { page, size }: PageOptions,
+  ): Promise<SearchOutcome> => {
+    const offset = (page - 1) * size;
+    const total = await range.count({ kind, start });
+    const names = offset < total ? await range.names({ kind, start }, { offset, limit: size }) : [];
+    return {
+      ok: true,
+      page: { total, startIndex: offset + 1, resources: await reader.readMany(kind, names) },
+    };
+  };
+
+  /** Of `names` those with all the words. */
+  const havingWords = async (
+    kind: ResourceKind,
+    { names, words }: { names: readonly string[]; words: readonly string[] },
+  ): Promise<string[]> => {
+    const having: string[] = [];
+    for (let at = 0; at < names.length; at += AT_ONCE) {
+      const slice = names.slice(at, at + AT_ONCE);
+      const records = await Promise.all(slice.map((name) => reader.record(kind, name)));
+      for (const [i, record] of records.entries()) {
+        const own = record === null ? [] : recordWords(kind, record);
+        if (words.every((word) => someBegin(own, word))) having.push(slice[i] ?? "");
+      }
+    }
+    return having;
+  };
+
+  const manyWords = async (
+    kind: ResourceKind,
+    words: readonly string[],
+    { page, size }: PageOptions,
+  ): Promise<SearchOutcome> => {
+    const counted = await Promise.all(words.map(async (word) => {
+      const start = cutWord(word);
+      return { word, start, count: await range.count({ kind, start }) };
+    }));
+    const [rarest, ...others] = counted.sort((a, b) => a.count - b.count);
+    if (rarest === undefined || rarest.count > MAX_CANDIDATES) return TOO_MANY;
+    let names = await range.names({ kind, start: rarest.start }, { offset: 0, limit: MAX_CANDIDATES });
+    const unsure = counted.filter(({ word }) => word.length > MAX_WORD_CHARACTERS).map(({ word }) => word);
+    for (const { word, start, count } of others) {
+      if (count > MAX_LISTED) unsure.push(word);
+      else {
+        const listed = new Set(await range.names({ kind, start }, { offset: 0, limit: MAX_LISTED }));
+        names = names.filter((name) => listed.has(name));
+      }
+    }
+    if (unsure.length > 0) names = await havingWords(kind, { names, words: unsure });
+    names.sort(compareText);
+    const offset = (page - 1) * size;
+    const resources = await reader.readMany(kind, names.slice(offset, offset + size));
+    return { ok: true, page: { total: names.length, startIndex: offset + 1, resources } };
+  };
+
+  const byFilter = async (
+    kind: ResourceKind,
+    filter: Filter,
+    options: PageOptions,
+  ): Promise<SearchOutcome> => {
+    const detail = filterProblem(kind, filter, deps.mapping);
+    if (detail !== null) return { ok: false, problem: { kind: "invalidFilter", detail } };
+    return await searchFilter(kind, filter, options);
+  };
+
+  return async (kind, q, options) => {
+    const parsed = parseFilter(q);
+    if (parsed.ok) return await byFilter(kind, parsed.filter, options);
+    const words = queryWords(q);
+    const [first] = words;
+    if (first === undefined) return { ok: true, page: await reader.page(kind, options) };
+    if (words.length === 1 && first.length <= MAX_WORD_CHARACTERS) return await oneWord(kind, first, options);
+    return await manyWords(kind, words, options);
+  };
+}

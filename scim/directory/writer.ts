@@ -1,0 +1,264 @@
+// One writer a target: writes are taken in order of asking, several into one commit where they fit, and each is all or nothing.
+
+import type { Log } from "../../log.ts";
+import type { DirectoryWrite, ResourceKind, WriteResult } from "../ports.ts";
+import { canonicalName } from "../../canonical_name.ts";
+import type { BigChanges } from "./big_changes.ts";
+import type { Indexes } from "./indexes.ts";
+import type { Pack } from "./pack.ts";
+import {
+  fitsOneCommit,
+  type GroupChange,
+  groupChange,
+  type MembersChange,
+  membersChange,
+  type PlanDeps,
+  planGroup,
+  type Planned,
+  planUser,
+} from "./plan.ts";
+
+export interface Change {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly deleted: boolean;
+}
+
+export interface WriterDeps extends PlanDeps {
+  readonly log: Log;
+  readonly indexes: Indexes;
+  readonly big: BigChanges;
+  readonly newPack: () => Pack;
+  readonly tombstonesKept: number;
+  /** Told of each write that is durable; must not throw. */
+  readonly onChange: (change: Change) => void;
+}
+
+export interface Writer {
+  write(write: DirectoryWrite): Promise<WriteResult>;
+  changeMembers(change: MembersChange): Promise<WriteResult>;
+  /** What a crash or a failing store left undone. */
+  finishChores(): Promise<void>;
+}
+
+type Asked = { readonly write: DirectoryWrite } | { readonly members: MembersChange };
+
+interface Job {
+  readonly asked: Asked;
+  readonly resolve: (result: WriteResult) => void;
+  readonly reject: (fault: unknown) => void;
+  /** Failed among others, or is too much to be with others: tried with nothing beside it. */
+  isAlone: boolean;
+}
+
+/** A write that is in a pack. */
+interface Packed {
+  readonly job: Job;
+  readonly planned: Planned;
+}
+
+/** Beyond these a pack takes no further write; one write may bring as much again. */
+const FULL_MUTATIONS = 400;
+const FULL_OCTETS = 250_000;
+const FULL_CHECKS = 80;
+/** Deno KV takes 1,000 changes and 800 KiB. */
+const MAX_MUTATIONS = 990;
+const MAX_OCTETS = 780_000;
+/** How far ahead records are read. */
+const MAX_AHEAD = 64;
+
+export function createWriter(deps: WriterDeps): Writer {
+  const { big, indexes, log } = deps;
+  let queue: Job[] = [];
+  let runs = false;
+  let owesChores = false;
+
+  const expectAll = (pack: Pack): void => {
+    for (const { asked } of queue.slice(0, MAX_AHEAD)) {
+      if ("write" in asked) pack.expect(asked.write.kind, canonicalName(asked.write.name));
+      else pack.expect("group", canonicalName(asked.members.group));
+    }
+  };
+
+  const readGroup = (pack: Pack, asked: Asked): Promise<GroupChange | null> =>
+    "write" in asked ? groupChange(deps, pack, asked.write) : membersChange(deps, pack, asked.members);
+
+  const plan = async (pack: Pack, { asked }: Job): Promise<Planned> => {
+    if ("write" in asked && asked.write.kind === "user") return await planUser(deps, pack, asked.write);
+    const change = await readGroup(pack, asked);
+    if (change === null) return { kind: "changed" };
+    if (!fitsOneCommit(change)) return { kind: "alone" };
+    return await planGroup(pack, change, alsoOf(asked));
+  };
+
+  const runBig = async (job: Job): Promise<void> => {
+    try {
+      const change = await readGroup(deps.newPack(), job.asked);
+      const result = change === null
+        ? { ok: false, reason: "changed" } as const
+        : await big.changeGroup(change, alsoOf(job.asked));
+      settle(job, result);
+    } catch (fault) {
+      owesChores = true;
+      job.reject(fault);
+    }
+  };
+
+  const settle = (job: Job, result: WriteResult): void => {
+    if (result.ok) {
+      const { asked } = job;
+      const { kind, name } = "write" in asked
+        ? asked.write
+        : { kind: "group" as const, name: asked.members.group };
+      deps.onChange({ kind, name, deleted: result.stored === null });
+    }
+    job.resolve(result);
+  };
+
+  /** Puts writes back in front: they are planned again, each by itself where it might be to blame. */
+  const putBack = (packed: readonly Packed[], { isAlone }: { isAlone: boolean }): void => {
+    for (const { job } of packed) job.isAlone ||= isAlone;
+    queue = [...packed.map(({ job }) => job), ...queue];
+  };
+
+  /** Fills a pack from the front of the queue. `null`: what it held was put back, or dealt with otherwise. */
+  const fill = async (pack: Pack): Promise<Packed[] | null> => {
+    const packed: Packed[] = [];
+    expectAll(pack);
+    while (packed.length === 0 || hasRoom(pack)) {
+      const job = queue[0];
+      if (job === undefined || (job.isAlone && packed.length > 0)) break;
+      queue.shift();
+      try {
+        const planned = await plan(pack, job);
+        if (planned.kind === "changed") job.resolve({ ok: false, reason: "changed" });
+        else if (planned.kind === "planned" && fits(pack)) packed.push({ job, planned });
+        else return await handleTooMuch(pack, { job, packed, planned });
+        if (job.isAlone) break;
+      } catch (fault) {
+        // The pack may hold half of it.
+        pack.abandon();
+        putBack(packed, { isAlone: false });
+        job.reject(fault);
+        return null;
+      }
+    }
+    return packed;
+  };
+
+  const handleTooMuch = async (
+    pack: Pack,
+    { job, packed, planned }: { job: Job; packed: Packed[]; planned: Planned },
+  ): Promise<Packed[] | null> => {
+    if (planned.kind === "alone") {
+      // Nothing of it is in the pack: what is, goes first.
+      if (packed.length > 0) {
+        putBack([{ job, planned }], { isAlone: true });
+        return packed;
+      }
+      pack.abandon();
+      await runBig(job);
+      return null;
+    }
+    pack.abandon();
+    if (packed.length > 0) putBack([...packed, { job, planned }], { isAlone: true });
+    else if (isOfGroup(job.asked)) await runBig(job);
+    else job.reject(new RangeError("Cannot keep a resource with all that belongs to it: it is too large"));
+    return null;
+  };
+
+  /** Resolves what is durable; whoever has to leave more groups waits for that. */
+  const finish = async ({ job, planned }: Packed): Promise<void> => {
+    if (planned.kind !== "planned") return;
+    try {
+      if (planned.owes !== null) await big.leave(planned.owes);
+      settle(job, { ok: true, stored: planned.stored() });
+    } catch (fault) {
+      owesChores = true;
+      job.reject(fault);
+    }
+  };
+
+  const turn = async (): Promise<void> => {
+    const pack = deps.newPack();
+    const packed = await fill(pack);
+    if (packed === null || packed.length === 0) return;
+    try {
+      const outcome = await pack.commit();
+      if (outcome.ok) {
+        for (const one of packed) await finish(one);
+        return;
+      }
+      pack.abandon();
+      if (packed.length > 1) putBack(packed, { isAlone: true });
+      else packed[0]?.job.resolve({ ok: false, reason: "changed" });
+    } catch (fault) {
+      pack.abandon();
+      if (packed.length > 1) putBack(packed, { isAlone: true });
+      else packed[0]?.job.reject(fault);
+    }
+  };
+
+  const upkeep = async (): Promise<void> => {
+    if (owesChores) {
+      await big.finish();
+      owesChores = false;
+    }
+    for (const index of indexes.all) await index.divide();
+    if (indexes.gone.total > deps.tombstonesKept) await big.trimTombstones(deps.tombstonesKept);
+  };
+
+  const run = async (): Promise<void> => {
+    while (queue.length > 0) {
+      try {
+        await upkeep();
+      } catch (fault) {
+        log.warn("the directory's upkeep failed; it is tried again with the next write", {
+          fault: fault instanceof Error ? fault.message : String(fault),
+        });
+        if (owesChores) {
+          // What is owed comes first, else a later write would build on records that are not in step.
+          queue.shift()?.reject(fault);
+          continue;
+        }
+      }
+      await turn();
+    }
+    runs = false;
+  };
+
+  const ask = (asked: Asked): Promise<WriteResult> =>
+    new Promise((resolve, reject) => {
+      queue.push({ asked, resolve, reject, isAlone: false });
+      if (runs) return;
+      runs = true;
+      // What is asked for in the same turn shares a commit.
+      queueMicrotask(() => void run());
+    });
+
+  return {
+    write: (write) => ask({ write }),
+    changeMembers: (members) => ask({ members }),
+    async finishChores() {
+      const count = await big.finish();
+      if (count > 0) log.info("the directory finished what a stop had cut off", { chores: count });
+    },
+  };
+}
+
+function alsoOf(asked: Asked) {
+  return ("write" in asked ? asked.write.also : asked.members.also) ?? [];
+}
+
+function isOfGroup(asked: Asked): boolean {
+  return !("write" in asked) || asked.write.kind === "group";
+}
+
+function hasRoom(pack: Pack): boolean {
+  return pack.mutationCount < FULL_MUTATIONS && pack.sizeOctets < FULL_OCTETS &&
+    pack.checkCount < FULL_CHECKS;
+}
+
+function fits(pack: Pack): boolean {
+  return pack.mutationCount <= MAX_MUTATIONS && pack.sizeOctets <= MAX_OCTETS;
+}
