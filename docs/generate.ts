@@ -3,12 +3,14 @@
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
 import { dropsPage } from "./drops_page.ts";
+import { scimPage } from "./scim_page.ts";
 
 /** File names, and what belongs into them. */
 export const PAGES: Readonly<Record<string, () => string>> = {
   "configuration.md": configurationPage,
   "conversation.md": conversationPage,
   "drops.md": dropsPage,
+  "scim.md": scimPage,
 };
 
 const HELP = `Writes the pages under docs/ that are generated from tables.

@@ -60,7 +60,7 @@ Deno.test("openApiDocument() refers only to what it has, and uses all that it ha
   }
   for (const part of ["schemas", "parameters"]) {
     const there = resolve(`#/components/${part}`);
-    assert(typeof there === "object" && there !== null);
+    if (typeof there !== "object" || there === null) throw new Error(`${part} is not there`);
     for (const name of Object.keys(there)) assert(used.has(`#/components/${part}/${name}`), name);
   }
 });

@@ -1,0 +1,85 @@
+// The requests and answers that docs/scim.md shows; the answers are written by the code that answers.
+
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/facts/mapping_table.ts";
+import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/facts/routes.ts";
+import { DEED_FACTS } from "../scim/http/openapi.ts";
+import type { ResourceKind, Stored } from "../scim/ports.ts";
+import { renderList, renderResource } from "../scim/pure/render.ts";
+
+const PUBLIC_URL = "http://127.0.0.1:8080";
+const TARGET = "default";
+const AT_MS = Date.UTC(2026, 0, 2, 9, 30);
+
+const COMMON = { backends: {}, createdMs: AT_MS, modifiedMs: AT_MS, version: "4f1d" };
+const STORED: Readonly<Record<ResourceKind, Stored>> = {
+  user: {
+    ...COMMON,
+    content: {
+      kind: "user",
+      name: "ann",
+      active: true,
+      attributes: {
+        name: { familyName: "Lee", givenName: "Ann" },
+        emails: [{ value: "ann@example.org", type: "work", primary: true }],
+        phoneNumbers: [{ value: "+14155550123" }],
+      },
+    },
+    groups: ["vpn"],
+  },
+  group: {
+    ...COMMON,
+    content: { kind: "group", name: "vpn", attributes: {}, members: ["ann"] },
+    groups: [],
+  },
+};
+
+const BODIES: Readonly<Record<ResourceKind, string>> = {
+  user: `{
+  "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
+  "userName": "ann",
+  "name": { "givenName": "Ann", "familyName": "Lee" },
+  "emails": [{ "value": "ann@example.org", "type": "work", "primary": true }],
+  "phoneNumbers": [{ "value": "+14155550123" }]
+}`,
+  group: `{
+  "schemas": ["urn:ietf:params:scim:schemas:core:2.0:Group"],
+  "displayName": "vpn",
+  "members": [{ "display": "ann" }]
+}`,
+};
+
+const REASONS: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 204: "No Content" };
+
+/** The resource that the examples are about. */
+export function exampleStored(kind: ResourceKind): Stored {
+  return STORED[kind];
+}
+
+/** A line for a shell. */
+export function exampleRequest(row: RouteRow, { content }: Stored): string {
+  const path = row.path.replace(/<\w+>/, content.name);
+  const query = row.does === "list" ? "?page=1" : "";
+  const method = row.method === "GET" ? "" : ` -X ${row.method}`;
+  const line = `curl -u provisioner${method} '${PUBLIC_URL}${SCIM_PREFIX}/${TARGET}${path}${query}'`;
+  return DEED_FACTS[row.does].body
+    ? `${line} --data-binary @- <<'JSON'\n${BODIES[content.kind]}\nJSON`
+    : line;
+}
+
+/** What is answered. */
+export function exampleAnswer(
+  row: RouteRow,
+  stored: Stored,
+): { status: string; location: string | null; body: string | null } {
+  const { success } = DEED_FACTS[row.does];
+  const { kind, name } = stored.content;
+  const location = resourceLocation({ publicUrl: PUBLIC_URL, target: TARGET }, { kind, name });
+  const mapping = { user: DEFAULT_USER_MAPPING, group: DEFAULT_GROUP_MAPPING };
+  const resource = renderResource(stored, { location, mapping });
+  const text = row.does === "list" ? renderList([resource], { total: 1, startIndex: 1 }) : resource;
+  return {
+    status: `${success} ${REASONS[success ?? 0] ?? ""}`,
+    location: success === 201 ? location : null,
+    body: success === 204 ? null : JSON.stringify(JSON.parse(text), null, 2),
+  };
+}

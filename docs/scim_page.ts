@@ -1,0 +1,195 @@
+// Writes docs/scim.md from the tables of the identity interface: every operation with an example, its parameters, refusals and the mapping.
+
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/facts/mapping_table.ts";
+import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/facts/refusals.ts";
+import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/facts/routes.ts";
+import { ALWAYS, RECEIPT_HEADER, receiptText } from "../scim/http/answers.ts";
+import { DEED_FACTS } from "../scim/http/openapi.ts";
+import { etagOf } from "../scim/pure/render.ts";
+import { exampleAnswer, exampleRequest, exampleStored } from "./scim_examples.ts";
+
+const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
+
+# The identity interface
+
+Generated from the tables of the interface by \`deno task docs\`; do not edit.
+
+Programs read, create, replace and delete the users and groups of a target with HTTP and JSON, in the style of SCIM 2.0 (RFC 7643, RFC 7644). A
+target is a directory of the settings (\`[targets.<name>]\`); without settings there is one, \`default\`. A running server describes the same
+interface for programs at \`/openapi.json\`.
+
+## Try it
+
+    deno task scim-credential add provisioner --access write
+
+prints a password once, and a line to try. The examples below ask for that password when \`-u\` names the credential alone.
+
+## Credentials
+
+Every request carries HTTP Basic authentication. A credential is for named targets, and may \`read\`, or \`read\` and \`write\`. It is made by
+\`deno task scim-credential\` or stands in the settings as \`[[scim.credential]]\`; one that is revoked is refused at once. After five failures within a minute
+an address is answered 429 until the oldest of them is a minute old, whatever it sends. Behind a reverse proxy all callers share the address of the proxy.
+
+Without TLS (\`http.tls_cert\`, or a proxy that does it) the password goes over the network in clear.
+
+## What every answer has
+`;
+
+const NAMES = `## Names
+
+\`userName\` names a user, \`displayName\` a group; without it \`externalId\`, then \`id\`, then a UUID that is made up. The name is the resource's \`id\` and
+\`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and kept as given. A name has 1 to
+256 characters and no slash, control character or bidirectional override. It cannot be changed: create the new one, delete the old one.
+
+No attribute is required. A replacement replaces: what its body leaves out is gone, except the password, which is never answered and stays; \`active\`
+is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need not be users. Attributes that are not in any table are kept as given.
+
+## Versions
+
+A resource's \`ETag\` changes with every write. \`If-None-Match\` on GET: 304 while it is the same. \`If-Match\` on PUT and DELETE: 412 when somebody
+else wrote it meanwhile. Tags are weak, and compared weakly. A list has a tag of what it says.
+
+## Backends and the receipt
+
+A write goes to all backends of the target, or to those that \`backends\` names. Answers to writes, and refusals after backends were asked, say what became of it:
+\`${RECEIPT_HEADER}\` is a List of Strings (RFC 9651 §3.1), one for each backend, with the parameter \`outcome\`.
+`;
+
+const OUTCOMES = {
+  done: "The backend has it.",
+  queued: "It is recorded, and delivered later; nothing is lost when the server stops.",
+  failed: "The backend refused it, or could not be reached.",
+  undone: "It had been done, and was taken back, because another backend failed.",
+  undoing: "It had been done, and taking it back is owed.",
+  untried: "It was not asked, because another backend failed before.",
+} as const;
+
+/** The page. */
+export function scimPage(): string {
+  return [
+    INTRODUCTION,
+    headersTable(),
+    operations(),
+    parametersTable(),
+    NAMES,
+    outcomesTable(),
+    refusalsTable(),
+    mappingTables(),
+  ].join("\n");
+}
+
+/** A table of Markdown. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+  return line(head) + line(head.map(() => "---")) + rows.map(line).join("");
+}
+
+function headersTable(): string {
+  const fixed = Object.entries(ALWAYS).map(([name, value]) => [`\`${name}\``, `\`${value}\``]);
+  return table(["header", "value"], [...fixed, ["`etag`", "on answers that hold a resource or a list"]]);
+}
+
+function operations(): string {
+  const rows = SCIM_ROUTES.map((row: RouteRow) => [
+    `\`${row.method}\``,
+    `\`${row.path}\``,
+    row.supported ? `[${row.operation}](#${anchorOf(row)})` : row.operation,
+    row.query.map((name) => `\`${name}\``).join(", "),
+    row.supported ? row.access : "not supported: 501",
+  ]);
+  const supported = SCIM_ROUTES.filter(({ supported }) => supported);
+  return `## Operations
+
+Paths are below \`/idm/scim/<target>\`. HEAD is answered as GET. Any other method at these paths is answered 405, any other path 404.
+
+${table(["method", "path", "operation", "parameters", "access"], rows)}
+${supported.map(operationText).join("\n")}`;
+}
+
+function anchorOf({ operation }: RouteRow): string {
+  return operation.replaceAll(" ", "-");
+}
+
+function operationText(row: RouteRow): string {
+  const { refusals, writes } = DEED_FACTS[row.does];
+  const stored = exampleStored(row.kind ?? "user");
+  const receipt = receiptText({
+    entries: [{ backend: "local", outcome: "done" }, { backend: "directory", outcome: "queued" }],
+  });
+  const answer = exampleAnswer(row, stored);
+  const headers = [
+    `HTTP/1.1 ${answer.status}`,
+    ...answer.location === null ? [] : [`Location: ${answer.location}`],
+    ...row.does === "get" || row.does === "create" || row.does === "replace"
+      ? [`ETag: ${etagOf(stored.version)}`]
+      : [],
+    ...writes ? [`Backends-Receipt: ${receipt}`] : [],
+  ];
+  return `### ${row.operation}
+
+\`\`\`sh
+${exampleRequest(row, stored)}
+\`\`\`
+
+\`\`\`http
+${headers.join("\n")}${answer.body === null ? "" : `\n\n${answer.body}`}
+\`\`\`
+
+Refused with ${refusals.map((code) => `[${code}](#refusals)`).filter(isNew).join(", ")}.
+`;
+}
+
+function isNew(one: string, at: number, all: readonly string[]): boolean {
+  return all.indexOf(one) === at;
+}
+
+function parametersTable(): string {
+  const rows = Object.entries(QUERY_PARAMETERS).map(([name, { type, preset, meaning }]) => [
+    `\`${name}\``,
+    type,
+    preset,
+    meaning,
+  ]);
+  return `## Query parameters
+
+An operation listens to the parameters that its row lists, and ignores all others. A bad value of a listed one, or the same one twice, is answered 400.
+
+${table(["name", "type", "default", "meaning"], rows)}
+Words of \`q\` match the start of any word, without case: \`q=ann le\` finds Ann Lee. A filter names attributes: \`q=emails[type eq "work"]\`; percent-encode it.
+`;
+}
+
+function outcomesTable(): string {
+  return table(["outcome", "meaning"], Object.entries(OUTCOMES).map(([name, says]) => [`\`${name}\``, says]));
+}
+
+function refusalsTable(): string {
+  const codes = Object.keys(SCIM_REFUSALS) as ScimRefusalCode[];
+  const rows = codes.map((code) => {
+    const { status, scimType, detail, ref }: RefusalRow = SCIM_REFUSALS[code];
+    return [code, String(status), scimType === undefined ? "" : `\`${scimType}\``, detail, ref];
+  });
+  return `## Refusals
+
+The body is that of RFC 7644 §3.12, with a more precise \`detail\` where there is one. 401 has \`WWW-Authenticate\`, 405 \`Allow\`, 429 and most 503 \`Retry-After\`.
+
+${table(["name", "status", "scimType", "detail", "see"], rows)}`;
+}
+
+function mappingTables(): string {
+  const rowsOf = (mapping: readonly { scim: string; frontEnd: string }[]) =>
+    mapping.map(({ scim, frontEnd }) => [`\`${scim}\``, `\`${frontEnd}\``]);
+  const head = ["SCIM attribute", "front-end attribute"];
+  return `## Mapping
+
+What backends other than SCIM know an attribute by. Attributes of the same name on both sides are left out. A target's settings change it
+(\`[targets.<name>.mapping.user]\`, \`[targets.<name>.mapping.group]\`). Bodies may use the RFC's spellings as well (\`ims\`, \`postalCode\`).
+
+### Users
+
+${table(head, rowsOf(DEFAULT_USER_MAPPING))}
+### Groups
+
+${table(head, rowsOf(DEFAULT_GROUP_MAPPING))}`;
+}
