@@ -51,12 +51,35 @@ function clientsText({ radius }: Config): string {
       : "the secret of radius.secret";
     return `any address, with ${secret}`;
   }
-  const names = radius.clients.slice(0, MAX_NAMES).map(({ name }) => name).join(", ");
-  const more = radius.clients.length - MAX_NAMES;
-  return `${names}${more > 0 ? ` and ${more} more` : ""}`;
+  return namesText(radius.clients.map(({ name }) => name));
 }
 
-/** What the settings amount to, in five lines. */
+function namesText(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES;
+  return `${names.slice(0, MAX_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** Each target with its backends, the one whose users log in marked. */
+function targetsText({ targets, radius }: Config): string {
+  const shown = targets.map(({ name, backends }) => {
+    const kinds = backends.map(({ name, kind, mode }) =>
+      `${name}: ${kind}${mode === "async" ? ", async" : ""}`
+    );
+    return `${name} (${kinds.join("; ")})${
+      name === radius.directory && targets.length > 1 ? " for logins" : ""
+    }`;
+  });
+  return namesText(shown);
+}
+
+function credentialsText({ scim: { credentials } }: Config): string {
+  if (credentials.length === 0) return "none in the settings; those made by command count besides";
+  return namesText(
+    credentials.map(({ name, access, targets }) => `${name} (${access}: ${targets.join(", ")})`),
+  );
+}
+
+/** What the settings amount to, in seven lines. */
 export function summary(config: Config): string {
   const { http, radius, secondFactor, telephony } = config;
   const rows = [
@@ -70,6 +93,8 @@ export function summary(config: Config): string {
       "services",
       `second factor ${secondFactor.url || "embedded"}, telephony ${telephony.url || "embedded outbox"}`,
     ],
+    ["targets", targetsText(config)],
+    ["SCIM", credentialsText(config)],
     ["data", config.server.dataDir],
   ];
   return rows.map(([name = "", value = ""]) => `  ${name.padEnd(9)} ${printable(value)}\n`).join("");

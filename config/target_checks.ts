@@ -196,4 +196,16 @@ function* backendsAreSecret(view: View): Iterable<ConfigWarning> {
   }
 }
 
-export const TARGET_WARNING_CHECKS: readonly Check[] = [backendsAreSecret];
+/** Whoever reads an object gets keys of digits first, wherever they stood. */
+function* groupsKeepOrder({ config: { radius } }: View): Iterable<ConfigWarning> {
+  if (radius.replyGroups.length < 2) return;
+  for (const { group } of radius.replyGroups) {
+    if (!/^[0-9]+$/.test(group)) continue;
+    yield {
+      key: joinKey("radius.reply.group", group),
+      problem: "its name is digits alone: it counts before all groups with letters, wherever it stands",
+    };
+  }
+}
+
+export const TARGET_WARNING_CHECKS: readonly Check[] = [backendsAreSecret, groupsKeepOrder];

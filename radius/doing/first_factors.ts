@@ -25,6 +25,13 @@ interface Remembered {
   readonly untilMs: number;
 }
 
+interface UnderWay {
+  readonly user: string;
+  readonly verdict: Promise<FirstFactorVerdict>;
+  /** The user's record changed since it began: its verdict is not remembered. */
+  changed: boolean;
+}
+
 export function createFirstFactors(
   { radius, passwords, vault, clock, log }: {
     radius: FirstFactor;
@@ -36,10 +43,9 @@ export function createFirstFactors(
   },
 ): FirstFactors {
   const remembered = new Map<string, Remembered>();
-  const underWay = new Map<string, Promise<FirstFactorVerdict>>();
+  /** By digest: the same login sent again waits for the one check. */
+  const underWay = new Map<string, UnderWay>();
   const lanes = { directory: createLane("directory"), ldap: createLane("ldap") };
-  /** Grows with each {@link FirstFactors.forget}: what was begun before it is not remembered. */
-  let forgotten = 0;
 
   function createLane(kind: keyof typeof MOST_AT_ONCE): Lane {
     return createBoundedLane({ atOnce: MOST_AT_ONCE[kind], waiting: MOST_WAITING[kind], clock });
@@ -73,17 +79,20 @@ export function createFirstFactors(
     const digest = vault.digest(`directory password of ${JSON.stringify(user)}`, password);
     if (isRemembered(user, digest)) return Promise.resolve("right");
     const same = underWay.get(digest);
-    if (same !== undefined) return same;
-    const before = forgotten;
+    if (same !== undefined) return same.verdict;
     const octets = password.slice();
-    const checking = lanes.directory.run(() => judge("directory", () => passwords.directory(user, octets)))
-      .then((verdict) => {
-        underWay.delete(digest);
-        if (verdict === "right" && forgotten === before) remember(user, digest);
-        return verdict;
-      });
+    const checking: UnderWay = {
+      user,
+      changed: false,
+      verdict: lanes.directory.run(() => judge("directory", () => passwords.directory(user, octets)))
+        .then((verdict) => {
+          underWay.delete(digest);
+          if (verdict === "right" && !checking.changed) remember(user, digest);
+          return verdict;
+        }),
+    };
     underWay.set(digest, checking);
-    return checking;
+    return checking.verdict;
   }
 
   function atBackend({ policy, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
@@ -109,8 +118,8 @@ export function createFirstFactors(
       }
     },
     forget(user) {
-      forgotten++;
       remembered.delete(user);
+      for (const checking of underWay.values()) if (checking.user === user) checking.changed = true;
     },
   };
 }

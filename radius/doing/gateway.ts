@@ -94,14 +94,18 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const refusal = findRefusal(view);
     if (refusal !== null) return refuse(request, refusal, view);
     const user = canonicalName(request.userName);
-    if (preparing.isReady(user)) return admit(request, view, user);
+    const pending = preparing.ask(user);
+    if (pending === null) return admit(request, view, user);
     // The view is used again for the next datagram: this packet is read once more when its turn comes.
-    whenReady(request, user, () => admit(request, viewOf(request), user));
+    wait(request, { user, pending }, () => admit(request, viewOf(request), user));
   }
 
-  /** Lets a packet go on when the directory has what its login needs in memory. */
-  function whenReady(request: Request, user: string, go: () => void): void {
-    preparing.whenReady(user, { go, fail: (why) => answers.drop(request, why) });
+  function wait(
+    request: Request,
+    what: { user: string; pending: Promise<void> },
+    go: () => void,
+  ): void {
+    preparing.wait(what, { go, fail: (why) => answers.drop(request, why) });
   }
 
   function admit(request: Request, view: PacketView, user: string): void {
@@ -207,7 +211,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
     if (work.waiting >= MOST_WAITING) return answers.drop(request, "too_busy");
     work.waiting++;
     const kept = { ...answer, octets: answer.octets.slice() };
-    const resumed = () => whenReady(request, canonicalName(request.userName), () => resume(request, kept));
+    const user = canonicalName(request.userName);
+    const resumed = () => {
+      const pending = preparing.ask(user);
+      if (pending === null) return resume(request, kept);
+      wait(request, { user, pending }, () => resume(request, kept));
+    };
     void work.playing.then(resumed, resumed);
   }
 

@@ -13,10 +13,10 @@ export interface Waiter {
 }
 
 export interface Preparing {
-  /** Whether a packet of that name can be worked on now, with nothing waiting before it. */
-  isReady(user: string): boolean;
-  /** Lets a packet go on when the directory is ready for it. */
-  whenReady(user: string, waiter: Waiter): void;
+  /** What a packet of that name has to wait for; `null`: nothing, it can be worked on now. */
+  ask(user: string): Promise<void> | null;
+  /** Lets a packet go on after what {@link Preparing.ask} gave for it, and after those of its name that wait already. */
+  wait(packet: { readonly user: string; readonly pending: Promise<void> }, waiter: Waiter): void;
   readonly waiting: number;
 }
 
@@ -25,6 +25,7 @@ const PATIENCE_MS = 5000;
 const MOST_WAITING = 4096;
 
 interface Queue {
+  pending: Promise<void>;
   readonly waiters: Waiter[];
   cancel: () => void;
 }
@@ -44,6 +45,15 @@ export function createPreparing(
     for (const waiter of queue.waiters) waiter.fail("store_failed");
   }
 
+  /** Whatever one packet does, those behind it must go on. */
+  function start(user: string, waiter: Waiter | undefined): void {
+    try {
+      waiter?.go();
+    } catch (fault) {
+      log.error("a packet that waited could not be worked on", { user, fault: String(fault) });
+    }
+  }
+
   /** Lets those that wait go, in order, as long as the directory stays ready. */
   function drain(user: string, queue: Queue): void {
     if (queues.get(user) !== queue) return;
@@ -51,29 +61,31 @@ export function createPreparing(
       const pending = directory.prepare(user);
       if (pending !== null) return follow(user, queue, pending);
       waiting--;
-      queue.waiters.shift()?.go();
+      start(user, queue.waiters.shift());
     }
     queues.delete(user);
     queue.cancel();
   }
 
   function follow(user: string, queue: Queue, pending: Promise<void>): void {
+    queue.pending = pending;
     pending.then(() => drain(user, queue), (fault: unknown) => fail(user, queue, fault));
   }
 
   return {
-    isReady: (user) => (queues.size === 0 || !queues.has(user)) && directory.prepare(user) === null,
-    whenReady(user, waiter) {
-      const known = queues.get(user);
-      const pending = known === undefined ? directory.prepare(user) : null;
-      if (known === undefined && pending === null) return waiter.go();
+    ask(user) {
+      const queue = queues.size === 0 ? undefined : queues.get(user);
+      return queue === undefined ? directory.prepare(user) : queue.pending;
+    },
+    wait({ user, pending }, waiter) {
       if (waiting >= MOST_WAITING) return waiter.fail("too_busy");
       waiting++;
+      const known = queues.get(user);
       if (known !== undefined) return void known.waiters.push(waiter);
-      const queue: Queue = { waiters: [waiter], cancel: () => undefined };
+      const queue: Queue = { waiters: [waiter], pending, cancel: () => undefined };
       queues.set(user, queue);
       queue.cancel = clock.after(PATIENCE_MS, () => fail(user, queue, `no answer within ${PATIENCE_MS} ms`));
-      if (pending !== null) follow(user, queue, pending);
+      follow(user, queue, pending);
     },
     get waiting() {
       return waiting;

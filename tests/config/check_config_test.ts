@@ -24,6 +24,24 @@ Deno.test("checkConfig() says that settings are sound and what they amount to", 
   assert(!out.includes("planted"));
 });
 
+Deno.test("checkConfig() tells targets, backends and credentials, and shows no secret of theirs", () => {
+  const { out, err, exitCode } = run(
+    'radius.directory = "corp"\n[targets.corp.backends.directory]\nkind = "ldap"\nurl = "ldap://127.0.0.1"\n' +
+      'users_dn = "ou=people"\nbind_dn = "cn=a"\nbind_password = "planted-password"\n' +
+      '[targets.corp.backends.saas]\nkind = "scim"\nmode = "async"\nurl = "https://a"\ntoken = "planted-token"\n' +
+      '[[scim.credential]]\nname = "hr"\npassword = "planted-password"\ntargets = ["corp", "default"]\naccess = "read"\n',
+  );
+  assertEquals([exitCode, err], [0, ""]);
+  for (
+    const part of [
+      "default (local: store)",
+      "corp (directory: ldap; saas: scim, async) for logins",
+      "hr (read: corp, default)",
+    ]
+  ) assertStringIncludes(out, part);
+  assert(!out.includes("planted"));
+});
+
 Deno.test("checkConfig() prints every fault and ends with 1", () => {
   const { out, err, exitCode } = run(
     'server.log_format = "xml"\n[radius.reply.default]\nNo-Such-Thing = 1\n',
