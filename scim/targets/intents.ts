@@ -91,14 +91,16 @@ export function createIntents(deps: IntentDeps): Intents {
   };
 
   return {
-    async begin({ befores, ...what }) {
+    async begin({ kind, name, operation, befores }) {
       const id = orderedId();
-      const texts = [...befores].map(([name, before]) => ({
-        name,
-        written: before === null ? [] : setLongText(beforeKeyOf(id, name), JSON.stringify(before)),
+      const texts = [...befores].map(([backend, before]) => ({
+        name: backend,
+        written: before === null ? [] : setLongText(beforeKeyOf(id, backend), JSON.stringify(before)),
       }));
       const record: IntentRecord = {
-        ...what,
+        kind,
+        name,
+        operation,
         atMs: clock.nowMs(),
         backends: texts.map(({ name, written }) => ({ name, parts: written.length })),
       };

@@ -155,15 +155,17 @@ export function createOutbox({ store, vault, clock, target, backends, orderedId 
       if (kept.value === null || kept.versionstamp === null) return null;
       return { ...place, entry: kept.value, versionstamp: kept.versionstamp };
     },
-    add({ backend, password, remoteId, restores, started = false, ...what }, known) {
+    add({ backend, kind, name, operation, password, remoteId, restores, started = false }, known) {
       const sequence = known?.sequence ?? orderedId();
       const nowMs = clock.nowMs();
       const sealed = password === undefined
-        ? (what.operation === "put" ? known?.entry.password : undefined)
+        ? (operation === "put" ? known?.entry.password : undefined)
         : vault.seal(keyOf(backend, sequence), new TextEncoder().encode(password));
       const hint = remoteId ?? known?.entry.remoteId;
       const entry: OutboxEntry = {
-        ...what,
+        kind,
+        name,
+        operation,
         sinceMs: known?.entry.sinceMs ?? nowMs,
         attempts: 0,
         nextMs: nowMs,

@@ -84,7 +84,7 @@ async function refreshKind(
   let unusable = 0;
   try {
     for await (const page of link.backend.list(kind)) {
-      const usable = page.filter(({ content }) => readName(content.name).ok);
+      const usable = page.flatMap(withUsableName);
       unusable += page.length - usable.length;
       for (const { content } of usable) seen.add(canonicalName(content.name));
       for (let from = 0; from < usable.length; from += AT_ONCE) {
@@ -103,6 +103,12 @@ async function refreshKind(
     `Left out ${unusable} ${kind}s: their names are empty, too long or have characters that a name cannot have.`,
   ];
   return [...skipped, ...braked];
+}
+
+/** A name from outside is no better than one from a body. */
+function withUsableName(remote: Remote): Remote[] {
+  const read = readName(remote.content.name);
+  return read.ok ? [{ ...remote, content: { ...remote.content, name: read.name } }] : [];
 }
 
 /** Compares without a lock, and changes what differs under the locks of those resources. */

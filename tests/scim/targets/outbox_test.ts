@@ -1,0 +1,249 @@
+// What async backends are owed: recorded with the write, delivered once and in order, whatever ends in between.
+
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import type { MemoryCall } from "../../fakes/memory_backend.ts";
+import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
+
+const SHAPE = { local: "store", cloud: "async" } as const;
+
+const writesOf = (stage: Stage, name = "cloud"): string[] =>
+  stage.backend(name).calls.filter(({ operation, ok }) =>
+    ok && (operation === "put" || operation === "remove")
+  )
+    .map(({ operation, name }: MemoryCall) => `${operation} ${name}`);
+
+const isIdle = (stage: Stage) => async () => (await stage.below("outbox")).length === 0;
+
+Deno.test("create() is acknowledged while the async backend is away, and arrives when it is back", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  stage.backend("cloud").trouble({ how: "before" });
+  const { stored, receipt } = await target.create(user("anna", { title: "Dr" }), { actor: ACTOR });
+  assertEquals(receipt.entries.map(({ outcome }) => outcome), ["done", "queued"]);
+  assertEquals(stored?.backends.cloud?.state, "pending");
+  await stage.becomes("three attempts failed", () => (target.owed(1)[0]?.attempts ?? 0) >= 3);
+  const waiting = await target.directory.read("user", "anna");
+  assertEquals(waiting?.backends.cloud?.why, "the backend was told to fail");
+  assertEquals(stage.backend("cloud").users.size, 0);
+
+  stage.backend("cloud").heal();
+  await stage.becomes("nothing is owed", () => target.owed(1).length === 0);
+  const { state, operation, why, remoteId } = (await target.directory.read("user", "anna"))?.backends.cloud ??
+    {};
+  assertEquals({ state, operation, why, remoteId }, {
+    state: "present",
+    operation: undefined,
+    why: undefined,
+    remoteId: "remote-1",
+  });
+  assertEquals(writesOf(stage), ["put anna"]);
+  assertEquals(await stage.below("owed"), []);
+});
+
+Deno.test("writes of one resource arrive as the last of them left it", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ how: "before" });
+  await target.create(user("anna", { title: "1" }), { actor: ACTOR });
+  await target.replace(user("anna", { title: "2" }), { actor: ACTOR });
+  await target.remove("user", "anna", { actor: ACTOR });
+  await target.create(user("Anna", { title: "3" }), { actor: ACTOR });
+  assertEquals(target.owed(10).map(({ name, operation }) => `${operation} ${name}`), ["put Anna"]);
+  cloud.heal();
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(cloud.users.get("anna")?.content, user("Anna", { title: "3" }));
+});
+
+Deno.test("remove() of an async backend's last user forgets it at once and owes the removal", async () => {
+  await using stage = await openStage({ shape: { cloud: "async" } });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  await stage.becomes("it arrives", () => stage.backend("cloud").users.size === 1);
+  await stage.becomes("nothing is owed", isIdle(stage));
+  const { stored, receipt } = await target.remove("user", "anna", { actor: ACTOR });
+  assertEquals([stored, receipt.entries[0]?.outcome], [null, "queued"]);
+  assertEquals((await refusalOf(target.remove("user", "anna", { actor: ACTOR }))).code, "not_found");
+  await stage.becomes("it is gone there", () => stage.backend("cloud").users.size === 0);
+});
+
+Deno.test("a process killed at any commit of a delivery: the write arrives once", async () => {
+  const seen = new Set<string>();
+  for (let dieAt = 1; dieAt < 7; dieAt++) {
+    await using stage = await openStage({ shape: SHAPE });
+    const first = await stage.start({ dieAt });
+    const outcome = await first.target.create(user("anna", { title: "Dr" }), { actor: ACTOR })
+      .then(() => "acknowledged", () => "refused");
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+    first.kill();
+    const second = await stage.start();
+    await stage.becomes("nothing is owed", isIdle(stage));
+    const isThere = stage.backend("cloud").users.has("anna");
+    assertEquals(isThere, outcome === "acknowledged" || isThere);
+    assert(outcome !== "acknowledged" || isThere, `acknowledged and lost, after ${dieAt} commits`);
+    assertEquals(writesOf(stage), isThere ? ["put anna"] : [], `after ${dieAt} commits`);
+    const state = (await second.target.directory.read("user", "anna"))?.backends.cloud?.state;
+    assertEquals(state, isThere ? "present" : undefined);
+    seen.add(`${outcome} ${isThere}`);
+  }
+  assert(seen.has("acknowledged true"));
+});
+
+Deno.test("an attempt in doubt is looked at before it is repeated", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ operation: "put", how: "after", times: 1 });
+  await target.create(user("anna"), { actor: ACTOR });
+  await stage.becomes("nothing is owed", isIdle(stage));
+  const calls = cloud.calls.map(({ operation, ok }) => `${operation} ${ok}`);
+  assertEquals(calls, ["put false", "read true"]);
+});
+
+Deno.test("a write that the backend refuses becomes a dead letter: seen, stepped over, revived by command or by a newer write", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  for (const name of ["anna", "ben"]) {
+    cloud.trouble({
+      operation: "put",
+      name,
+      how: "before",
+      times: 1,
+      fault: { kind: "refused", retry: false },
+    });
+    await target.create(user(name), { actor: ACTOR });
+  }
+  await target.create(user("cleo"), { actor: ACTOR });
+  await stage.becomes("the others arrive", () => cloud.users.has("cleo"));
+  await stage.becomes(
+    "two are dead",
+    () => target.owed(10).filter(({ nextMs }) => nextMs === null).length === 2,
+  );
+  assertEquals((await target.directory.read("user", "anna"))?.backends.cloud?.state, "failed");
+
+  await target.replace(user("anna", { title: "new" }), { actor: ACTOR });
+  await stage.becomes("the newer write arrives", () => cloud.users.has("anna"));
+  assertEquals(await target.retryDeadLetters({ backend: "other" }), 0);
+  assertEquals(await target.retryDeadLetters({}), 1);
+  await stage.becomes("the revived one arrives", () => cloud.users.has("ben"));
+  await stage.becomes("nothing is owed", () => target.owed(10).length === 0);
+  assertEquals((await target.directory.read("user", "ben"))?.backends.cloud?.state, "present");
+  assertEquals(await stage.below("dead_letter"), []);
+});
+
+Deno.test("a write that fails fifty times of its own is given up; one whose backend is away never is", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ operation: "put", name: "anna", how: "before", fault: { kind: "refused", retry: true } });
+  await target.create(user("anna"), { actor: ACTOR });
+  let hours = 0;
+  while (target.owed(1)[0]?.nextMs !== null && hours++ < 200) {
+    await stage.becomes("time passes", () => true);
+    for (let minute = 0; minute < 12; minute++) {
+      stage.clock.advance(10 * 60_000);
+      for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+  }
+  assertEquals(target.owed(1)[0]?.attempts, 50);
+  cloud.heal();
+  cloud.trouble({ how: "before" });
+  await target.create(user("ben"), { actor: ACTOR });
+  const benOf = () => target.owed(10).find(({ name }) => name === "ben");
+  for (let minute = 0; minute < 80 && (benOf()?.attempts ?? 0) < 55; minute++) {
+    stage.clock.advance(75_000);
+    for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  assert((benOf()?.attempts ?? 0) >= 55);
+  assertNotEquals(benOf()?.nextMs, null);
+});
+
+Deno.test("Retry-After of the backend is waited for", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({
+    operation: "put",
+    how: "before",
+    times: 1,
+    fault: { kind: "busy", retryAfterMs: 600_000 },
+  });
+  await target.create(user("anna"), { actor: ACTOR });
+  const startedMs = stage.clock.nowMs();
+  await stage.becomes("it arrives", () => cloud.users.size === 1);
+  assert(stage.clock.nowMs() - startedMs >= 90_000);
+});
+
+Deno.test("a password waits sealed, reaches the backend, and is gone from the store then", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const first = await stage.start();
+  const { target } = first;
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ how: "before" });
+  await target.create(user("anna"), { actor: ACTOR, password: "correct horse" });
+  await target.replace(user("anna", { title: "Dr" }), { actor: ACTOR });
+  const [entry] = await stage.below("outbox");
+  const sealed = (entry as { password?: Uint8Array }).password;
+  assert(sealed !== undefined && !new TextDecoder("latin1").decode(sealed).includes("correct"));
+  assert(!JSON.stringify(await stage.below()).includes("correct horse"));
+  first.kill();
+  await stage.start();
+  cloud.heal();
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(cloud.passwords.get("anna"), "correct horse");
+  assertEquals(cloud.users.get("anna")?.content, user("anna", { title: "Dr" }));
+});
+
+Deno.test("two nodes over one store: each write is delivered by one of them, and a dead node's lease ends", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const one = await stage.start();
+  const two = await stage.start();
+  for (let n = 0; n < 20; n++) {
+    await (n % 2 === 0 ? one : two).target.create(user(`u${n}`), { actor: ACTOR });
+  }
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(writesOf(stage).length, 20);
+  one.kill();
+  await two.target.create(user("late"), { actor: ACTOR });
+  await stage.becomes("the other node delivers", () => stage.backend("cloud").users.has("late"));
+  assertEquals(writesOf(stage).length, 21);
+});
+
+Deno.test("a long outbox is shown up to a bound, and delivered whole", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  cloud.trouble({ how: "before" });
+  await Promise.all(Array.from({ length: 1500 }, (_, n) => target.create(user(`u${n}`), { actor: ACTOR })));
+  assertEquals(target.owed(5000).length, 1000);
+  assertEquals((await stage.below("outbox")).length, 1500);
+  cloud.heal();
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(cloud.users.size, 1500);
+  assertEquals(writesOf(stage).length, 1500);
+  await stage.becomes("none is shown", () => target.owed(1).length === 0);
+});
+
+Deno.test("a flapping backend gets every write once", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const cloud = stage.backend("cloud");
+  for (let n = 0; n < 10; n++) {
+    cloud.trouble({ operation: "put", name: `u${n}`, how: n % 2 === 0 ? "before" : "after", times: 1 });
+    await target.create(user(`u${n}`), { actor: ACTOR });
+  }
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(cloud.users.size, 10);
+  const done = cloud.calls.filter(({ operation, ok }) => operation === "put" && ok).length;
+  assertEquals(done, 5, "those that were done but not acknowledged are not done again");
+});
+
+Deno.test("members of a group that an async backend holds arrive as a put of the group", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(group("staff", ["anna"]), { actor: ACTOR });
+  await target.changeMembers("Staff", { add: ["ben", "ANNA"], remove: ["nobody"] }, { actor: ACTOR });
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals(stage.backend("cloud").groups.get("staff")?.content, group("staff", ["anna", "ben"]));
+});

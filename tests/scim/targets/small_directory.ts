@@ -1,0 +1,77 @@
+// A directory as small as it can be, over a store: what targets/ is tested with where the real one's indexes say nothing more.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Directory, DirectoryWrite, ResourceKind, Stored, WriteResult } from "../../../scim/ports.ts";
+import type { Clock } from "../../../runtime.ts";
+import type { Mutation, Store } from "../../../store.ts";
+
+type Kept = Omit<Stored, "version">;
+
+export function createSmallDirectory(
+  { store, clock, target }: { store: Store; clock: Clock; target: string },
+): Directory {
+  const keyOf = (kind: ResourceKind, canonical: string) => [kind, target, canonical];
+  const read = async (kind: ResourceKind, canonical: string): Promise<Stored | null> => {
+    const { value, versionstamp } = await store.get<Kept>(keyOf(kind, canonical));
+    return value === null || versionstamp === null ? null : { ...value, version: versionstamp };
+  };
+  const write = async (change: DirectoryWrite): Promise<WriteResult> => {
+    const { kind, name, expected, next, password, also = [] } = change;
+    const key = keyOf(kind, canonicalName(name));
+    const before = await read(kind, canonicalName(name));
+    const nowMs = clock.nowMs();
+    const kept: Kept | null = next === null
+      ? null
+      : { ...next, groups: [], createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs };
+    const mutations: Mutation[] = [
+      kept === null ? { type: "delete", key } : { type: "set", key, value: kept },
+      ...also,
+    ];
+    if (password !== undefined) {
+      mutations.push({ type: "set", key: ["password", target, canonicalName(name)], value: password });
+    }
+    const outcome = await store.commit({ checks: [{ key, versionstamp: expected }], mutations });
+    if (!outcome.ok) return { ok: false, reason: "changed" };
+    return { ok: true, stored: kept === null ? null : { ...kept, version: outcome.versionstamp } };
+  };
+  const unused = (): never => {
+    throw new Error("Cannot do that: the small directory is for writes");
+  };
+  return {
+    target,
+    read,
+    write,
+    async readPassword(canonical) {
+      const { value } = await store.get<never>(["password", target, canonical]);
+      return value;
+    },
+    async *all(kind) {
+      for await (const { value, versionstamp } of store.list<Kept>([kind, target])) {
+        if (value !== null && versionstamp !== null) yield { ...value, version: versionstamp };
+      }
+    },
+    async writeMany(writes) {
+      const results: WriteResult[] = [];
+      for (const one of writes) results.push(await write(one));
+      return results;
+    },
+    async changeMembers({ group, add, remove, also = [] }) {
+      const before = await read("group", group);
+      if (before?.content.kind !== "group") return { ok: false, reason: "changed" };
+      const members = [...before.content.members.filter((name) => !remove.includes(name)), ...add];
+      return await write({
+        kind: "group",
+        name: before.content.name,
+        expected: before.version,
+        next: { content: { ...before.content, members }, backends: before.backends },
+        also,
+      });
+    },
+    page: unused,
+    search: unused,
+    count: unused,
+    login: unused,
+    prepareLogin: unused,
+    observe: unused,
+  };
+}

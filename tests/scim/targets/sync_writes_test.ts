@@ -1,0 +1,204 @@
+// Writes to backends that must succeed before anything is recorded.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { MemoryTrouble } from "../../fakes/memory_backend.ts";
+import { ACTOR, openStage, refusalOf, user } from "./stage.ts";
+
+const SHAPE = { local: "store", a: "sync", b: "sync" } as const;
+
+Deno.test("create() puts a user on every backend and says so in states and receipt", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const { stored, receipt } = await target.create(user("Anna", { title: "Dr" }), { actor: ACTOR });
+  assertEquals(receipt.entries, ["local", "a", "b"].map((backend) => ({ backend, outcome: "done" })));
+  assertEquals(
+    Object.entries(stored?.backends ?? {}).map(([name, { state, remoteId }]) => [name, state, remoteId]),
+    [
+      ["local", "present", undefined],
+      ["a", "present", "remote-1"],
+      ["b", "present", "remote-1"],
+    ],
+  );
+  assertEquals(stage.backend("b").users.get("anna")?.content, user("Anna", { title: "Dr" }));
+  assertEquals(await stage.below("intent"), []);
+  assertEquals(await stage.below("copy"), []);
+});
+
+const TROUBLES: readonly { title: string; trouble: MemoryTrouble; code: string }[] = [
+  {
+    title: "fails before it does anything",
+    trouble: { operation: "put", how: "before", times: 1 },
+    code: "backend_unreachable",
+  },
+  {
+    title: "fails after it did it",
+    trouble: { operation: "put", how: "after", times: 1 },
+    code: "backend_unreachable",
+  },
+  {
+    title: "refuses",
+    trouble: { operation: "put", how: "before", times: 1, fault: { kind: "refused", retry: false } },
+    code: "backend_failed",
+  },
+  {
+    title: "cannot even be read",
+    trouble: { operation: "read", how: "before", times: 1 },
+    code: "backend_unreachable",
+  },
+];
+
+for (const { title, trouble, code } of TROUBLES) {
+  for (const isNew of [true, false]) {
+    Deno.test(`${isNew ? "create" : "replace"}() leaves everything as it was when backend b ${title}`, async () => {
+      await using stage = await openStage({ shape: SHAPE });
+      const { target } = await stage.start();
+      const before = user("anna", { title: "before" });
+      if (!isNew) await target.create(before, { actor: ACTOR });
+      const stored = await target.directory.read("user", "anna");
+      const audited = (await stage.below("audit")).length;
+      stage.backend("b").trouble(trouble);
+      const after = user("anna", { title: "after" });
+      const refusal = await refusalOf((isNew ? target.create : target.replace)(after, { actor: ACTOR }));
+
+      assertEquals(refusal.code, code);
+      assertMatch(refusal.message, /"b"/);
+      const expected = isNew ? undefined : before;
+      assertEquals(stage.backend("a").users.get("anna")?.content, expected);
+      assertEquals(stage.backend("b").users.get("anna")?.content, expected);
+      assertEquals(await target.directory.read("user", "anna"), stored);
+      assertEquals(await stage.below("intent"), []);
+      assertEquals((await stage.below("audit")).length, audited);
+      assertEquals(target.owed(10), []);
+    });
+  }
+}
+
+Deno.test("create() takes back what a backend that hangs did after all", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  stage.backend("b").trouble({ operation: "put", how: "hang_after", times: 1 });
+  let ended = false;
+  const refused = refusalOf(target.create(user("anna"), { actor: ACTOR })).finally(() => ended = true);
+  await stage.becomes("the write ends", () => ended);
+  assertEquals((await refused).code, "backend_unreachable");
+  assertEquals([stage.backend("a").users.size, stage.backend("b").users.size], [0, 0]);
+});
+
+Deno.test("remove() puts a user back where the next backend fails", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(user("anna", { title: "Dr" }), { actor: ACTOR });
+  stage.backend("b").trouble({ operation: "remove", how: "before" });
+  const refusal = await refusalOf(target.remove("user", "Anna", { actor: ACTOR }));
+  assertEquals(refusal.receipt?.entries.map(({ outcome }) => outcome), ["untried", "undone", "failed"]);
+  assertEquals(stage.backend("a").users.get("anna")?.content, user("anna", { title: "Dr" }));
+  assert(await target.directory.read("user", "anna") !== null);
+  stage.backend("b").heal();
+  assertEquals((await target.remove("user", "Anna", { actor: ACTOR })).stored, null);
+  assertEquals([stage.backend("a").users.size, stage.backend("b").users.size], [0, 0]);
+});
+
+Deno.test("a taking back that fails is owed, and delivered when the backend is back", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const before = user("anna", { title: "before" });
+  await target.create(before, { actor: ACTOR });
+  stage.backend("b").trouble({ operation: "put", how: "before" });
+  // The first put is the write, the second takes it back.
+  const a = stage.backend("a");
+  a.trouble({ operation: "put", how: "after", fault: { unsure: true } });
+  const refusal = await refusalOf(target.replace(user("anna", { title: "after" }), { actor: ACTOR }));
+  assertEquals(refusal.receipt?.entries.map(({ outcome }) => outcome), ["untried", "undoing", "untried"]);
+  assertMatch(refusal.message, /still to be taken back/);
+  assertEquals(target.owed(10).map(({ backend, operation }) => ({ backend, operation })), [
+    { backend: "a", operation: "put" },
+  ]);
+  // Somebody else's change in between, which the taking back does not spare.
+  a.heal();
+  await stage.becomes("a is as before", () => target.owed(10).length === 0);
+  assertEquals(a.users.get("anna")?.content, before);
+  assertEquals(await stage.below("outbox"), []);
+  assertEquals(await stage.below("owed"), []);
+});
+
+Deno.test("a taking back that is owed restores what the backend held, even where the store knew nothing of it", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR, backends: ["local"] });
+  const a = stage.backend("a");
+  const foreign = user("anna", { title: "theirs" });
+  a.users.set("anna", { content: foreign, remoteId: "theirs" });
+  a.trouble({ operation: "put", how: "after", times: 2 });
+  await refusalOf(target.replace(user("anna", { title: "ours" }), { actor: ACTOR }));
+  assertEquals((await stage.below("copy")).length, 1);
+  a.users.set("anna", { content: user("anna", { title: "ours" }), remoteId: "theirs" });
+  await stage.becomes("nothing is owed", () => target.owed(10).length === 0);
+  assertEquals(a.users.get("anna")?.content, foreign);
+  assertEquals(await stage.below("copy"), []);
+});
+
+Deno.test("create() does not write over what a backend has and nobody here knew of", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  stage.backend("b").users.set("anna", { content: user("anna", { title: "theirs" }), remoteId: "x" });
+  const refusal = await refusalOf(target.create(user("anna"), { actor: ACTOR }));
+  assertEquals(refusal.code, "taken");
+  assertEquals(stage.backend("a").users.size, 0);
+  assertEquals(stage.backend("b").users.get("anna")?.content, user("anna", { title: "theirs" }));
+});
+
+Deno.test("two writers at once: creates of one name give one winner, and the backends hold the winner's", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 10 }, (_, n) => target.create(user("anna", { title: `${n}` }), { actor: ACTOR })),
+  );
+  assertEquals(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
+  const stored = await target.directory.read("user", "anna");
+  assertEquals(stage.backend("a").users.get("anna")?.content, stored?.content);
+  assertEquals(stage.backend("b").users.get("anna")?.content, stored?.content);
+});
+
+Deno.test("replace() with a version that is no longer so is refused before any backend is called", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  const calls = stage.backend("a").calls.length;
+  const refusal = await refusalOf(target.replace(user("anna"), { actor: ACTOR, ifVersion: "old" }));
+  assertEquals(refusal.code, "precondition");
+  assertEquals(stage.backend("a").calls.length, calls);
+});
+
+Deno.test("a password goes to sync backends in clear, to the directory as a hash, and nowhere else", async () => {
+  await using stage = await openStage({ shape: SHAPE });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR, password: "correct horse" });
+  assertEquals(stage.backend("a").passwords.get("anna"), "correct horse");
+  assertEquals((await target.directory.readPassword("anna"))?.hash, "hash of 13");
+  assert(!JSON.stringify(await stage.below()).includes("correct horse"));
+  const [record] = await stage.below("audit");
+  assertEquals((record as { changed: string[] }).changed, ["name", "active", "password"]);
+});
+
+Deno.test("a process killed at any commit of a sync write leaves, after the next start, all or nothing", async () => {
+  for (let dieAt = 0; dieAt < 3; dieAt++) {
+    await using stage = await openStage({ shape: SHAPE });
+    const first = await stage.start();
+    const before = user("anna", { title: "before" });
+    await first.target.create(before, { actor: ACTOR });
+    first.kill();
+    const mortal = await stage.start({ dieAt });
+    const after = user("anna", { title: "after" });
+    const ended = await mortal.target.replace(after, { actor: ACTOR }).then(() => "done", () => "failed");
+    mortal.kill();
+    const { target } = await stage.start();
+    await stage.becomes(
+      "nothing is owed",
+      async () => target.owed(10).length === 0 && (await stage.below("intent")).length === 0,
+    );
+    const expected = ended === "done" ? after : before;
+    assertEquals((await target.directory.read("user", "anna"))?.content, expected);
+    assertEquals(stage.backend("a").users.get("anna")?.content, expected, `after ${dieAt} commits`);
+    assertEquals(stage.backend("b").users.get("anna")?.content, expected);
+  }
+});
