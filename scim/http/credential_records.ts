@@ -1,0 +1,161 @@
+// Credentials of the identity interface as the store keeps them: made, listed and ended, each change with its audit record in one commit.
+
+import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../password_hasher.ts";
+import { type Clock, type Random, toBase64Url } from "../../runtime.ts";
+import type { Mutation, Store } from "../../store.ts";
+import type { Actor } from "../ports.ts";
+
+/** Who a request comes from, and what it may do. */
+export interface Credential {
+  readonly name: string;
+  /** Names of targets. */
+  readonly targets: readonly string[];
+  readonly access: "read" | "write";
+}
+
+/** Why a credential is not made. */
+export type AddProblem = "bad_name" | "bad_password" | "no_targets" | "in_settings" | "taken" | "busy";
+export type AddOutcome =
+  | { readonly ok: true; /** In clear, this once. */ readonly password: string }
+  | { readonly ok: false; readonly reason: AddProblem };
+export type RevokeOutcome = "revoked" | "unknown" | "in_settings";
+
+export interface CredentialRecord extends Credential {
+  readonly hash: PasswordHash;
+  readonly createdMs: number;
+}
+
+export interface RecordsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly hasher: PasswordHasher;
+  /** Ids that grow with time, for audit records. */
+  readonly orderedId: () => string;
+}
+
+/** The records; what the settings say is not among them. */
+export interface CredentialRecords {
+  read(name: string): Promise<CredentialRecord | null>;
+  add(
+    wanted: Credential & { readonly password?: string },
+    actor: Actor,
+  ): Promise<AddOutcome>;
+  list(): Promise<CredentialRecord[]>;
+  revoke(name: string, actor: Actor): Promise<Exclude<RevokeOutcome, "in_settings">>;
+}
+
+const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const PASSWORD_OCTETS = 24;
+const MIN_PASSWORD_CHARACTERS = 12;
+/** Longer than anybody's; a header has no room for much more. */
+export const MAX_PASSWORD_CHARACTERS = 1024;
+const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+const MAX_LISTED = 1000;
+
+/** Whether a name may be a credential's. */
+export function isCredentialName(name: string): boolean {
+  return NAME.test(name);
+}
+
+const keyOf = (name: string): Deno.KvKey => ["scim_credential", name];
+
+export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
+  const { store, clock, hasher } = deps;
+  return {
+    async read(name) {
+      return NAME.test(name) ? (await store.get<CredentialRecord>(keyOf(name))).value : null;
+    },
+    async add({ name, targets, access, password }, actor) {
+      const refused = addProblem({ name, targets, password });
+      if (refused !== null) return { ok: false, reason: refused };
+      const secret = password ?? toBase64Url(deps.random.bytes(PASSWORD_OCTETS));
+      const hash = await makeHash(hasher, secret);
+      if (hash === null) return { ok: false, reason: "busy" };
+      const record: CredentialRecord = {
+        name,
+        targets: [...new Set(targets)],
+        access,
+        hash,
+        createdMs: clock.nowMs(),
+      };
+      const { ok } = await store.commit({
+        checks: [{ key: keyOf(name), versionstamp: null }],
+        mutations: [
+          { type: "set", key: keyOf(name), value: record },
+          auditOf(deps, { action: "scim_credential.added", object: name, after: scopeText(record) }, actor),
+        ],
+      });
+      return ok ? { ok: true, password: secret } : { ok: false, reason: "taken" };
+    },
+    async list() {
+      const records: CredentialRecord[] = [];
+      const kept = store.list<CredentialRecord>(["scim_credential"], { limit: MAX_LISTED });
+      for await (const { value } of kept) if (value !== null) records.push(value);
+      return records;
+    },
+    async revoke(name, actor) {
+      const entry = NAME.test(name) ? await store.get<CredentialRecord>(keyOf(name)) : null;
+      if (entry === null || entry.value === null) return "unknown";
+      const before = scopeText(entry.value);
+      const { ok } = await store.commit({
+        checks: [{ key: keyOf(name), versionstamp: entry.versionstamp }],
+        mutations: [
+          { type: "delete", key: keyOf(name) },
+          auditOf(deps, { action: "scim_credential.revoked", object: name, before }, actor),
+        ],
+      });
+      return ok ? "revoked" : "unknown";
+    },
+  };
+}
+
+function addProblem(
+  { name, targets, password }: {
+    name: string;
+    targets: readonly string[];
+    password: string | undefined;
+  },
+): AddProblem | null {
+  if (!NAME.test(name)) return "bad_name";
+  if (targets.length === 0) return "no_targets";
+  return password === undefined || isPassword(password) ? null : "bad_password";
+}
+
+/** What HTTP Basic can carry, and long enough. */
+function isPassword(password: string): boolean {
+  return password.length >= MIN_PASSWORD_CHARACTERS && password.length <= MAX_PASSWORD_CHARACTERS &&
+    password.isWellFormed() && !/\p{Cc}/u.test(password);
+}
+
+async function makeHash(hasher: PasswordHasher, password: string): Promise<PasswordHash | null> {
+  try {
+    return await hasher.make(password);
+  } catch (fault) {
+    if (fault instanceof HasherBusy) return null;
+    throw fault;
+  }
+}
+
+function scopeText({ access, targets }: Credential): string {
+  return `${access} ${targets.join(",")}`;
+}
+
+/** The record of a deed, for the commit of the deed. */
+function auditOf(
+  { clock, orderedId }: RecordsDeps,
+  deed: {
+    readonly action: string;
+    readonly object: string;
+    readonly before?: string;
+    readonly after?: string;
+  },
+  { name, source }: Actor,
+): Mutation {
+  return {
+    type: "set",
+    key: ["audit", orderedId()],
+    value: { atMs: clock.nowMs(), actor: name, source, ...deed },
+    expireInMs: AUDIT_KEPT_MS,
+  };
+}
