@@ -1,0 +1,250 @@
+// Refresh: the store is brought up to date with what the backends have.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { RefreshReport } from "../../../scim/ports.ts";
+import type { MemoryBackend } from "../../fakes/memory_backend.ts";
+import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
+
+const put = (backend: MemoryBackend, name: string, title: string) =>
+  void backend.users.set(name.toLowerCase(), { content: user(name, { title }), remoteId: `id of ${name}` });
+
+Deno.test("refreshOne() takes in what a backend has that the store did not", async () => {
+  await using stage = await openStage({ shape: { local: "store", a: "sync" } });
+  const { target } = await stage.start();
+  put(stage.backend("a"), "Anna", "theirs");
+  const stored = await target.refreshOne("user", "anna", ACTOR);
+  assertEquals(stored?.content, user("Anna", { title: "theirs" }));
+  assertEquals(Object.keys(stored?.backends ?? {}), ["a"]);
+  assertEquals(stored?.backends.a?.remoteId, "id of Anna");
+});
+
+Deno.test("refreshOne() of what is nowhere gives null and writes nothing", async () => {
+  await using stage = await openStage({ shape: { local: "store", a: "sync" } });
+  const { target } = await stage.start();
+  assertEquals(await target.refreshOne("user", "anna", ACTOR), null);
+  assertEquals(await stage.below("audit"), []);
+});
+
+Deno.test("refreshOne(): where backends disagree the first listed wins, and the other's content is kept beside", async () => {
+  for (const shape of [{ a: "sync", b: "sync" }, { b: "sync", a: "sync" }] as const) {
+    await using stage = await openStage({ shape });
+    const { target } = await stage.start();
+    put(stage.backend("a"), "anna", "of a");
+    put(stage.backend("b"), "anna", "of b");
+    const [first, second] = Object.keys(shape);
+    const stored = await target.refreshOne("user", "anna", ACTOR);
+    assertEquals(stored?.content.attributes.title, `of ${first}`);
+    assertEquals(stored?.backends[second ?? ""]?.differs, true);
+    assertEquals((await stage.below("copy")).length, 1);
+    // Agreed again: nothing is kept beside.
+    put(stage.backend(second ?? ""), "anna", `of ${first}`);
+    const agreed = await target.refreshOne("user", "anna", ACTOR);
+    assertEquals(agreed?.backends[second ?? ""]?.differs, undefined);
+    assertEquals(await stage.below("copy"), []);
+  }
+});
+
+Deno.test("refreshOne(): an embedded store that is listed later follows the backend before it", async () => {
+  await using stage = await openStage({ shape: { a: "sync", local: "store" } });
+  const { target } = await stage.start();
+  await target.create(user("anna", { title: "ours" }), { actor: ACTOR });
+  put(stage.backend("a"), "anna", "theirs");
+  const stored = await target.refreshOne("user", "anna", ACTOR);
+  assertEquals(stored?.content.attributes.title, "theirs");
+  assertEquals(await stage.below("copy"), []);
+});
+
+Deno.test("refreshOne() keeps what a backend cannot hold, and active where it knows no active", async () => {
+  const covers = new Set(["title", "name"]);
+  await using stage = await openStage({
+    shape: { a: "sync", local: "store" },
+    covers,
+    holds: { groups: true, active: false },
+  });
+  const { target } = await stage.start();
+  const anna = { ...user("anna", { title: "Dr", nickName: "Ann" }), active: false };
+  await target.create(anna, { actor: ACTOR });
+  const before = await target.directory.read("user", "anna");
+  assertEquals(await target.refreshOne("user", "anna", ACTOR), before, "nothing changed, nothing written");
+  put(stage.backend("a"), "anna", "Prof");
+  const stored = await target.refreshOne("user", "anna", ACTOR);
+  assertEquals(stored?.content, { ...anna, attributes: { ...anna.attributes, title: "Prof" } });
+});
+
+Deno.test("refreshOne() marks what a backend no longer has, and deletes what no backend has", async () => {
+  await using stage = await openStage({ shape: { a: "sync", b: "sync" } });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  stage.backend("a").users.clear();
+  const stored = await target.refreshOne("user", "anna", ACTOR);
+  assertEquals(stored?.backends.a?.state, "vanished");
+  assertEquals(stored?.backends.b?.state, "present");
+  stage.backend("b").users.clear();
+  assertEquals(await target.refreshOne("user", "anna", ACTOR), null);
+  assertEquals(await target.directory.read("user", "anna"), null);
+});
+
+Deno.test("refreshOne() changes nothing when a backend cannot be read", async () => {
+  await using stage = await openStage({ shape: { a: "sync", b: "sync" } });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  stage.backend("a").users.clear();
+  stage.backend("b").trouble({ operation: "read", how: "before" });
+  const before = await target.directory.read("user", "anna");
+  assertEquals((await refusalOf(target.refreshOne("user", "anna", ACTOR))).code, "backend_unreachable");
+  assertEquals(await target.directory.read("user", "anna"), before);
+});
+
+Deno.test("refreshOne() does not overwrite what a backend is still owed", async () => {
+  await using stage = await openStage({ shape: { a: "async" } });
+  const { target } = await stage.start();
+  put(stage.backend("a"), "anna", "old");
+  stage.backend("a").trouble({ operation: "put", how: "before" });
+  await target.create(user("anna", { title: "new" }), { actor: ACTOR });
+  const stored = await target.refreshOne("user", "anna", ACTOR);
+  assertEquals(stored?.content.attributes.title, "new");
+  assertEquals(stored?.backends.a?.state, "pending");
+});
+
+Deno.test("a user whose removal is still owed is not taken in again by a refresh", async () => {
+  await using stage = await openStage({ shape: { a: "async" } });
+  const { target } = await stage.start();
+  await target.create(user("anna"), { actor: ACTOR });
+  await stage.becomes("it arrives", async () => (await stage.below("outbox")).length === 0);
+  stage.backend("a").trouble({ operation: "remove", how: "before" });
+  await target.remove("user", "anna", { actor: ACTOR });
+  assertEquals(await target.refreshOne("user", "anna", ACTOR), null);
+  assertEquals((await target.refreshAll(ACTOR)).created, 0);
+  assertEquals(await target.directory.read("user", "anna"), null);
+});
+
+Deno.test("refreshAll() imports, updates, marks and deletes, and counts what it did", async () => {
+  await using stage = await openStage({ shape: { local: "store", a: "sync" }, maxDropPercent: 100 });
+  const { target } = await stage.start();
+  const a = stage.backend("a");
+  for (let n = 0; n < 1200; n++) put(a, `u${n}`, "1");
+  a.groups.set("staff", { content: group("Staff", ["u1", "u2"]), remoteId: "g" });
+  const progress: number[] = [];
+  const first = await target.refreshAll(ACTOR, { onProgress: ({ read }) => void progress.push(read) });
+  assertEquals([first.created, first.updated, first.unchanged], [1201, 0, 0]);
+  assertEquals(progress, [500, 1000, 1200, 1]);
+  assertEquals((await target.directory.read("group", "staff"))?.content, group("Staff", ["u1", "u2"]));
+
+  await target.create(user("ours"), { actor: ACTOR });
+  put(a, "u1", "2");
+  a.users.delete("u2");
+  a.users.delete("ours");
+  stage.clock.advance(1000);
+  const { tookMs: _tookMs, ...second } = await target.refreshAll(ACTOR);
+  assertEquals(second, { created: 0, updated: 1, unchanged: 1199, vanished: 1, deleted: 1, faults: [] });
+  assertEquals((await target.directory.read("user", "ours"))?.backends.a?.state, "vanished");
+  assertEquals(await target.directory.read("user", "u2"), null);
+  const { tookMs: _again, ...third } = await target.refreshAll(ACTOR);
+  assertEquals(third, { created: 0, updated: 0, unchanged: 1200, vanished: 0, deleted: 0, faults: [] });
+});
+
+const BRAKES = [
+  { held: 1000, gone: 412, percent: 10, isBraked: true },
+  { held: 1000, gone: 100, percent: 10, isBraked: false },
+  { held: 1000, gone: 101, percent: 10, isBraked: true },
+  { held: 12, gone: 10, percent: 10, isBraked: false },
+  { held: 12, gone: 11, percent: 10, isBraked: true },
+  { held: 100, gone: 100, percent: 100, isBraked: false },
+] as const;
+
+for (const { held, gone, percent, isBraked } of BRAKES) {
+  Deno.test(`refreshAll(): ${gone} of ${held} gone with a limit of ${percent} % is ${isBraked ? "" : "not "}stopped`, async () => {
+    await using stage = await openStage({ shape: { a: "sync" }, maxDropPercent: percent });
+    const { target } = await stage.start();
+    const a = stage.backend("a");
+    for (let n = 0; n < held; n++) put(a, `u${n}`, "1");
+    await target.refreshAll(ACTOR);
+    stage.clock.advance(1000);
+    for (let n = 0; n < gone; n++) a.users.delete(`u${n}`);
+    put(a, "new", "1");
+    const report = await target.refreshAll(ACTOR);
+    assertEquals(report.deleted, isBraked ? 0 : gone);
+    assertEquals(report.created, 1, "what is new comes in all the same");
+    assertEquals(report.faults.length, isBraked ? 1 : 0);
+    if (isBraked) {
+      assertMatch(
+        report.faults[0]?.detail ?? "",
+        new RegExp(`drop ${gone} of [0-9,]+ users; the limit is ${percent} %`),
+      );
+    }
+    assertEquals((await stage.below("user")).length, isBraked ? held + 1 : held - gone + 1);
+  });
+}
+
+Deno.test("refreshAll() of a backend that cannot be listed to the end drops nothing there and goes on with the others", async () => {
+  await using stage = await openStage({ shape: { a: "sync", b: "sync" }, maxDropPercent: 100 });
+  const { target } = await stage.start();
+  put(stage.backend("a"), "anna", "1");
+  put(stage.backend("b"), "ben", "1");
+  await target.refreshAll(ACTOR);
+  stage.clock.advance(1000);
+  stage.backend("a").trouble({ operation: "list", how: "before" });
+  stage.backend("a").users.clear();
+  put(stage.backend("b"), "cleo", "1");
+  const report = await target.refreshAll(ACTOR);
+  assertEquals([report.created, report.deleted, report.vanished], [1, 0, 0]);
+  assertEquals(report.faults.map(({ backend }) => backend), ["a"]);
+  assert(await target.directory.read("user", "anna") !== null);
+});
+
+Deno.test("refreshAll() does not drop who was created while it read", async () => {
+  await using stage = await openStage({ shape: { a: "sync" }, maxDropPercent: 100 });
+  const { target } = await stage.start();
+  const a = stage.backend("a");
+  put(a, "anna", "1");
+  let created: Promise<unknown> | null = null;
+  const report = await target.refreshAll(ACTOR, {
+    onProgress: ({ kind }) => {
+      if (kind === "user") created = target.create(user("zoe"), { actor: ACTOR });
+    },
+  });
+  await created;
+  assertEquals(report.deleted, 0);
+  assert(await target.directory.read("user", "zoe") !== null);
+});
+
+Deno.test("refreshAll() leaves out names that nobody can ask for, and says how many", async () => {
+  await using stage = await openStage({ shape: { a: "sync" } });
+  const { target } = await stage.start();
+  for (const name of ["a/b", "..", "bell\u0007", "fine"]) put(stage.backend("a"), name, "1");
+  const report = await target.refreshAll(ACTOR);
+  assertEquals(report.created, 1);
+  assertMatch(report.faults[0]?.detail ?? "", /Left out 3 users/);
+});
+
+Deno.test("refreshAll(): who asks while one is under way gets, all together, the next", async () => {
+  await using stage = await openStage({ shape: { a: "sync" } });
+  const { target } = await stage.start();
+  const a = stage.backend("a");
+  a.groups.set("staff", { content: group("staff"), remoteId: "g" });
+  const others: Promise<RefreshReport>[] = [];
+  await target.refreshAll(ACTOR, {
+    onProgress({ kind }) {
+      if (kind !== "group") return;
+      put(a, "anna", "1");
+      for (let n = 0; n < 3; n++) others.push(target.refreshAll(ACTOR));
+    },
+  });
+  assertEquals(others.length, 3);
+  const reports = await Promise.all(others);
+  assert(reports.every((report) => report === reports[0]));
+  assert(await target.directory.read("user", "anna") !== null);
+  const listings = a.calls.filter(({ operation, kind }) => operation === "list" && kind === "user").length;
+  assertEquals(listings, 2);
+});
+
+Deno.test("refreshAll() that is interrupted can be repeated", async () => {
+  await using stage = await openStage({ shape: { a: "sync" } });
+  for (let n = 0; n < 300; n++) put(stage.backend("a"), `u${n}`, "1");
+  const mortal = await stage.start({ dieAt: 150 });
+  const ended = await mortal.target.refreshAll(ACTOR).then(() => "done", () => "failed");
+  assertEquals(ended, "failed");
+  const { target } = await stage.start();
+  const report = await target.refreshAll(ACTOR);
+  assertEquals([report.created, report.unchanged], [150, 150]);
+});
