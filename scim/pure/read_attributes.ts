@@ -119,6 +119,7 @@ function harmless(value: JsonValue): JsonValue {
     if (value.length > MAX_ENTRIES) throw new BadValue(`An attribute has over ${MAX_ENTRIES} entries.`);
     return value.map(harmless);
   }
+  if (typeof value === "number" && !Number.isFinite(value)) throw new BadValue("A number is too large.");
   if (!isObject(value)) return value;
   const kept: [string, JsonValue][] = [];
   for (const { name, value: inner } of readNames(value, NOTHING_KNOWN).values()) {

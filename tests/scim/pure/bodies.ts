@@ -1,0 +1,60 @@
+// What the tests of bodies share: a body read with the document's mapping, and content put into a resource.
+
+import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/ports.ts";
+import { type ContentOutcome, readContent } from "../../../scim/pure/content.ts";
+import { parseBody } from "../../../scim/pure/json_limits.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+
+export const DOCUMENT_MAPPING = createMapping({ user: {}, group: {} });
+export const GENERATED_NAME = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
+
+const utf8 = new TextEncoder();
+
+/** What a reader gave, when it took its input. */
+export function taken<T extends { ok: boolean }>(outcome: T): Extract<T, { ok: true }> {
+  if (!outcome.ok) throw new Error(`Cannot go on, it was refused: ${JSON.stringify(outcome)}`);
+  return outcome as Extract<T, { ok: true }>;
+}
+
+/** What a reader gave, when it refused its input. */
+export function refused<T extends { ok: boolean }>(outcome: T): Extract<T, { ok: false }> {
+  if (outcome.ok) throw new Error(`Cannot go on, it was taken: ${JSON.stringify(outcome)}`);
+  return outcome as Extract<T, { ok: false }>;
+}
+
+/** @param json a JSON text whose top is an object. */
+export function bodyOf(json: string): JsonObject {
+  return taken(parseBody(utf8.encode(json))).value;
+}
+
+/** Reads a POST, or with `pathName` a PUT. */
+export function read(
+  kind: ResourceKind,
+  body: JsonObject,
+  { pathName, mapping = DOCUMENT_MAPPING }: { pathName?: string; mapping?: typeof DOCUMENT_MAPPING } = {},
+): ContentOutcome {
+  return readContent(kind, body, {
+    mapping,
+    newName: () => GENERATED_NAME,
+    ...(pathName === undefined ? {} : { pathName }),
+  });
+}
+
+export function contentOf(
+  kind: ResourceKind,
+  body: JsonObject,
+  options: Parameters<typeof read>[2] = {},
+): Content {
+  return taken(read(kind, body, options)).content;
+}
+
+export function stored(content: Content, { groups = [] }: { groups?: readonly string[] } = {}): Stored {
+  return {
+    content,
+    groups,
+    backends: {},
+    createdMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
+    modifiedMs: Date.UTC(2026, 1, 2, 3, 4, 5, 6),
+    version: "00000000000000a1",
+  };
+}

@@ -1,0 +1,272 @@
+// Bodies as content: naming, types, spellings, members, passwords.
+
+import { assert, assertEquals } from "@std/assert";
+import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { bodyOf, contentOf, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
+
+const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+const NAME = { familyName: "", givenName: "" };
+
+const NAMING: readonly (readonly [ResourceKind, JsonObject, name: string, why: string])[] = [
+  ["user", { userName: "anna", externalId: "e", id: "i" }, "anna", "userName before the others"],
+  ["user", { externalId: "e", id: "i" }, "e", "externalId without a userName"],
+  ["user", { id: "i" }, "i", "id without either"],
+  ["user", {}, GENERATED_NAME, "a generated UUID without any"],
+  ["user", { userName: null, externalId: "", id: [] }, GENERATED_NAME, "nothing that is unset or empty"],
+  ["user", { USERNAME: "Anna" }, "Anna", "an attribute's name in any case"],
+  [
+    "user",
+    { "urn:ietf:params:scim:schemas:core:2.0:User:userName": "anna" },
+    "anna",
+    "a name with its schema's URN",
+  ],
+  ["user", { displayName: "Anna", id: "i" }, "i", "no user's displayName"],
+  ["user", { userName: "Mu\u0308ller" }, "M\u00fcller", "a composed name"],
+  ["group", { displayName: "staff", externalId: "e", id: "i" }, "staff", "a group's displayName first"],
+  ["group", { externalId: "e", id: "i" }, "e", "a group's externalId next"],
+  ["group", { id: "i" }, "i", "a group's id last"],
+  ["group", {}, GENERATED_NAME, "a generated UUID for a group too"],
+];
+
+for (const [kind, body, name, why] of NAMING) {
+  Deno.test(`readContent() of a POST names by ${why}`, () => assertEquals(contentOf(kind, body).name, name));
+}
+
+const PUTS: readonly (readonly [ResourceKind, JsonObject, name: string | null, why: string])[] = [
+  ["user", {}, "Anna", "takes the path's name when the body has none"],
+  ["user", { userName: "ANNA" }, "ANNA", "takes another spelling"],
+  ["user", { id: "x", externalId: "y" }, "Anna", "ignores id and externalId"],
+  ["user", { id: 5, externalId: {} }, "Anna", "ignores them whatever they are"],
+  ["user", { userName: "bob" }, null, "refuses another name"],
+  ["group", { displayName: "anna" }, "anna", "takes another spelling of a group"],
+  ["group", { displayName: "staff" }, null, "refuses another name of a group"],
+  ["group", { userName: "bob" }, "Anna", "has no userName of a group"],
+];
+
+for (const [kind, body, name, why] of PUTS) {
+  Deno.test(`readContent() of a PUT ${why}`, () => {
+    const outcome = read(kind, body, { pathName: "Anna" });
+    if (name === null) assert(!outcome.ok && outcome.code === "renamed");
+    else assert(outcome.ok && outcome.content.name === name);
+  });
+}
+
+const ACTIVE: readonly (readonly [JsonObject, boolean | null])[] = [
+  [{}, true],
+  [{ active: null }, true],
+  [{ active: true }, true],
+  [{ active: false }, false],
+  [{ active: "False" }, false],
+  [{ active: "false" }, false],
+  [{ active: "TRUE" }, true],
+  [{ Active: "False" }, false],
+  [{ active: "no" }, null],
+  [{ active: "" }, null],
+  [{ active: 0 }, null],
+  [{ active: [false] }, null],
+  [{ active: { value: false } }, null],
+];
+
+for (const [body, active] of ACTIVE) {
+  Deno.test(`readContent() reads ${JSON.stringify(body)} as ${active ?? "a bad value"}`, () => {
+    const outcome = read("user", body);
+    if (active === null) assert(!outcome.ok && outcome.code === "invalid_value");
+    else assert(outcome.ok && outcome.content.kind === "user" && outcome.content.active === active);
+  });
+}
+
+/** What a user's body becomes; `name` is always there and left out here. */
+const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: JsonObject])[] = [
+  ["the RFC's postalCode", { addresses: [{ postalCode: "1" }] }, { addresses: [{ postralCode: "1" }] }],
+  ["the document's postralCode", { addresses: [{ postralCode: "1" }] }, {
+    addresses: [{ postralCode: "1" }],
+  }],
+  ["both, the document's counting", { addresses: [{ postralCode: "1", postalCode: "2" }] }, {
+    addresses: [{ postralCode: "1" }],
+  }],
+  ["the RFC's ims", { ims: [{ value: "x", type: "aim" }] }, { imgs: [{ value: "x", type: "aim" }] }],
+  ["the document's imgs", { imgs: [{ value: "x" }] }, { imgs: [{ value: "x" }] }],
+  ["names in any case", { DISPLAYNAME: "A", Emails: [{ VALUE: "a", Type: "work" }] }, {
+    displayName: "A",
+    emails: [{ value: "a", type: "work" }],
+  }],
+  ["one object for a list", { emails: { value: "a" } }, { emails: [{ value: "a" }] }],
+  ["a text for a list", { emails: "a" }, { emails: [{ value: "a" }] }],
+  ["texts in a list", { phoneNumbers: ["1", { value: "2" }] }, {
+    phoneNumbers: [{ value: "1" }, { value: "2" }],
+  }],
+  ["a text for an address", { addresses: "Main St" }, { addresses: [{ formatted: "Main St" }] }],
+  [
+    "null, [] and {} as unset",
+    { emails: [], nickName: null, addresses: {}, title: {}, roles: [null, {}] },
+    {},
+  ],
+  ["null inside of an entry as unset", { emails: [{ value: "a", type: null, primary: null }] }, {
+    emails: [{ value: "a" }],
+  }],
+  ["a manager as a text", { manager: "bob" }, { manager: { value: "bob" } }],
+  ["a manager as an object", { manager: { displayName: "Bob" } }, { manager: { displayName: "Bob" } }],
+  ["a manager as a list of one", { manager: [{ $ref: "../Users/b", value: "b" }] }, {
+    manager: { $ref: "../Users/b", value: "b" },
+  }],
+  ["a manager in the extension, as a text", { [ENTERPRISE]: { manager: "bob" } }, {
+    [ENTERPRISE]: { manager: { value: "bob" } },
+  }],
+  ["the extension's URN in any case", { [ENTERPRISE.toUpperCase()]: { DEPARTMENT: "D" } }, {
+    [ENTERPRISE]: { department: "D" },
+  }],
+  ["primary as a text", { roles: [{ value: '{"id":1}', primary: "True" }] }, {
+    roles: [{ value: '{"id":1}', primary: true }],
+  }],
+  ["what nobody knows, as it is", { badge: 5, custom: { a: [null, {}], B: "x" }, "urn:x:y": { z: true } }, {
+    badge: 5,
+    custom: { a: [null, {}], B: "x" },
+    "urn:x:y": { z: true },
+  }],
+  ["unknown sub-attributes, as they are", { emails: [{ value: "a", verified: true }] }, {
+    emails: [{ value: "a", verified: true }],
+  }],
+  ["nothing that the server makes", {
+    schemas: ["urn:x"],
+    meta: { resourceType: "Robot" },
+    groups: [{ value: "admins" }],
+    id: "x",
+    externalId: "y",
+  }, {}],
+  ["no password, wherever it stands", {
+    PASSWORD: "secret-1",
+    [ENTERPRISE]: { password: "secret-2", department: "D" },
+    custom: { deep: [{ Password: "secret-3", kept: 1 }] },
+  }, { [ENTERPRISE]: { department: "D" }, custom: { deep: [{ kept: 1 }] } }],
+  ["an attribute of a million characters", { nickName: "x".repeat(1_000_000) }, {
+    nickName: "x".repeat(1_000_000),
+  }],
+];
+
+for (const [why, body, attributes] of SHAPES) {
+  Deno.test(`readContent() stores ${why}`, () => {
+    assertEquals(contentOf("user", { userName: "anna", ...body }).attributes, { name: NAME, ...attributes });
+  });
+}
+
+Deno.test("readContent() gives every user both names, as texts", () => {
+  assertEquals(contentOf("user", {}).attributes, { name: { familyName: "", givenName: "" } });
+  assertEquals(contentOf("user", { name: { givenName: "Anna", formatted: "A" } }).attributes, {
+    name: { givenName: "Anna", formatted: "A", familyName: "" },
+  });
+});
+
+const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: string])[] = [
+  ["user", { userName: 5 }, "userName", "a number for a name"],
+  ["user", { userName: ["anna"] }, "userName", "a list for a name"],
+  ["user", { userName: "a/b" }, "userName", "a slash in a name"],
+  ["user", { externalId: "a/b" }, "externalId", "a slash in what becomes the name"],
+  ["user", { id: 5 }, "id", "a number for what becomes the name"],
+  ["group", { displayName: true }, "displayName", "a truth for a group's name"],
+  ["user", { schemas: { a: 1 } }, "schemas", "schemas that are an object"],
+  ["user", { schemas: [1] }, "schemas", "schemas that are numbers"],
+  ["user", { name: "Anna" }, "name", "a text for the name's parts"],
+  ["user", { name: { familyName: 5 } }, "name.familyName", "a number for a family name"],
+  ["user", { displayName: { a: 1 } }, "displayName", "an object for a text"],
+  ["user", { emails: [5] }, "emails", "a number for an entry"],
+  ["user", { emails: [[{ value: "a" }]] }, "emails", "a list for an entry"],
+  ["user", { emails: [{ value: 5 }] }, "emails", "a number for an entry's value"],
+  ["user", { emails: [{ value: "a", primary: "yes" }] }, "primary", "a text that is no truth"],
+  ["user", { manager: ["a", "b"] }, "manager", "two managers"],
+  ["user", { [ENTERPRISE]: "x" }, ENTERPRISE, "a text for an extension"],
+  ["user", { ["x".repeat(257)]: 1 }, "name of an attribute", "a name of 257 characters"],
+  ["user", { a: { b: { ["x".repeat(257)]: 1 } } }, "name of an attribute", "such a name further down"],
+  ["user", { emails: new Array(10_001).fill("a") }, "emails", "10,001 entries"],
+  ["user", { badge: new Array(10_001).fill("a") }, "An attribute", "10,001 entries of what nobody knows"],
+  ["user", { badge: Infinity }, "number", "a number that JSON cannot write again"],
+  ["user", { password: "" }, "password", "an empty password"],
+  ["user", { password: 5 }, "password", "a number for a password"],
+  ["user", { password: "x".repeat(1025) }, "password", "a password of 1,025 characters"],
+  ["group", { members: [{}] }, "members[0]", "a member without a name"],
+  ["group", { members: ["a", { value: 5 }] }, "members[1].value", "a number for a member"],
+  ["group", { members: ["a", "b", { display: "x\u0000" }] }, "members[2]", "a control character in a member"],
+  ["group", { members: [["a"]] }, "members[0]", "a list for a member"],
+  ["group", { members: 5 }, "members[0]", "a number for the members"],
+  ["group", { members: new Array(50_001).fill("a") }, "members", "50,001 members"],
+];
+
+for (const [kind, body, names, why] of BAD) {
+  Deno.test(`readContent() refuses ${why}, naming it`, () => {
+    const outcome = refused(read(kind, body));
+    assertEquals(outcome.code, "invalid_value");
+    assert(outcome.detail.includes(names), outcome.detail);
+  });
+}
+
+Deno.test("readContent() gives the password apart and quotes it nowhere", () => {
+  const secret = "correct horse \u0000 battery";
+  const outcome = taken(read("user", { userName: "anna", password: secret }));
+  assertEquals(outcome.password, secret);
+  assert(!JSON.stringify(outcome.content).includes("horse"));
+  const refused = read("user", { password: `${secret}${"x".repeat(1024)}` });
+  assert(!refused.ok && !refused.detail.includes("horse"));
+  assertEquals(read("user", { password: null }), read("user", {}));
+  const group = read("group", { displayName: "g", password: secret });
+  assert(group.ok && group.password === undefined && !JSON.stringify(group.content).includes("horse"));
+});
+
+const MEMBERS: readonly (readonly [why: string, value: JsonValue, members: readonly string[]])[] = [
+  ["display, as the document maps it", [{ display: "anna" }], ["anna"]],
+  ["value, as other clients send it", [{ value: "anna", type: "User", $ref: null }], ["anna"]],
+  ["display before value", [{ value: "7", display: "anna" }], ["anna"]],
+  ["value when display is empty or null", [{ value: "a", display: "" }, { value: "b", display: null }], [
+    "a",
+    "b",
+  ]],
+  ["plain texts", ["anna", "bob"], ["anna", "bob"]],
+  ["one object", { value: "anna" }, ["anna"]],
+  ["one text", "anna", ["anna"]],
+  ["each name once, without case", ["Anna", { value: "ANNA" }, "bob"], ["Anna", "bob"]],
+  ["names in any case", [{ VALUE: "anna" }], ["anna"]],
+  ["none for null", null, []],
+  ["none for []", [], []],
+  ["none for {}", {}, []],
+];
+
+for (const [why, value, members] of MEMBERS) {
+  Deno.test(`readContent() takes members: ${why}`, () => {
+    const content = contentOf("group", { displayName: "staff", members: value });
+    assertEquals(content, { kind: "group", name: "staff", attributes: {}, members });
+  });
+}
+
+Deno.test("readContent() takes Entra's group with a second schema, and drops what is the server's", () => {
+  const content = contentOf(
+    "group",
+    bodyOf(`{
+      "schemas": ["urn:ietf:params:scim:schemas:core:2.0:Group",
+        "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group"],
+      "externalId": "8aa1a0c0-c4c3-4bc0-b4a5-2ef676900159",
+      "displayName": "displayName",
+      "meta": { "resourceType": "Group" }
+    }`),
+  );
+  assertEquals(content, { kind: "group", name: "displayName", attributes: {}, members: [] });
+});
+
+Deno.test("readContent() takes OneLogin's SCIM 1 schema", () => {
+  assertEquals(contentOf("user", { schemas: ["urn:scim:schemas:core:1.0"], userName: "anna" }).name, "anna");
+});
+
+Deno.test("readContent() keeps an externalId of its own only where the mapping gives it an attribute", () => {
+  const mapping = createMapping({ user: { externalId: "employeeId" }, group: {} });
+  const body = { userName: "anna", externalId: "701984" };
+  assertEquals(contentOf("user", body, { mapping }).attributes, { externalId: "701984", name: NAME });
+  assertEquals(contentOf("user", body).attributes, { name: NAME });
+  assert(!read("user", { userName: "anna", externalId: 5 }, { mapping }).ok);
+});
+
+Deno.test("readContent() makes nothing of a name __proto__", () => {
+  const content = contentOf(
+    "user",
+    bodyOf('{"userName":"a","__proto__":{"x":1},"custom":{"__proto__":{"y":1},"z":1}}'),
+  );
+  assertEquals(Object.keys(content.attributes), ["name", "custom"]);
+  assertEquals(JSON.stringify(content.attributes["custom"]), '{"z":1}');
+});
