@@ -19,7 +19,11 @@ import type { Directory } from "./radius/doing/ports.ts";
 import { reducePhoneNumber } from "./radius/pure/phone_number.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
 import { createSystemRandom, systemClock } from "./runtime.ts";
-import { createPeopleDirectory, type PeopleDirectory } from "./scim/directory.ts";
+import { createPasswordHasher } from "./password_hasher.ts";
+import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
+import { openApiText } from "./scim/http/openapi.ts";
+import { createIdentity, type Identity } from "./scim/identity.ts";
+import { openHttpClient } from "./upstream/http_client.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 const VERSION = "0.1.0";
@@ -28,6 +32,8 @@ const DRAIN_MS = 10_000;
 /** A second SIGTERM or Ctrl-C within this time is the same one arriving twice. */
 const SAME_SIGNAL_MS = 2000;
 const HEARTBEAT_MS = 2000;
+/** scrypt with 32 MiB, about a tenth of a second: a directory's password is checked at each login, and a second factor stands behind it. */
+const DIRECTORY_PASSWORD_COST_LOG2 = 15;
 const STORE_SILENT_MS = 5000;
 
 const USAGE = `Run the gateway.
@@ -101,8 +107,20 @@ async function start(): Promise<void> {
     : null;
 
   const { store, vault } = dataDir;
-  const people = createPeopleDirectory({ store, target: config.radius.directory });
-  await people.load();
+  const identityClient = openHttpClient();
+  const identity = await createIdentity({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    fetch: identityClient.fetch,
+    hasher: createPasswordHasher({ random, costLog2: DIRECTORY_PASSWORD_COST_LOG2 }),
+    orderedId: createOrderedIds(clock, random),
+    // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
+    prepareLeaving: (name) => radius.prepareLeaving(name),
+  });
   const services = await createServices({
     config,
     store,
@@ -113,14 +131,18 @@ async function start(): Promise<void> {
     userAgent: `Countersign/${VERSION}`,
     onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
   });
-  const radius = await createRadius({
+  const radius: Radius = await createRadius({
     config,
     store,
     vault,
     clock,
     random,
     log,
-    directory: directoryOf(people),
+    directory: directoryOf(identity),
+    passwords: {
+      directory: (user, password) => identity.verifyPassword(user, password),
+      ldap: (backend, user, password) => identity.verifyAtBackend(backend, user, password),
+    },
     secondFactor: services.secondFactor,
     telephony: services.telephony,
     anySecret: config.radius.secret || generated?.secret || "unused",
@@ -129,8 +151,8 @@ async function start(): Promise<void> {
   followPhones(services, radius);
   const stopHeartbeat = beat(dataDir);
 
-  const control = await openControl({ dataDir, services, radius });
-  const http = await openHttp({ dataDir, dist, services, radius });
+  const control = await openControl({ dataDir, services, radius, identity });
+  const http = await openHttp({ dataDir, dist, services, radius, identity });
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
   await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
   await signalled();
@@ -141,6 +163,8 @@ async function start(): Promise<void> {
   await Promise.all(serving);
   stopHeartbeat();
   radius.close();
+  await identity.close();
+  identityClient.close();
   releaseInspector();
   await services.close();
   await dataDir.close();
@@ -150,26 +174,27 @@ async function start(): Promise<void> {
 }
 
 /** The directory as the gateway asks for it. */
-function directoryOf(people: PeopleDirectory): Directory {
+function directoryOf({ logins: { directory } }: Identity): Directory {
   return {
+    prepare: directory.prepareLogin,
     lookUp(name) {
-      const found = people.find(name);
-      if (found === null || found === "deleted") {
-        return { status: found === null ? "unknown" : "deleted", name, phoneNumbers: [], groups: [] };
-      }
+      const user = directory.login(name);
       return {
-        status: found.active ? "active" : "inactive",
-        name: found.userName,
-        phoneNumbers: found.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []),
-        groups: found.groups,
+        ...user,
+        phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []),
       };
     },
   };
 }
 
-/** A phone that pairs by invitation becomes a factor of its user; one that unpairs stops being one. */
-function followPhones({ embedded }: Services, { pairings }: Radius): void {
+/** A phone that pairs by invitation becomes a factor of its user; one that unpairs stops being one, and a leaver's is unpaired. */
+function followPhones({ embedded }: Services, { pairings, onRevoked }: Radius): void {
   if (embedded === null) return;
+  onRevoked(({ pairingId }) =>
+    void embedded.desk.revokePairing(pairingId).catch((fault: unknown) =>
+      log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
+    )
+  );
   embedded.desk.onPaired(({ pairingId, userName, totpLength }) =>
     pairings.addDevice({ id: pairingId, userName, totpLength })
   );
@@ -193,7 +218,12 @@ function beat({ store }: DataDir): () => void {
 
 /** The socket through which `deno task pair` and its like reach the running server. */
 function openControl(
-  { dataDir: { store }, services, radius }: { dataDir: DataDir; services: Services; radius: Radius },
+  { dataDir: { store }, services, radius, identity }: {
+    dataDir: DataDir;
+    services: Services;
+    radius: Radius;
+    identity: Identity;
+  },
 ): ReturnType<typeof serveControlSocket> {
   const desk = createDesk({
     config,
@@ -203,6 +233,8 @@ function openControl(
     clients: radius.clientNames,
     forgetClient: radius.forgetClient,
     secondFactorDesk: services.embedded?.desk ?? null,
+    credentials: identity.credentials,
+    targets: identity.targets,
     store,
     clock,
     orderedId: radius.orderedId,
@@ -217,7 +249,13 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, services, radius }: { dataDir: DataDir; dist: Dist; services: Services; radius: Radius },
+  { dataDir, dist, services, radius, identity }: {
+    dataDir: DataDir;
+    dist: Dist;
+    services: Services;
+    radius: Radius;
+    identity: Identity;
+  },
 ): Promise<Http> {
   const { store, vault } = dataDir;
   const admins = createAdmins({
@@ -247,6 +285,8 @@ async function openHttp(
       return { ok: !silent, parts: { radius: "listening", store: silent ? "does not answer" : "answers" } };
     },
     dist,
+    mounts: [identity.app],
+    openApi: () => openApiText(config.http.publicUrl),
   });
   const listener = serveHttp({ listen: config.http.listen, tls: config.http.tls, app, log, clock });
   return { listener, setupLink: await admins.setupLink() };

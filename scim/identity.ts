@@ -1,0 +1,125 @@
+// The identity interface, put together from its parts: targets over directories and backends, credentials, and the HTTP application.
+
+import type { Config, LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { PasswordHasher } from "../password_hasher.ts";
+import type { Clock, Random } from "../runtime.ts";
+import type { Store } from "../store.ts";
+import type { Vault } from "../vault.ts";
+import { createLdapBackend } from "./backends/ldap.ts";
+import { createScimBackend } from "./backends/scim_server.ts";
+import { createDirectory } from "./directory/directory.ts";
+import { createScimApp, type ScimApp } from "./http/app.ts";
+import { createCredentials, type Credentials } from "./http/credentials.ts";
+import type { Backend, Leaving, PrepareLeaving, Target, Targets } from "./ports.ts";
+import { createMapping } from "./pure/mapping.ts";
+import { createTargets } from "./targets/targets.ts";
+
+export interface IdentityDeps {
+  readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Opens no connection that is kept: Deno repeats a POST silently when a kept one dies. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly hasher: PasswordHasher;
+  readonly orderedId: () => string;
+  /** What leavers of the target whose users log in leave behind in the gateway. */
+  readonly prepareLeaving: PrepareLeaving;
+}
+
+/** The verdict on a password, as the gateway's first factor gives it. */
+export type PasswordVerdict = "right" | "wrong" | "unavailable";
+
+export interface Identity {
+  readonly targets: Targets;
+  readonly credentials: Credentials;
+  readonly app: ScimApp;
+  /** The target whose users log in. */
+  readonly logins: Target;
+  /** Checks a password against the hash that the directory keeps. Octets that are no UTF-8 are wrong. */
+  verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
+  /** Checks a password by a bind at an ldap backend of {@link logins}. */
+  verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
+  close(): Promise<void>;
+}
+
+const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
+
+/** Opens the directories of all targets and starts what delivers to their backends. */
+export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
+  const { config, store, vault, clock, random, log, hasher } = deps;
+  const backends = new Map<string, Backend>();
+  const openBackend = (
+    target: TargetSettings,
+    settings: LdapBackendSettings | ScimBackendSettings,
+  ): Backend => {
+    const shared = { mapping: createMapping(target.mapping), clock, log };
+    const backend = settings.kind === "ldap"
+      ? createLdapBackend({ ...shared, settings })
+      : createScimBackend({ ...shared, settings, fetch: deps.fetch, random });
+    backends.set(`${target.name} ${settings.name}`, backend);
+    return backend;
+  };
+  const targets = await createTargets({
+    settings: config.targets,
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    hashPassword: (password) => hasher.make(password),
+    openDirectory: (target) =>
+      createDirectory({
+        store,
+        clock,
+        random,
+        log,
+        target,
+        prepareLeaving: target === config.radius.directory ? deps.prepareLeaving : () => NOTHING_LEFT,
+      }),
+    openBackend,
+    orderedId: deps.orderedId,
+  });
+  const credentials = await createCredentials({
+    store,
+    vault,
+    clock,
+    random,
+    hasher,
+    log,
+    settings: config.scim.credentials,
+    orderedId: deps.orderedId,
+  });
+  const logins = targets.get(config.radius.directory);
+  if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);
+
+  return {
+    targets,
+    credentials,
+    logins,
+    app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, clock, log, random }),
+    async verifyPassword(canonicalName, password) {
+      const kept = await logins.directory.readPassword(canonicalName);
+      const text = decodeUtf8(password);
+      // Without a hash the same work is done, so that time does not tell who has a password.
+      const isRight = await hasher.check(text ?? "", text === null ? null : kept);
+      return isRight ? "right" : "wrong";
+    },
+    async verifyAtBackend(name, userName, password) {
+      const backend = backends.get(`${logins.name} ${name}`);
+      return await backend?.verify?.(userName, password) ?? "unavailable";
+    },
+    close: () => targets.close(),
+  };
+}
+
+function decodeUtf8(octets: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(octets);
+  } catch (_notUtf8) {
+    return null;
+  }
+}
