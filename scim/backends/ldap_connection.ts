@@ -75,6 +75,7 @@ export interface LdapSockets {
 /** A page of 500 entries, or a group of 50,000 members, is far below. */
 const MAX_OCTETS_A_REQUEST = 64 * 1024 * 1024;
 const MAX_PAGES = 100_000;
+const PARTING_MS = 200;
 
 /** A connection with TLS as the settings say. It binds nobody; the first request must be a bind. */
 export async function openLdapConnection(
@@ -246,9 +247,13 @@ function createConnection(
       void await ask(() => client.exop(oid, Buffer.from(value)), { writes: true }),
     close() {
       broken = true;
+      if (!client.isConnected) return line.destroy();
       // The word of parting needs no answer; whether it goes out or not, the sockets are destroyed.
-      if (client.isConnected) client.unbind().catch(() => undefined);
-      clock.after(50, () => line.destroy());
+      const cancel = clock.after(PARTING_MS, () => line.destroy());
+      client.unbind().catch(() => undefined).finally(() => {
+        cancel();
+        line.destroy();
+      });
     },
   };
 }

@@ -2,9 +2,9 @@
 
 import type { CancelTimer, Clock } from "../../runtime.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import { busy, Trouble, unreachable } from "./trouble.ts";
+import { createQueue } from "./queue.ts";
+import { Trouble, unreachable } from "./trouble.ts";
 
-const MAX_WAITING = 10_000;
 /** Longer than any pause between two logins of a busy day, shorter than what firewalls remember. */
 const IDLE_MS = 60_000;
 
@@ -103,48 +103,5 @@ export function createLdapPool(
       idle = [];
       await line.empty();
     },
-  };
-}
-
-interface Queue {
-  /** Throws when nobody leaves before `deadlineMs`, or when too many wait. */
-  enter(deadlineMs: number): Promise<void>;
-  leave(): void;
-  /** Resolves when nobody is inside. */
-  empty(): Promise<void>;
-}
-
-/** At most `size` inside; the others wait in order of arrival. */
-export function createQueue(clock: Clock, size: number): Queue {
-  const waiting = new Set<() => void>();
-  const leaving: (() => void)[] = [];
-  let inside = 0;
-  return {
-    enter(deadlineMs) {
-      if (inside < size) {
-        inside++;
-        return Promise.resolve();
-      }
-      if (waiting.size >= MAX_WAITING) return Promise.reject(busy("too much waits for the backend already"));
-      return new Promise((resolve, reject) => {
-        const admit = (): void => {
-          waiting.delete(admit);
-          cancel();
-          resolve();
-        };
-        const cancel = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => {
-          waiting.delete(admit);
-          reject(busy("the backend's connections were all in use until the time was over"));
-        });
-        waiting.add(admit);
-      });
-    },
-    leave() {
-      const [next] = waiting;
-      if (next !== undefined) return next();
-      inside--;
-      if (inside === 0) { for (const done of leaving.splice(0)) done(); }
-    },
-    empty: () => inside === 0 ? Promise.resolve() : new Promise((resolve) => leaving.push(resolve)),
   };
 }
