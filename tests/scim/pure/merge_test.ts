@@ -1,0 +1,157 @@
+// What a backend says, laid over what is known.
+
+import { assertEquals } from "@std/assert";
+import type { JsonObject, UserContent } from "../../../scim/ports.ts";
+import { coveredAttributes, fromFrontEnd, mergeContent, toFrontEnd } from "../../../scim/pure/mapping.ts";
+import { DOCUMENT_MAPPING } from "./bodies.ts";
+
+const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+const NAME = { familyName: "", givenName: "" };
+const LDAP = coveredAttributes(
+  [
+    "familyName",
+    "givenName",
+    "mail",
+    "phoneNumber",
+    "title",
+    "locality",
+    "streetAddress",
+    "department",
+    "manager",
+    "badge",
+    "mark",
+  ],
+  DOCUMENT_MAPPING,
+  "user",
+);
+
+function user(attributes: JsonObject, { active = true, name = "Anna" } = {}): UserContent {
+  return { kind: "user", name, active, attributes: { name: NAME, ...attributes } };
+}
+
+/** Attributes before, what a backend with {@link LDAP} says, attributes after. */
+const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObject, after: JsonObject])[] = [
+  ["takes what changed", { title: "A" }, { title: "B" }, { title: "B" }],
+  ["takes what is new", {}, { title: "B" }, { title: "B" }],
+  ["takes away what is gone", { title: "A" }, {}, {}],
+  ["leaves what the backend cannot hold", { nickName: "N", photos: [{ value: "p" }] }, {}, {
+    nickName: "N",
+    photos: [{ value: "p" }],
+  }],
+  ["takes nothing that the backend cannot hold", {}, { nickName: "N" }, {}],
+  [
+    "leaves the parts of a name that it cannot hold",
+    { name: { ...NAME, familyName: "A", middleName: "M" } },
+    {
+      name: { ...NAME, familyName: "B" },
+    },
+    { name: { givenName: "", familyName: "B", middleName: "M" } },
+  ],
+  ["leaves the rest of an extension", { [ENTERPRISE]: { department: "A", costCenter: "C" } }, {
+    [ENTERPRISE]: { department: "B" },
+  }, { [ENTERPRISE]: { department: "B", costCenter: "C" } }],
+  ["takes a part of an extension away", { [ENTERPRISE]: { department: "A" } }, {}, {}],
+  [
+    "keeps type, primary and display with their value",
+    {
+      emails: [{ value: "a", type: "work", primary: true, display: "A" }, { value: "b", type: "home" }],
+    },
+    { emails: [{ value: "a" }, { value: "c" }] },
+    {
+      emails: [{ value: "a", type: "work", primary: true, display: "A" }, { value: "c" }],
+    },
+  ],
+  ["keeps the order that it knew", { emails: [{ value: "a", type: "work" }, { value: "b" }] }, {
+    emails: [{ value: "b" }, { value: "a" }],
+  }, { emails: [{ value: "a", type: "work" }, { value: "b" }] }],
+  [
+    "keeps one value with two types",
+    { emails: [{ value: "a", type: "work" }, { value: "a", type: "home" }] },
+    {
+      emails: [{ value: "a" }],
+    },
+    { emails: [{ value: "a", type: "work" }, { value: "a", type: "home" }] },
+  ],
+  ["takes all entries away", { emails: [{ value: "a", type: "work" }] }, {}, {}],
+  ["keeps a number that comes back as a text", { badge: 5, mark: ["x"] }, { badge: "5", mark: "x" }, {
+    badge: 5,
+    mark: ["x"],
+  }],
+  [
+    "keeps addresses whose parts come back by place",
+    {
+      addresses: [{ locality: "Bonn", type: "home" }, { streetAddress: "S", country: "DE" }],
+    },
+    { addresses: [{ locality: "Bonn", streetAddress: "S" }] },
+    {
+      addresses: [{ locality: "Bonn", type: "home" }, { streetAddress: "S", country: "DE" }],
+    },
+  ],
+  ["keeps what an address is for when its parts change", {
+    addresses: [{ locality: "Bonn", country: "DE", type: "work" }],
+  }, {
+    addresses: [{ locality: "Kiel" }],
+  }, { addresses: [{ type: "work", locality: "Kiel" }] }],
+  ["finds the manager where it stands", { [ENTERPRISE]: { manager: { value: "b", displayName: "Bob" } } }, {
+    manager: { displayName: "Bo" },
+  }, { [ENTERPRISE]: { manager: { value: "b", displayName: "Bo" } } }],
+  [
+    "takes the manager away where it stands",
+    { [ENTERPRISE]: { manager: { displayName: "Bob" }, costCenter: "C" } },
+    {},
+    {
+      [ENTERPRISE]: { costCenter: "C" },
+    },
+  ],
+];
+
+for (const [why, before, read, after] of CASES) {
+  Deno.test(`mergeContent() ${why}`, () => {
+    assertEquals(mergeContent(user(before), user(read), LDAP), user(after));
+  });
+}
+
+Deno.test("mergeContent() of a backend that holds everything takes all of it, and keeps types with their values", () => {
+  const before = user({ title: "A", nickName: "N", emails: [{ value: "a", type: "work" }] });
+  const read = user({ title: "B", emails: [{ value: "a", primary: true }] }, { active: false });
+  assertEquals(
+    mergeContent(before, read, null),
+    user({ title: "B", emails: [{ value: "a", type: "work", primary: true }] }, { active: false }),
+  );
+});
+
+Deno.test("mergeContent() of a backend that holds everything tells equal values apart by their order", () => {
+  const both = user({ emails: [{ value: "a", type: "work" }, { value: "a", type: "home" }] });
+  assertEquals(mergeContent(both, both, null), both);
+  const one = user({ emails: [{ value: "a", type: "home" }] });
+  assertEquals(mergeContent(both, one, null), one);
+});
+
+Deno.test("mergeContent() keeps the spelling of names and members, and takes who is a member", () => {
+  assertEquals(
+    mergeContent(
+      { kind: "group", name: "Staff", attributes: { note: "x" }, members: ["Anna", "bob"] },
+      { kind: "group", name: "staff", attributes: {}, members: ["carl", "ANNA"] },
+      new Set(),
+    ),
+    { kind: "group", name: "Staff", attributes: { note: "x" }, members: ["carl", "Anna"] },
+  );
+  assertEquals(mergeContent(user({}), user({}, { name: "ANNA" }), null).name, "Anna");
+});
+
+Deno.test("mergeContent() of what a backend was given changes nothing", () => {
+  const content = user({
+    name: { ...NAME, givenName: "Anna", middleName: "M" },
+    emails: [{ value: "a", type: "work" }],
+    addresses: [{ locality: "Bonn", type: "home" }, { streetAddress: "S" }],
+    [ENTERPRISE]: { department: "D", manager: { value: "b", displayName: "Bob" } },
+    badge: 5,
+  });
+  const names = [...toFrontEnd(content, DOCUMENT_MAPPING).keys()];
+  const back = fromFrontEnd(toFrontEnd(content, DOCUMENT_MAPPING), {
+    kind: "user",
+    name: "anna",
+    mapping: DOCUMENT_MAPPING,
+  });
+  assertEquals(mergeContent(content, back, coveredAttributes(names, DOCUMENT_MAPPING, "user")), content);
+});
