@@ -92,7 +92,9 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
 
 /** HEAD is answered as GET; the listener leaves the body out, and says its length all the same (RFC 9110 §9.3.2). */
 function asGet(request: Request): Request {
-  return request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
+  return request.method === "HEAD"
+    ? new Request(request.url, { method: "GET", headers: request.headers })
+    : request;
 }
 
 function decoded(segment: string): string | null {
