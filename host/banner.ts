@@ -32,6 +32,7 @@ export function bannerText(
     "",
     `  RADIUS   ${radius.map((address) => `udp ${addressText(address)}`).join(", ")}`,
     `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${addressText(http)})`,
+    `  People   ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
     `  Phones   ${
       config.secondFactor.url === ""
         ? `${config.http.publicUrl}/device   (embedded second-factor service)`
@@ -99,6 +100,12 @@ export async function writeFirstStart({ config, generatedSecret, setupLink }: Ba
     lines.push(`Console set-up link (once, one hour; the next start makes a new one): ${setupLink}`, "");
   }
   await writePrivate(file, lines.join("\n"));
+}
+
+/** The one target, or how many there are to choose from. */
+function targetNames({ targets }: Config): string {
+  const [first] = targets;
+  return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
 }
 
 function addressText({ hostname, port }: SocketAddress): string {

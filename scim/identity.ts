@@ -52,11 +52,12 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
   const { config, store, vault, clock, random, log, hasher } = deps;
   const backends = new Map<string, Backend>();
+  const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
   const openBackend = (
     target: TargetSettings,
     settings: LdapBackendSettings | ScimBackendSettings,
   ): Backend => {
-    const shared = { mapping: createMapping(target.mapping), clock, log };
+    const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const backend = settings.kind === "ldap"
       ? createLdapBackend({ ...shared, settings })
       : createScimBackend({ ...shared, settings, fetch: deps.fetch, random });
@@ -78,6 +79,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
         random,
         log,
         target,
+        mapping: mappings.get(target),
         prepareLeaving: target === config.radius.directory ? deps.prepareLeaving : () => NOTHING_LEFT,
       }),
     openBackend,
