@@ -60,7 +60,12 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const backend = settings.kind === "ldap"
       ? createLdapBackend({ ...shared, settings })
-      : createScimBackend({ ...shared, settings, fetch: deps.fetch, random });
+      : createScimBackend({
+        ...shared,
+        settings,
+        fetch: (url, init) => deps.fetch(url instanceof Request ? url.url : String(url), init ?? {}),
+        random,
+      });
     backends.set(`${target.name} ${settings.name}`, backend);
     return backend;
   };
