@@ -1,0 +1,266 @@
+// A user leaves the directory: pairings and live logins go with them, in the commit of the leaving, and nobody is accepted after it.
+
+import { assert, assertEquals } from "@std/assert";
+import { interceptCommits } from "../review/failing_commits.ts";
+import { afterStatus, createGate } from "./gates.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, exchangeJudged } from "./login.ts";
+import { becomes, turn, whileTimePasses } from "./passing_time.ts";
+import { appCode, decide, give, giveDevice, lastRequest, register, SEED } from "./people.ts";
+
+const NUMBER = "+4915112345678";
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+const DENIED = ["reject", "Access denied."];
+const kinds = ({ radius }: InProcess, user: string) => radius.pairings.of(user).map(({ kind }) => kind);
+
+/** The leaving as the directory makes it: its own change and what the gateway adds, in one commit. */
+async function leave(world: InProcess, user: string): Promise<void> {
+  const leaving = world.radius.prepareLeaving(user);
+  const outcome = await world.store.commit({ mutations: leaving.mutations });
+  assert(outcome.ok);
+  await world.people.remove(user);
+  leaving.done();
+}
+
+async function stored(world: InProcess, prefix: Deno.KvKey): Promise<unknown[]> {
+  const values: unknown[] = [];
+  for await (const { value } of world.store.list<unknown>(prefix)) values.push(value);
+  return values;
+}
+
+async function giveEverything(world: InProcess, user: string): Promise<void> {
+  await register(world, user);
+  await giveDevice(world, user);
+  await give(world, user, { kind: "sms", number: NUMBER });
+  await give(world, user, { kind: "totp", seed: SEED });
+  await world.store.commit({ mutations: [world.radius.pairings.preparePreference(user, "totp")] });
+  world.radius.pairings.adoptPreference(user, "totp");
+}
+
+Deno.test("leaving: all pairings and the preference go, here and in the store, each with its audit record", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  await give(world, "bert", { kind: "totp", seed: SEED });
+  await leave(world, "anna");
+  assertEquals([kinds(world, "anna"), world.radius.pairings.preferred("anna")], [[], null]);
+  assertEquals((await stored(world, ["pairing", "default", "anna"])).length, 0);
+  assertEquals((await stored(world, ["preference"])).length, 0);
+  assertEquals(kinds(world, "bert"), ["totp"]);
+  const audits = (await stored(world, ["audit"])) as { action: string; factor: string; because: string }[];
+  const revoked = audits.filter(({ action }) => action === "pairing.revoked");
+  assertEquals(revoked.map(({ factor }) => factor).sort(), ["device", "sms", "totp"]);
+  assertEquals([...new Set(revoked.map(({ because }) => because))], ["user_left"]);
+  assert(!JSON.stringify(audits).includes(NUMBER), "the number is masked");
+});
+
+Deno.test("leaving: whoever asked is told of each phone that was unpaired, once the leaving is durable", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const told: string[] = [];
+  const stop = world.radius.onRevoked(({ userName }) => void told.push(userName));
+  const leaving = world.radius.prepareLeaving("anna");
+  assertEquals(told, []);
+  await world.store.commit({ mutations: leaving.mutations });
+  leaving.done();
+  assertEquals(told, ["anna"]);
+  stop();
+});
+
+Deno.test("leaving: while its commit is on the way a login finds no pairing and nothing is recorded for it", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const leaving = world.radius.prepareLeaving("anna");
+  assertEquals(kinds(world, "anna"), []);
+  const packet = world.login({ user: "anna" }).buildStart("pw");
+  await world.client.sendRaw(packet.bytes);
+  await becomes("it is dropped", () => world.radius.watch.counters().dropped_store_failed === 1);
+  await world.people.remove("anna");
+  leaving.done();
+  const again = await exchangeJudged(world, packet);
+  assertEquals(brief(again), DENIED);
+});
+
+Deno.test("leaving: undone, everything is as before", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).step, CODE);
+  const before = kinds(world, "anna");
+  world.radius.prepareLeaving("anna").undo();
+  assertEquals([kinds(world, "anna"), world.radius.pairings.preferred("anna")], [before, "totp"]);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+});
+
+Deno.test("leaving: a live login is over, here and after a restart", async () => {
+  const dir = await Deno.makeTempDir();
+  const kvPath = `${dir}/store`;
+  await using world = await startInProcess({ kvPath });
+  await giveEverything(world, "anna");
+  const login = world.login({ user: "anna" });
+  const other = world.login({ user: "bert" });
+  await login.start();
+  await other.start("");
+  await leave(world, "anna");
+  const ended = world.radius.watch.conversations(10).find(({ user }) => user === "anna");
+  assertEquals([ended?.outcome, ended?.moments.at(-1)?.row], ["cancelled", "user_left"]);
+  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "reject");
+  await world.stop();
+  await using next = await startInProcess({ kvPath, after: world });
+  assertEquals(next.radius.watch.alive(), 1);
+  // Created again: what was begun before is not taken up.
+  await register(next, "anna");
+  login.moveTo(next);
+  assertEquals((await login.answer(appCode(next.clock.nowMs()))).kind, "reject");
+  other.moveTo(next);
+  assertEquals((await other.answer("x")).step, MENU);
+  await next.stop();
+  await Deno.remove(dir, { recursive: true });
+});
+
+Deno.test("leaving: who is created again logs in, without the old factors", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  await leave(world, "anna");
+  world.clock.advance(10);
+  await register(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).step, MENU);
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const second = world.login({ user: "anna" });
+  assertEquals((await second.start()).step, CODE);
+  assertEquals((await second.answer(appCode(world.clock.nowMs()))).kind, "accept");
+});
+
+Deno.test("leaving: an approval that came before it and is asked for after it is no Accept", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({
+    toml: '[radius]\ndevice = "hold"',
+    between: { secondFactor: afterStatus(gate) },
+  });
+  const pairing = await giveDevice(world, "anna");
+  await register(world, "anna");
+  const held = exchangeJudged(world, world.login({ user: "anna" }).buildStart("pw"));
+  await becomes("the push is out", () => world.secondFactor.initiated().length === 1);
+  decide(world, pairing, true);
+  await gate.reached();
+  await leave(world, "anna");
+  gate.open();
+  assertEquals(brief(await held), DENIED);
+  assertEquals(world.radius.watch.counters().accepts, 0);
+  assertEquals(lastRequest(world, pairing).id.length > 0, true);
+});
+
+Deno.test("leaving: an Accept that is decided while its commit is on the way is never sent", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const code = appCode(world.clock.nowMs());
+  // The code's pairing is out of the mirror, so the one way left to an Accept is a turn that had looked already.
+  const { radius } = world;
+  const [totp] = radius.pairings.of("anna").filter(({ kind }) => kind === "totp");
+  const leaving = radius.prepareLeaving("anna");
+  if (totp !== undefined) radius.pairings.adopt(totp);
+  await world.client.sendRaw(login.build(code).bytes);
+  await becomes("it is dropped", () => radius.watch.counters().dropped_store_failed === 1);
+  await world.store.commit({ mutations: leaving.mutations });
+  await world.people.remove("anna");
+  leaving.done();
+  assertEquals(brief(await login.answer(code)), ["reject", "This login is over. Start a new one."]);
+  assertEquals(radius.watch.counters().accepts, 0);
+  assertEquals(radius.watch.alive(), 0);
+});
+
+Deno.test("leaving: an Accept whose commit went before is sent, and the login is over", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const release = interceptCommits(world).hold();
+  const accepted = exchangeJudged(world, login.build(appCode(world.clock.nowMs())));
+  await turn();
+  const left = leave(world, "anna");
+  release();
+  await whileTimePasses(world.clock, left);
+  assertEquals((await accepted).kind, "accept");
+  const audits = (await stored(world, ["audit"])) as { action: string }[];
+  assertEquals(audits.map(({ action }) => action).slice(0, 1), ["login.accepted"]);
+});
+
+Deno.test("leaving: an Accept that could not be recorded before it does not come back after it", async () => {
+  await using world = await startInProcess();
+  await giveEverything(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  const code = appCode(world.clock.nowMs());
+  const { promise, reject } = Promise.withResolvers<never>();
+  const store = world.store as { commit: InProcess["store"]["commit"] };
+  const real = store.commit;
+  store.commit = () => promise;
+  const answer = exchangeJudged(world, login.build(code));
+  await becomes("it is worked on", () => world.radius.server.gateway.working === 1);
+  store.commit = real;
+  await leave(world, "anna");
+  reject(new Error("the disk is full"));
+  assertEquals(brief(await answer), DENIED);
+  assertEquals(world.radius.watch.alive(), 0);
+});
+
+Deno.test("leaving: a pairing on its way into the store goes too, and does not come back", async () => {
+  await using world = await startInProcess();
+  const { pairings } = world.radius;
+  const coming = pairings.prepare({ canonical: "anna", shown: "anna" }, { kind: "sms", number: NUMBER });
+  const commit = world.store.commit({ mutations: [coming.mutation] });
+  const left = leave(world, "anna");
+  await commit;
+  pairings.adopt(coming.pairing);
+  await left;
+  assertEquals(kinds(world, "anna"), []);
+  assertEquals((await stored(world, ["pairing"])).length, 0);
+});
+
+Deno.test("leaving: undone, a pairing on its way into the store is adopted", async () => {
+  await using world = await startInProcess();
+  const { pairings } = world.radius;
+  const prepare = (number: string) =>
+    pairings.prepare({ canonical: "anna", shown: "anna" }, { kind: "sms", number }).pairing;
+  const [meanwhile, later] = [prepare(NUMBER), prepare("+4915187654321")];
+  const leaving = world.radius.prepareLeaving("anna");
+  pairings.adopt(meanwhile);
+  assertEquals(kinds(world, "anna"), []);
+  leaving.undo();
+  assertEquals(kinds(world, "anna"), ["sms"]);
+  pairings.adopt(later);
+  assertEquals(kinds(world, "anna"), ["sms", "sms"]);
+});
+
+Deno.test("leaving: an embedded approval request is cancelled", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const desk = world.services.embedded?.desk;
+  const phone = world.services.embedded?.phone;
+  assert(desk !== undefined && phone !== undefined);
+  await register(world, "anna");
+  await give(world, "anna", { kind: "device", id: "a-phone", totpLength: 6 });
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await leave(world, "anna");
+  assertEquals(desk?.pendingCount(), 0);
+  assertEquals(world.radius.watch.alive(), 0);
+});
+
+Deno.test("leaving: thousands of logins under one name end, and the commit stays small", async () => {
+  await using world = await startInProcess({ toml: '[server]\nlog_level = "error"' });
+  await register(world, "anna");
+  for (let begun = 0; begun < 120; begun++) await world.login({ user: "anna" }).start("");
+  const leaving = world.radius.prepareLeaving("anna");
+  assertEquals(leaving.mutations.length, 50);
+  await world.store.commit({ mutations: leaving.mutations });
+  await world.people.remove("anna");
+  leaving.done();
+  assertEquals(world.radius.watch.alive(), 0);
+  await becomes("the rest is recorded", () => world.radius.server.gateway.working === 0);
+  const { ended_by_leaving: ended, users_left: left } = world.radius.watch.counters();
+  assertEquals([ended, left], [120, 1]);
+});

@@ -1,0 +1,210 @@
+// The rows of the first factors that the directory has: its own password, and a bind at an LDAP backend.
+
+import { assert, assertEquals } from "@std/assert";
+import type { FirstFactorVerdict, Passwords } from "../../../radius/doing/ports.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief, exchangeJudged } from "./login.ts";
+import { becomes } from "./passing_time.ts";
+import { appCode, give, register, SEED } from "./people.ts";
+
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const DENIED = ["reject", "Access denied."];
+const DIRECTORY = '[radius]\nfirst_factor = "directory"\n';
+const LDAP = '[radius]\nfirst_factor = "ldap"\nfirst_factor_backend = "corp"\n' +
+  '[targets.default.backends.corp]\nkind = "ldap"\nurl = "ldap://127.0.0.1"\nusers_dn = "ou=people"\n';
+
+interface Judge extends Passwords {
+  readonly asked: string[];
+  verdict: FirstFactorVerdict | Error | Promise<FirstFactorVerdict> | null;
+}
+
+/** Finds "right" right and everything else wrong, unless it is told otherwise. */
+function createJudge(): Judge {
+  const judge: Judge = {
+    asked: [],
+    verdict: null,
+    directory: (user, password) => answer(`directory ${user}`, password),
+    ldap: (backend, user, password) => answer(`${backend} ${user}`, password),
+  };
+  const answer = (who: string, password: Uint8Array): Promise<FirstFactorVerdict> => {
+    const text = new TextDecoder().decode(password);
+    judge.asked.push(`${who} ${text}`);
+    if (judge.verdict instanceof Error) return Promise.reject(judge.verdict);
+    return Promise.resolve(judge.verdict ?? (text === "right" ? "right" : "wrong"));
+  };
+  return judge;
+}
+
+async function open(toml: string, passwords: Passwords): Promise<InProcess> {
+  const world = await startInProcess({ toml, passwords });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  return world;
+}
+
+for (
+  const [kind, toml, who] of [["directory", DIRECTORY, "directory anna"], [
+    "ldap",
+    LDAP,
+    "corp Anna",
+  ]] as const
+) {
+  Deno.test(`passwords: at "${kind}" the right one leads to the second factor`, async () => {
+    const judge = createJudge();
+    await using world = await open(toml, judge);
+    const login = world.login({ user: "Anna" });
+    assertEquals((await login.start("right")).step, CODE);
+    assertEquals(judge.asked, [`${who} right`]);
+    assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+    assertEquals(judge.asked.length, 1, "an answer is never taken for a password");
+  });
+
+  Deno.test(`passwords: at "${kind}" a wrong one is a Reject and a failure`, async () => {
+    await using world = await open(toml, createJudge());
+    assertEquals(brief(await world.login({ user: "anna" }).start("wrong")), DENIED);
+    assertEquals(world.radius.limits.failures("anna").total, 1);
+  });
+
+  Deno.test(`passwords: at "${kind}" an empty one is wrong`, async () => {
+    await using world = await open(toml, createJudge());
+    assertEquals(brief(await world.login({ user: "anna" }).start("")), DENIED);
+    assertEquals(world.radius.limits.failures("anna").total, 1);
+  });
+
+  for (const verdict of ["unavailable", new Error("no route to it")] as const) {
+    Deno.test(`passwords: at "${kind}" ${verdict} lets nobody through and counts against nobody`, async () => {
+      const judge = createJudge();
+      judge.verdict = verdict;
+      await using world = await open(toml, judge);
+      assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
+      assertEquals(world.radius.limits.failures("anna").total, 0);
+      assert(!(await world.logLines()).join().includes("right"));
+    });
+  }
+
+  Deno.test(`passwords: at "${kind}" whoever is refused is refused before it is checked`, async () => {
+    const judge = createJudge();
+    await using world = await open(toml, judge);
+    await register(world, "anna", { active: false });
+    assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
+    assertEquals(judge.asked, []);
+  });
+
+  Deno.test(`passwords: at "${kind}" one that is never answered is over after ten seconds`, async () => {
+    const judge = createJudge();
+    judge.verdict = new Promise(() => undefined);
+    await using world = await open(toml, judge);
+    const reply = await world.login({ user: "anna" }).start("right");
+    assertEquals(brief(reply), DENIED);
+    assert(reply.tookMs >= 10_000 && reply.tookMs < 12_500, `${reply.tookMs} ms`);
+  });
+}
+
+Deno.test("passwords: nobody is let through where nobody can check them", async () => {
+  await using world = await startInProcess({ toml: DIRECTORY });
+  assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
+});
+
+Deno.test("passwords: an empty one never reaches an LDAP server, where its bind would succeed", async () => {
+  const judge = createJudge();
+  judge.verdict = "right";
+  await using world = await open(LDAP, judge);
+  assertEquals(brief(await world.login({ user: "anna" }).start("")), DENIED);
+  assertEquals(judge.asked, []);
+});
+
+Deno.test("passwords: a right one of the directory is checked once a minute, for the same user and the same octets", async () => {
+  const judge = createJudge();
+  await using world = await open(DIRECTORY, judge);
+  const start = async (password: string, user = "anna") => (await world.login({ user }).start(password)).kind;
+  assertEquals([await start("right"), await start("right")], ["challenge", "challenge"]);
+  assertEquals(judge.asked.length, 1);
+  assertEquals([await start("wrong"), await start("wrong")], ["reject", "reject"]);
+  assertEquals(judge.asked.length, 3);
+  assertEquals(await start("right", "bert"), "challenge");
+  assertEquals(judge.asked.at(-1), "directory bert right");
+  world.clock.advance(60_000);
+  assertEquals(await start("right"), "challenge");
+  assertEquals(judge.asked.at(-1), "directory anna right");
+});
+
+Deno.test("passwords: one of an LDAP server is checked every time: nobody tells when it changes", async () => {
+  const judge = createJudge();
+  await using world = await open(LDAP, judge);
+  await world.login({ user: "anna" }).start("right");
+  await world.login({ user: "anna" }).start("right");
+  assertEquals(judge.asked.length, 2);
+});
+
+Deno.test("passwords: what is remembered is forgotten when the user's record changes", async () => {
+  const judge = createJudge();
+  await using world = await open(DIRECTORY, judge);
+  await world.login({ user: "anna" }).start("right");
+  judge.verdict = "wrong";
+  world.radius.forgetPassword("bert");
+  assertEquals((await world.login({ user: "anna" }).start("right")).step, CODE);
+  world.radius.forgetPassword("anna");
+  assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
+});
+
+Deno.test("passwords: what was right while the record changed is not remembered", async () => {
+  const judge = createJudge();
+  const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
+  judge.verdict = promise;
+  await using world = await open(DIRECTORY, judge);
+  const first = exchangeJudged(world, world.login({ user: "anna" }).buildStart("right"));
+  await becomes("it is asked", () => judge.asked.length === 1);
+  world.radius.forgetPassword("anna");
+  resolve("right");
+  assertEquals((await first).step, CODE);
+  judge.verdict = "wrong";
+  assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
+});
+
+Deno.test("passwords: two are checked at once and 64 wait; who comes then is let through by nobody", async () => {
+  const judge = createJudge();
+  const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
+  judge.verdict = promise;
+  await using world = await startInProcess({ toml: DIRECTORY, passwords: judge });
+  const starts = Array.from(
+    { length: 66 },
+    (_, at) => world.login({ user: `user${at}` }).buildStart("right"),
+  );
+  for (const { bytes } of starts) await world.client.sendRaw(bytes);
+  await becomes("they are worked on", () => world.radius.server.gateway.working === 66);
+  assertEquals(judge.asked.length, 2);
+  await world.client.sendRaw(world.login({ user: "late" }).buildStart("right").bytes);
+  await becomes("the last one is over", () => world.radius.watch.counters().requests === 67);
+  await becomes("it was refused", () => world.radius.server.gateway.working === 66);
+  assertEquals(world.radius.limits.failures("late").total, 0);
+  resolve("right");
+  await becomes("all were checked", () => world.radius.server.gateway.working === 0);
+  assertEquals(judge.asked.length, 66);
+});
+
+Deno.test("passwords: the same login sent again while its password is checked costs no second check", async () => {
+  const judge = createJudge();
+  const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
+  judge.verdict = promise;
+  await using world = await open(DIRECTORY, judge);
+  const [one, two] = [world.login({ user: "anna" }), world.login({ user: "anna" })];
+  const replies = [one, two].map((login) => exchangeJudged(world, login.buildStart("right")));
+  await becomes("both are worked on", () => world.radius.server.gateway.working === 2);
+  resolve("right");
+  assertEquals((await Promise.all(replies)).map(({ step }) => step), [CODE, CODE]);
+  assertEquals(judge.asked.length, 1);
+});
+
+Deno.test("passwords: in append mode the part before the comma is checked", async () => {
+  const judge = createJudge();
+  await using world = await open(DIRECTORY.replace("\n", "\nappend_mode = true\n"), judge);
+  const reply = await world.login({ user: "anna" }).start(`right,${appCode(world.clock.nowMs())}`);
+  assertEquals([reply.kind, judge.asked], ["accept", ["directory anna right"]]);
+});
+
+Deno.test("passwords: who has no factor gets to the menu, and may enrol there", async () => {
+  await using world = await startInProcess({ toml: DIRECTORY, passwords: createJudge() });
+  const login = world.login({ user: "bert" });
+  assertEquals((await login.start("right")).step, MENU);
+  assertEquals((await login.answer("S")).step, "SECONDFACTOR_GET_PAIRING_PHRASE");
+});
