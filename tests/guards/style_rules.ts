@@ -80,7 +80,7 @@ export const STYLE_RULES = {
   "names a path of one machine or a package registry's host": {
     applies: () => true,
     problem: matches(
-      /(^|[\s"'`(=])\/(home|work|Users|root)\/|\.\.\/(spec|shared|facts|design)\/\S*\.md|registry\.npmjs/m,
+      /(^|[\s"'`(=])\/(home|work|root|Users\/[\w.-]+)\/|\.\.\/(spec|shared|facts|design)\/\S*\.md|registry\.npmjs/m,
     ),
     breach: planted("docs/a.md", "see `/home/somebody/notes`"),
   },

@@ -89,7 +89,7 @@ const NOWHERE = [
   "/",
   "/users",
   "/Users/",
-  "/Users/ann/name",
+  "/Groups/vpn/members",
   "/User",
   "/Me/x",
   "/ServiceProviderConfig",
