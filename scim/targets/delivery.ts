@@ -53,6 +53,7 @@ export async function deliver(
   // The resource's lock is not held while the backend works: a slow backend must not hold up who writes the resource.
   return await deps.locks.run(lockKey(kind, name), async () => {
     const now = await deps.outbox.find(known.backend, kind, name);
+    if (now === null || now.sequence !== known.sequence) await forgetStray(deps, attempted);
     if (now?.versionstamp !== attempted.versionstamp) return { outcome: "superseded" };
     return outcome.ok
       ? await recordDone(deps, { known: now, remoteId: outcome.value.remoteId })
@@ -72,6 +73,16 @@ async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): P
   if (!committed.ok) return null;
   change.committed();
   return { ...known, entry, versionstamp: committed.versionstamp };
+}
+
+/** An entry that its resource does not point to was replaced by one with another number; nobody would ever end it. */
+async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: KeptEntry): Promise<void> {
+  const key = ["outbox", target, stray.backend, stray.sequence];
+  const forgotten = await store.commit({
+    checks: [{ key, versionstamp: stray.versionstamp }],
+    mutations: [{ type: "delete", key }],
+  });
+  if (forgotten.ok) outbox.forget(stray);
 }
 
 async function attempt(

@@ -22,7 +22,7 @@ interface Waiter {
 /** @param limits `each`: who may wait for one key; `all`: for all keys; `waitMs`: how long anybody waits. */
 export function createKeyedLocks(
   clock: Clock,
-  { each = 64, all = 4096, waitMs = 30_000 }: { each?: number; all?: number; waitMs?: number } = {},
+  { each = 256, all = 4096, waitMs = 30_000 }: { each?: number; all?: number; waitMs?: number } = {},
 ): KeyedLocks {
   const queues = new Map<string, Waiter[]>();
   let waiting = 0;

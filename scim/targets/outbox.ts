@@ -60,6 +60,8 @@ export interface Outbox {
   add(entry: NewEntry, known: KeptEntry | null): OutboxChange;
   /** Takes an entry away. */
   drop(known: KeptEntry): OutboxChange;
+  /** Shows an entry no more that is gone from the store. */
+  forget(known: KeptEntry): void;
   /** Puts another record in its place, live or as a dead letter. */
   update(known: KeptEntry, entry: OutboxEntry, options?: { isDead?: boolean }): OutboxChange;
   /** The password that an entry carries, or `undefined`. */
@@ -192,6 +194,7 @@ export function createOutbox({ store, vault, clock, target, backends, orderedId 
       ],
       committed: () => lists.get(known.backend)?.forget(known.sequence),
     }),
+    forget: ({ backend, sequence }) => lists.get(backend)?.forget(sequence),
     update: (known, entry, { isDead = false } = {}) =>
       write({ backend: known.backend, sequence: known.sequence, isDead }, entry, known),
     openPassword({ backend, sequence, entry: { password } }) {

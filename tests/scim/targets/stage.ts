@@ -5,6 +5,7 @@ import type { BackendSettings, TargetSettings } from "../../../config.ts";
 import { createLog } from "../../../log.ts";
 import type { Random } from "../../../runtime.ts";
 import { createSystemRandom } from "../../../runtime.ts";
+import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/facts/refusals.ts";
 import type {
   Actor,
@@ -12,6 +13,7 @@ import type {
   Directory,
   GroupContent,
   JsonObject,
+  Leaving,
   Target,
   Targets,
   UserContent,
@@ -21,7 +23,6 @@ import { createStore, type Store } from "../../../store.ts";
 import { createVault } from "../../../vault.ts";
 import { createMemoryBackend, type MemoryBackend } from "../../fakes/memory_backend.ts";
 import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
-import { createSmallDirectory } from "./small_directory.ts";
 
 export const ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
 
@@ -32,6 +33,7 @@ export interface StageOptions {
   readonly shape: Shape;
   readonly maxDropPercent?: number;
   readonly random?: Random;
+  /** Instead of the real one. */
   readonly openDirectory?: (deps: { store: Store; clock: ManualClock; target: string }) => Promise<Directory>;
   /** What the backends can hold. */
   readonly covers?: ReadonlySet<string> | null;
@@ -58,6 +60,8 @@ export interface Stage extends AsyncDisposable {
   /** Everything in the store below a prefix. */
   below(...prefix: string[]): Promise<unknown[]>;
 }
+
+const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSettings =>
   kind === "store" ? { name, kind, mode: "sync" } : {
@@ -117,7 +121,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
         }),
       openDirectory: (target) =>
         options.openDirectory?.({ store, clock, target }) ??
-          Promise.resolve(createSmallDirectory({ store, clock, target })),
+          createDirectory({ store, clock, random, log, target, prepareLeaving: () => NOTHING_LEFT }),
       openBackend: (_target, { name }) => ofProcess(backendOf(name), mortal),
       orderedId: createOrderedIds(clock, random),
     });
