@@ -233,7 +233,9 @@ function createParser(
     const literal = LITERALS.get(token.text);
     if (literal !== undefined) return literal;
     if (NUMBER.test(token.text)) return Number(token.text);
-    return bareValues ? token.text : fail("a value is neither quoted, nor a number, true, false or null");
+    // A text in single quotes is a mistake to be told of, not a value with quotes in it.
+    const isBare = bareValues && !token.text.startsWith("'");
+    return isBare ? token.text : fail("a value is neither quoted, nor a number, true, false or null");
   };
 
   return {

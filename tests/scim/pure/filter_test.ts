@@ -1,0 +1,294 @@
+// Filters as trees: the RFC's examples, its grammar, limits, and what is no filter.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import type { ResourceKind } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { type Filter, filterProblem, parseFilter, pathText } from "../../../scim/pure/filter.ts";
+import { refused, taken } from "./bodies.ts";
+
+/** A tree as a line, fully bracketed. */
+function line(filter: Filter): string {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return `(${filter.filters.map(line).join(` ${filter.kind} `)})`;
+    case "not":
+      return `not ${line(filter.filter)}`;
+    case "each":
+      return `${pathText(filter.path)}[${line(filter.filter)}]`;
+    case "present":
+      return `${pathText(filter.path)} pr`;
+    case "compare":
+      return `${pathText(filter.path)} ${filter.operator} ${JSON.stringify(filter.value)}`;
+  }
+}
+
+const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+
+/** The examples of RFC 7644 §3.4.2.2, and what they mean. */
+const RFC_EXAMPLES: readonly (readonly [filter: string, tree: string])[] = [
+  ['userName eq "bjensen"', 'userName eq "bjensen"'],
+  [`name.familyName co "O'Malley"`, `name.familyName co "O'Malley"`],
+  ['userName sw "J"', 'userName sw "J"'],
+  ['urn:ietf:params:scim:schemas:core:2.0:User:userName sw "J"', 'userName sw "J"'],
+  ["title pr", "title pr"],
+  ['meta.lastModified gt "2011-05-13T04:42:34Z"', 'meta.lastModified gt "2011-05-13T04:42:34Z"'],
+  ['title pr and userType eq "Employee"', '(title pr and userType eq "Employee")'],
+  ['title pr or userType eq "Intern"', '(title pr or userType eq "Intern")'],
+  [`schemas eq "${ENTERPRISE}"`, `schemas eq "${ENTERPRISE}"`],
+  [
+    'userType eq "Employee" and (emails co "example.com" or emails.value co "example.org")',
+    '(userType eq "Employee" and (emails co "example.com" or emails.value co "example.org"))',
+  ],
+  [
+    'userType ne "Employee" and not (emails co "example.com" or emails.value co "example.org")',
+    '(userType ne "Employee" and not (emails co "example.com" or emails.value co "example.org"))',
+  ],
+  [
+    'userType eq "Employee" and (emails.type eq "work")',
+    '(userType eq "Employee" and emails.type eq "work")',
+  ],
+  [
+    'userType eq "Employee" and emails[type eq "work" and value co "@example.com"]',
+    '(userType eq "Employee" and emails[(type eq "work" and value co "@example.com")])',
+  ],
+  [
+    'emails[type eq "work" and value co "@example.com"] or ims[type eq "xmpp" and value co "@foo.com"]',
+    '(emails[(type eq "work" and value co "@example.com")] or imgs[(type eq "xmpp" and value co "@foo.com")])',
+  ],
+];
+
+const GRAMMAR: readonly (readonly [filter: string, tree: string])[] = [
+  ["  title   pr  ", "title pr"],
+  ["title PR", "title pr"],
+  ['USERNAME Eq "a"', 'userName eq "a"'],
+  ["NAME.FAMILYNAME pr AND title pr", "(name.familyName pr and title pr)"],
+  ["title pr or title pr and title pr", "(title pr or (title pr and title pr))"],
+  ["title pr and title pr or title pr", "((title pr and title pr) or title pr)"],
+  ["(title pr or title pr) and title pr", "((title pr or title pr) and title pr)"],
+  ["not (title pr) and title pr", "(not title pr and title pr)"],
+  ["not(title pr)", "not title pr"],
+  ["NOT (title pr)", "not title pr"],
+  ["((title pr))", "title pr"],
+  ["active eq true", "active eq true"],
+  ["active eq false or title eq null", "(active eq false or title eq null)"],
+  ["badge ge -1.5e3", "badge ge -1500"],
+  ['title eq "a\\"b\\\\ \\u00fc"', 'title eq "a\\"b\\\\ ü"'],
+  ['title eq "a and b) or [c]"', 'title eq "a and b) or [c]"'],
+  ['title eq ""', 'title eq ""'],
+  ['addresses.postalCode eq "1"', 'addresses.postralCode eq "1"'],
+  ['addresses[postralCode eq "1"]', 'addresses[postralCode eq "1"]'],
+  [`${ENTERPRISE}:department eq "D"`, `${ENTERPRISE}:department eq "D"`],
+  [`${ENTERPRISE.toUpperCase()}:MANAGER.DISPLAYNAME sw "B"`, `${ENTERPRISE}:manager.displayName sw "B"`],
+  ["urn:x:y:2.0:Z:thing.part pr", "urn:x:y:2.0:Z:thing.part pr"],
+  ['emails[not (type eq "work") or primary eq true]', 'emails[(not type eq "work" or primary eq true)]'],
+  ['members[value eq "7"]', 'members[value eq "7"]'],
+  ["and pr and or pr", "(and pr and or pr)"],
+  ["not pr", "not pr"],
+];
+
+const QUIRKS: readonly (readonly [filter: string, tree: string, who: string])[] = [
+  ["externalId eq jyoung", 'externalId eq "jyoung"', "Entra: no quotes"],
+  [
+    "userName eq jyoung and active eq True",
+    '(userName eq "jyoung" and active eq "True")',
+    "Entra: no quotes twice",
+  ],
+  [
+    'emails[type eq "work"].value eq "a@x"',
+    'emails[(type eq "work" and value eq "a@x")]',
+    "Entra: a path of PATCH",
+  ],
+  [
+    'roles[primary eq "True"].value pr',
+    'roles[(primary eq "True" and value pr)]',
+    "Entra: a truth as a text",
+  ],
+  ['id eq "7" and manager eq "8"', '(id eq "7" and manager eq "8")', "Entra: whether a reference is there"],
+];
+
+for (const [filter, tree] of RFC_EXAMPLES) {
+  Deno.test(`RFC 7644 §3.4.2.2: ${filter}`, () => {
+    const parsed = taken(parseFilter(filter)).filter;
+    assertEquals(line(parsed), tree);
+    assertEquals(filterProblem("user", parsed), null);
+  });
+}
+for (const [filter, tree] of GRAMMAR) {
+  Deno.test(`parseFilter() reads ${filter}`, () =>
+    assertEquals(line(taken(parseFilter(filter)).filter), tree));
+}
+for (const [filter, tree, who] of QUIRKS) {
+  Deno.test(`parseFilter() reads ${filter} (${who})`, () => {
+    assertEquals(line(taken(parseFilter(filter)).filter), tree);
+  });
+}
+
+const NO_FILTERS: readonly string[] = [
+  "",
+  " ",
+  "anna",
+  "anna smith",
+  "Anna Le Smith",
+  "Miller Co KG",
+  "smith eq bob",
+  "not anna",
+  "anna and bob",
+  "title",
+  "title eq",
+  'eq "x"',
+  'title "x"',
+  'title is "x"',
+  'title eq "x',
+  "title eq 'x'",
+  'title eq "\\x"',
+  'title eq "x" "y"',
+  'title eq "x" and',
+  'and title eq "x"',
+  "title pr title pr",
+  "(title pr",
+  "title pr)",
+  "()",
+  "not title pr",
+  "not ()",
+  "emails[]",
+  "emails[type]",
+  'emails[type eq "work"',
+  'emails[type eq "work"] eq "x"',
+  'emails[type eq "work"] .value eq "x"',
+  'emails[type eq "work"].value',
+  'emails[type[a eq "b"]]',
+  'emails[emails.type eq "work"]',
+  'emails.type[value eq "x"]',
+  'a.b.c eq "x"',
+  '.a eq "x"',
+  'a. eq "x"',
+  '1a eq "x"',
+  'a-ü eq "x"',
+  'urn: eq "x"',
+  'urn:x eq "y"',
+  "title eq True False",
+  "anna@example.com",
+  "+49 151 1234567",
+  "\u0000",
+];
+
+for (const filter of NO_FILTERS) {
+  Deno.test(`parseFilter() takes no filter for one: ${JSON.stringify(filter)}`, () => {
+    assert(refused(parseFilter(filter)).problem !== "");
+  });
+}
+
+const nested = (levels: number) => `${"(".repeat(levels)}title pr${")".repeat(levels)}`;
+const chain = (comparisons: number) => new Array(comparisons).fill("title pr").join(" or ");
+
+Deno.test("parseFilter() takes 10 levels, 50 comparisons and 2,048 characters, and no more", () => {
+  taken(parseFilter(nested(10)));
+  assertEquals(refused(parseFilter(nested(11))).problem, "a filter has at most 10 levels");
+  taken(parseFilter(`${"not (".repeat(9)}emails[type pr]${")".repeat(9)}`));
+  refused(parseFilter(`${"not (".repeat(10)}emails[type pr]${")".repeat(10)}`));
+  taken(parseFilter(chain(50)));
+  assertEquals(refused(parseFilter(chain(51))).problem, "a filter has at most 50 comparisons");
+  taken(parseFilter(`title eq "${"x".repeat(2048 - 11)}"`));
+  assertEquals(
+    refused(parseFilter(`title eq "${"x".repeat(2048 - 10)}"`)).problem,
+    "a filter has at most 2048 characters",
+  );
+});
+
+Deno.test("parseFilter() never throws and ends, whatever is put together of its words", () => {
+  const words = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "not",
+    "and",
+    "or",
+    "eq",
+    "pr",
+    "title",
+    "emails",
+    '"x"',
+    '"',
+    "\\",
+    ".value",
+    "true",
+    " ",
+    "urn:a:b",
+    "1",
+  ];
+  const soup = fc.array(fc.constantFrom(...words), { maxLength: 400 }).chain((parts) =>
+    fc.constantFrom(" ", "").map((glue) => parts.join(glue))
+  );
+  fc.assert(
+    fc.property(fc.oneof(soup, fc.string({ unit: "binary", maxLength: 300 })), (text) => {
+      const read = parseFilter(text);
+      if (read.ok) {
+        assertEquals(
+          typeof filterProblem("user", read.filter),
+          filterProblem("user", read.filter) === null ? "object" : "string",
+        );
+      } else assert(!read.problem.includes("title"));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+Deno.test("parseFilter() of a million characters looks at none of them", () => {
+  const startMs = performance.now();
+  refused(parseFilter("(".repeat(1_000_000)));
+  refused(parseFilter('"'.repeat(1_000_000)));
+  assert(performance.now() - startMs < 100);
+});
+
+/** Filters that parse, and what is wrong with them for a kind of resource; "" for nothing. */
+const PROBLEMS: readonly (readonly [ResourceKind, filter: string, names: string])[] = [
+  ["user", 'nonsense eq "x"', '"nonsense"'],
+  ["user", 'name.nonsense eq "x"', '"name.nonsense"'],
+  ["user", 'title.part eq "x"', '"title.part"'],
+  ["user", 'emails[nonsense eq "x"]', '"emails.nonsense"'],
+  ["user", "title pr and (title pr or not (nonsense pr))", '"nonsense"'],
+  ["user", 'password eq "x"', '"password"'],
+  ["user", "password pr", '"password"'],
+  ["user", 'members eq "x"', '"members"'],
+  ["user", 'department eq "x"', '"department"'],
+  ["user", "urn:x:y:2.0:Z:thing pr", '"urn:x:y:2.0:Z:thing"'],
+  ["user", "__proto__ pr", "an attribute"],
+  ["user", "constructor pr", '"constructor"'],
+  ["user", "active gt true", '"gt"'],
+  ["user", 'active co "t"', '"co"'],
+  ["user", "title lt null", '"lt"'],
+  ["user", "title co 5", '"co"'],
+  ["user", 'meta.created ge "yesterday"', '"meta.created"'],
+  ["user", 'meta.created sw "2026"', ""],
+  ["user", "active eq true", ""],
+  ["user", 'groups.value eq "x" or groups eq "x"', ""],
+  ["user", `${ENTERPRISE}:manager.value eq "x"`, ""],
+  ["group", 'members.value eq "x" and displayName pr', ""],
+  ["group", 'userName eq "x"', '"userName"'],
+  ["group", 'emails[type eq "work"]', '"emails.type"'],
+];
+
+for (const [kind, filter, names] of PROBLEMS) {
+  Deno.test(`filterProblem() of a ${kind}: ${filter}`, () => {
+    const parsed = parseFilter(filter);
+    const problem = parsed.ok ? filterProblem(kind, parsed.filter) : parsed.problem;
+    if (names === "") assertEquals(problem, null);
+    else assert(problem?.includes(names), String(problem));
+  });
+}
+
+Deno.test("filterProblem() knows the attributes that a mapping adds", () => {
+  const mapping = createMapping({ user: { badge: "badge", "custom[].code": "code" }, group: {} });
+  for (
+    const filter of ['badge eq "x"', 'BADGE eq "x"', 'custom.code eq "x"', "custom[code pr]", "custom pr"]
+  ) {
+    const parsed = taken(parseFilter(filter)).filter;
+    assertEquals(filterProblem("user", parsed, mapping), null);
+    assert(filterProblem("user", parsed) !== null);
+    assert(filterProblem("group", parsed, mapping) !== null);
+  }
+  assert(filterProblem("user", taken(parseFilter('custom.other eq "x"')).filter, mapping) !== null);
+});
