@@ -33,6 +33,11 @@ export class HasherBusy extends Error {
 
 /** 128 MiB and about half a second: what OWASP asks for. */
 const COST_LOG2 = 17;
+/**
+ * 32 MiB and about a tenth of a second, for what is checked with requests and logins. Every process makes such hashes at the same cost, because an unknown
+ * name is answered after the work of that cost.
+ */
+export const REQUEST_COST_LOG2 = 15;
 const BLOCK_SIZE = 8;
 const HASH_OCTETS = 32;
 const SALT_OCTETS = 16;

@@ -9,7 +9,7 @@ import { createLearnt } from "../radius/doing/learnt.ts";
 import { createLimits } from "../radius/doing/limits.ts";
 import { createOrderedIds } from "../radius/doing/ordered_ids.ts";
 import { createPairings } from "../radius/doing/pairings.ts";
-import { createPasswordHasher } from "../password_hasher.ts";
+import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
 import { matchTotp, totpAt } from "../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../runtime.ts";
 import { createCredentials } from "../scim/http/credentials.ts";
@@ -64,7 +64,7 @@ async function handle(request: DeskRequest, ground: Ground): Promise<DeskAnswer>
         ...ground,
         store,
         vault,
-        hasher: createPasswordHasher({ random }),
+        hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
         settings: config.scim.credentials,
         orderedId,
       }),
