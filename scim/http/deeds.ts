@@ -60,8 +60,9 @@ export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
 
   async create(ask, deps) {
     const { target, actor } = ask;
-    const { backends } = queryOf(ask);
+    // The body first: a search listens to no parameter, so none of its can be a fault.
     const { content, password } = await contentOf(ask, deps);
+    const { backends } = queryOf(ask);
     const written = await target.create(content, { actor, backends, password });
     return writtenAnswer(written, { status: 201, ask, deps });
   },

@@ -1,0 +1,52 @@
+// The real program with the targets and credentials that the rows' tests share.
+
+import { type RunningGateway, startGateway } from "../../ground/gateway.ts";
+import { type Account, type Caller, createCaller } from "./caller.ts";
+
+export const WRITER: Account = { name: "provisioner", password: "the-writer's password" };
+export const READER: Account = { name: "reader", password: "the-reader's password" };
+/** For the target `small` alone. */
+export const STRANGER: Account = { name: "stranger", password: "the-stranger's password" };
+
+export interface RowsWorld extends Caller {
+  readonly gateway: RunningGateway;
+  dispose(): Promise<void>;
+}
+
+const credential = ({ name, password }: Account, targets: readonly string[], access: string) => `
+[[scim.credential]]
+name = "${name}"
+password = "${password}"
+targets = ${JSON.stringify(targets)}
+access = "${access}"
+`;
+
+/** The settings of three credentials; the writer and the reader are for `targets`. */
+export function credentialsToml(targets: readonly string[]): string {
+  return credential(WRITER, targets, "write") + credential(READER, targets, "read") +
+    credential(STRANGER, targets.filter((name) => name === "small"), "write");
+}
+
+/** Three targets in the embedded store: `default`, `small` with pages of three, `own` with a mapping of its own. */
+export const STORE_TARGETS = `
+[targets.default]
+[targets.small]
+page_size = 3
+[targets.own.mapping.user]
+"externalId" = "number"
+"name.familyName" = "sn"
+[targets.own.mapping.group]
+"externalId" = "number"
+`;
+
+/** Starts the program; calls go to `default` as the writer. */
+export async function startRowsWorld(): Promise<RowsWorld> {
+  const gateway = await startGateway({
+    toml: credentialsToml(["default", "small", "own"]) + STORE_TARGETS,
+  });
+  return {
+    gateway,
+    ...createCaller(gateway, { account: WRITER, target: "default" }),
+    dispose: () => gateway.dispose(),
+  };
+}
