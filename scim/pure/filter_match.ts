@@ -10,6 +10,7 @@ import { attributeAt, type FilterPath } from "./filter_path.ts";
 import { isArray, isObject } from "./json_limits.ts";
 import { resourceIds } from "./mapping.ts";
 import { etagOf, schemasOf } from "./render.ts";
+import { isoTime } from "./timestamps.ts";
 
 /** The resource as the interface answers it, as a value; what filters are matched against. `meta` has no location. */
 export function filterView(stored: Stored, mapping: Mapping): JsonObject {
@@ -24,8 +25,8 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
       : { displayName: content.name, members: content.members.map(reference) }),
     meta: {
       resourceType: content.kind === "user" ? "User" : "Group",
-      created: new Date(stored.createdMs).toISOString(),
-      lastModified: new Date(stored.modifiedMs).toISOString(),
+      created: isoTime(stored.createdMs),
+      lastModified: isoTime(stored.modifiedMs),
       version: etagOf(stored.version),
     },
   };

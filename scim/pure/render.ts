@@ -5,6 +5,7 @@ import type { Mapping, Stored } from "../ports.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
 import { resourceIds } from "./mapping.ts";
+import { isoTime } from "./timestamps.ts";
 
 const RESOURCE_TYPES = { user: "User", group: "Group" } as const;
 
@@ -80,13 +81,11 @@ function renderReference(name: string): string {
 }
 
 function renderMeta(stored: Stored, location: string): string {
-  return JSON.stringify({
-    resourceType: RESOURCE_TYPES[stored.content.kind],
-    created: new Date(stored.createdMs).toISOString(),
-    lastModified: new Date(stored.modifiedMs).toISOString(),
-    location,
-    version: etagOf(stored.version),
-  });
+  return `{"resourceType":"${RESOURCE_TYPES[stored.content.kind]}","created":"${
+    isoTime(stored.createdMs)
+  }",` +
+    `"lastModified":"${isoTime(stored.modifiedMs)}","location":${quote(location)},` +
+    `"version":${quote(etagOf(stored.version))}}`;
 }
 
 /** The head of the resource has said it already. */
