@@ -19,7 +19,7 @@ import type { Directory } from "./radius/doing/ports.ts";
 import { reducePhoneNumber } from "./radius/pure/phone_number.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
 import { createSystemRandom, systemClock } from "./runtime.ts";
-import { createPasswordHasher } from "./password_hasher.ts";
+import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
@@ -32,8 +32,6 @@ const DRAIN_MS = 10_000;
 /** A second SIGTERM or Ctrl-C within this time is the same one arriving twice. */
 const SAME_SIGNAL_MS = 2000;
 const HEARTBEAT_MS = 2000;
-/** scrypt with 32 MiB, about a tenth of a second: a directory's password is checked at each login, and a second factor stands behind it. */
-const DIRECTORY_PASSWORD_COST_LOG2 = 15;
 const STORE_SILENT_MS = 5000;
 
 const USAGE = `Run the gateway.
@@ -116,7 +114,7 @@ async function start(): Promise<void> {
     random,
     log,
     fetch: identityClient.fetch,
-    hasher: createPasswordHasher({ random, costLog2: DIRECTORY_PASSWORD_COST_LOG2 }),
+    hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
     orderedId: createOrderedIds(clock, random),
     // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
     prepareLeaving: (name) => radius.prepareLeaving(name),
