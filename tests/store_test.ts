@@ -331,3 +331,43 @@ Deno.test("commit() sends journal lines beside a commit that is under way, and n
   assertEquals([settled[40], settled[41]], ["first", "second"]);
   await store.close();
 });
+
+Deno.test("range() gives what lies from its start up to its end, from either side, at most so many", async () => {
+  await using store = await open();
+  const keys = ["a", "b", "c", "d", "e"];
+  await store.commit({ mutations: keys.map((key) => ({ type: "set", key: ["r", key], value: key })) });
+  const selector = { start: ["r", "b"], end: ["r", "e"] };
+  const values = async (options: { limit?: number; reverse?: boolean }) =>
+    (await gathered(store.range<string>(selector, options))).map(({ value }) => value);
+  assertEquals(await values({}), ["b", "c", "d"]);
+  assertEquals(await values({ limit: 2 }), ["b", "c"]);
+  assertEquals(await values({ limit: 2, reverse: true }), ["d", "c"]);
+});
+
+Deno.test("range() goes on past the batches that it is read in", async () => {
+  await using store = await open();
+  const keys = Array.from({ length: 1200 }, (_, i) => i);
+  for (let at = 0; at < keys.length; at += 400) {
+    const mutations = keys.slice(at, at + 400).map((
+      i,
+    ) => ({ type: "set", key: ["r", i], value: i } as const));
+    await store.commit({ mutations });
+  }
+  const all = await gathered(store.range<number>({ start: ["r"], end: ["r", 1100] }));
+  assertEquals(all.map(({ value }) => value), keys.slice(0, 1100));
+});
+
+Deno.test("createStore() keeps transactions apart that together are too large for one commit", async () => {
+  await using store = await open();
+  const value = new Uint8Array(60_000);
+  const large = (key: string): Transaction => ({
+    mutations: Array.from({ length: 8 }, (_, i) => ({ type: "set", key: [key, i], value })),
+    sizeOctets: 480_000,
+  });
+  const keys = ["a", "b", "c", "d"];
+  const outcomes = await Promise.all(keys.map((key) => store.commit(large(key))));
+  assert(outcomes.every(({ ok }) => ok));
+  // A commit of its own gives each a versionstamp of its own.
+  const stamps = outcomes.map((outcome) => outcome.ok ? outcome.versionstamp : "");
+  assertEquals(new Set(stamps).size, keys.length);
+});

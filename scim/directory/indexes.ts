@@ -9,7 +9,7 @@ import { LAST_CHARACTER } from "./order.ts";
 /** A page starts at most this many keys before its first one. */
 const MAX_NAMES_A_FENCE = 128;
 /** The ends of a beginning's stretch are counted by reading this many keys at most. */
-const MAX_WORDS_A_FENCE = 512;
+const MAX_WORDS_A_FENCE = 256;
 
 export interface Indexes {
   readonly names: Readonly<Record<ResourceKind, CountedIndex>>;

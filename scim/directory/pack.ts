@@ -8,7 +8,7 @@ import type { IndexDraft } from "./counted_index.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import { type MemberChange, type MemberSet, type MemberSets, withChanges } from "./member_sets.ts";
-import { encodeRecord, type KeptRecord, type ReadRecord, readRecord } from "./records.ts";
+import { encodeRecord, type KeptRecord, octetsOf, type ReadRecord, readRecord } from "./records.ts";
 
 export interface PackDeps {
   readonly store: Store;
@@ -67,6 +67,7 @@ export function createPack(deps: PackDeps): Pack {
   const reads = new Map<string, Promise<ReadRecord | null>>();
   const overlay = new Map<string, KeptRecord | null>();
   const sets = new Map<string, MemberSet>();
+  const membershipReads = new Map<string, Promise<Map<string, string>>>();
   const sides = new Map<string, Map<string, string | null>>();
   const tombstones = new Map<string, Tombstone | null>();
   const own = new Map<string, Mutation>();
@@ -113,6 +114,23 @@ export function createPack(deps: PackDeps): Pack {
     return changed === undefined ? (await read(kind, canonical))?.record ?? null : changed;
   };
 
+  const listMemberships = async (user: string): Promise<Map<string, string>> => {
+    const found = new Map<string, string>();
+    // Where there is no group, nobody is a member: an import of users before groups reads nothing.
+    if (indexes.names.group.total === 0) return found;
+    for await (const { key, value } of store.list<string>(keys.memberships(user))) {
+      if (value !== null) found.set(String(key[3]), value);
+    }
+    return found;
+  };
+  const readMemberships = (user: string): Promise<Map<string, string>> => {
+    const known = membershipReads.get(user);
+    if (known !== undefined) return known;
+    const reading = listMemberships(user);
+    membershipReads.set(user, reading);
+    return reading;
+  };
+
   const tombstoneOf = async (canonical: string): Promise<Tombstone | null> => {
     const changed = tombstones.get(canonical);
     if (changed !== undefined) return changed;
@@ -144,7 +162,7 @@ export function createPack(deps: PackDeps): Pack {
       remove(keys.part(kind, canonical, { parts: before?.parts ?? "", number }));
     }
     for (const [number, text] of parts.entries()) {
-      set(keys.part(kind, canonical, { parts: name, number }), text, text.length * 2);
+      set(keys.part(kind, canonical, { parts: name, number }), text, octetsOf(text));
     }
   };
 
@@ -152,6 +170,10 @@ export function createPack(deps: PackDeps): Pack {
     expect(kind, canonical) {
       // Whoever asks for it hears of a failure; nobody may.
       read(kind, canonical).catch(() => undefined);
+      // A new user may be a member already.
+      if (kind === "user" && !indexes.names.user.mayHave(canonical)) {
+        readMemberships(canonical).catch(() => undefined);
+      }
     },
     record,
     async keep({ kind, canonical }, next) {
@@ -200,10 +222,7 @@ export function createPack(deps: PackDeps): Pack {
       done.push(() => memberSets.keep(setId, after));
     },
     async memberships(user) {
-      const found = new Map<string, string>();
-      for await (const { key, value } of store.list<string>(keys.memberships(user))) {
-        if (value !== null) found.set(String(key[3]), value);
-      }
+      const found = new Map(await readMemberships(user));
       for (const [setId, group] of sides.get(user) ?? []) {
         if (group === null) found.delete(setId);
         else found.set(setId, group);

@@ -58,7 +58,7 @@ interface Packed {
 }
 
 /** Beyond these a pack takes no further write; one write may bring as much again. */
-const FULL_MUTATIONS = 400;
+const FULL_MUTATIONS = 600;
 const FULL_OCTETS = 250_000;
 const FULL_CHECKS = 80;
 /** Deno KV takes 1,000 changes and 800 KiB. */

@@ -58,7 +58,7 @@ export function wordsOfGroup(name: string): string[] {
  * nothing to look for.
  */
 export function queryWords(q: string): string[] {
-  const text = canonicalName(q.toWellFormed());
+  const text = canonicalName(q.toWellFormed()).trim();
   if (/^\+[\d\s()./-]+$/.test(text)) return [`+${text.replace(/\D/g, "")}`];
   const words = text.split(SPACES).map(withoutEdges).filter((word) => word !== "");
   return longest([...new Set(words)]).slice(0, MAX_QUERY_WORDS);

@@ -1,0 +1,319 @@
+// The directory: writes, memberships, leaving, logins.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import type { DirectoryWrite, JsonObject, UserContent } from "../../../scim/ports.ts";
+import { createStore } from "../../../store.ts";
+import { drop, links, loginOf, NAME, namesOf, openWorld, putGroup, putUser, storedIn } from "./world.ts";
+
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${prefix}${String(at).padStart(5, "0")}`);
+
+const content = (name: string, more: Partial<UserContent> = {}): UserContent => ({
+  kind: "user",
+  name,
+  active: true,
+  attributes: { name: NAME },
+  ...more,
+});
+const creation = (name: string, more: Partial<UserContent> = {}): DirectoryWrite => ({
+  kind: "user",
+  name,
+  expected: null,
+  next: { content: content(name, more), backends: { store: { state: "present", sinceMs: 1 } } },
+});
+
+Deno.test("createDirectory() gives back what was written, found without case", async () => {
+  await using world = await openWorld();
+  const attributes = { name: { familyName: "Smith", givenName: "Anna" }, emails: [{ value: "a@b.example" }] };
+  const written = await world.directory.write(creation("Anna.Smith", { attributes }));
+  const read = await world.directory.read("user", "anna.smith");
+  assertEquals(read, storedIn(written));
+  assertEquals(read?.content, content("Anna.Smith", { attributes }));
+  assertEquals(read?.backends, { store: { state: "present", sinceMs: 1 } });
+  assertEquals(JSON.parse(read?.attributesText ?? ""), attributes);
+  assertEquals(await world.directory.read("group", "anna.smith"), null);
+  assertEquals(await (await world.reopen()).read("user", "anna.smith"), read);
+});
+
+Deno.test("write() lets one of two creations of a name win", async () => {
+  await using world = await openWorld();
+  const results = await Promise.all([
+    world.directory.write(creation("anna")),
+    world.directory.write(creation("ANNA")),
+  ]);
+  assertEquals(results.map(({ ok }) => ok), [true, false]);
+  assertEquals(world.directory.count("user"), 1);
+});
+
+Deno.test("write() lets one of two writers of the same version win", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const version = (await world.directory.read("user", "anna"))?.version ?? null;
+  const write = (name: string) => world.directory.write({ ...creation(name), expected: version });
+  const results = await Promise.all([write("Anna"), write("aNNa")]);
+  assertEquals(results.map(({ ok }) => ok), [true, false]);
+  assertEquals((await world.directory.read("user", "anna"))?.content.name, "Anna");
+});
+
+Deno.test("write() says changed when another process wrote the record", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const read = await world.directory.read("user", "anna");
+  const key = ["user", "default", "anna"];
+  const { value } = await world.store.get<Record<string, unknown>>(key);
+  await world.store.commit({ mutations: [{ type: "set", key, value: { ...value, revision: 7 } }] });
+  const result = await world.directory.write({ ...creation("anna"), expected: read?.version ?? null });
+  assertEquals(result, { ok: false, reason: "changed" });
+});
+
+Deno.test("write() keeps the version of a user whose groups changed good for writing, and changes the version", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const before = await world.directory.read("user", "anna");
+  await putGroup(world.directory, "staff", ["anna"]);
+  const after = await world.directory.read("user", "anna");
+  assert(before?.version !== after?.version);
+  const result = await world.directory.write({ ...creation("anna"), expected: before?.version ?? null });
+  assertEquals(links(storedIn(result)), ["staff"]);
+});
+
+Deno.test("writeMany() is all or nothing for each write", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "u00007");
+  const results = await world.directory.writeMany(numbered("u", 300).map((name) => creation(name)));
+  assertEquals(results.filter(({ ok }) => !ok).length, 1);
+  assertEquals(results[7], { ok: false, reason: "changed" });
+  assertEquals(world.directory.count("user"), 300);
+});
+
+Deno.test("writeMany() refuses what is too large and keeps its neighbours", async () => {
+  await using world = await openWorld();
+  const huge = { name: NAME, note: "x".repeat(600_000) };
+  const settled = await Promise.allSettled([
+    world.directory.write(creation("a")),
+    world.directory.write(creation("b", { attributes: huge })),
+    world.directory.write(creation("c")),
+  ]);
+  assertEquals(settled.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+  assert(settled[1]?.status === "rejected" && settled[1].reason instanceof RangeError);
+  assertEquals(namesOf((await world.directory.page("user", { page: 1, size: 10 })).resources), ["a", "c"]);
+});
+
+Deno.test("write() keeps long attributes in parts, and takes the parts away again", async () => {
+  await using world = await openWorld();
+  for (const note of ["x".repeat(500_000), '\u{1f600}\n"'.repeat(40_000), "short"]) {
+    await putUser(world.directory, "anna", { attributes: { note } });
+    const read = await (await world.reopen()).read("user", "anna");
+    assertEquals(read?.content.attributes.note, note);
+    const { resources } = await world.directory.page("user", { page: 1, size: 1 });
+    assertEquals(resources[0]?.content.attributes.note, note);
+  }
+  assertEquals((await Array.fromAsync(world.store.list(["part"]))).length, 0);
+});
+
+Deno.test("page() gives every user once, whatever the size", async () => {
+  await using world = await openWorld();
+  const names = numbered("u", 1000);
+  await world.directory.writeMany(names.toReversed().map((name) => creation(name)));
+  for (const size of [1, 7, 128, 999, 1000, 2000]) {
+    const directory = size === 7 ? await world.reopen() : world.directory;
+    const middle = await directory.page("user", { page: 2, size });
+    assertEquals(namesOf(middle.resources), names.slice(size, 2 * size));
+    assertEquals([middle.total, middle.startIndex], [1000, size + 1]);
+  }
+  const past = await world.directory.page("user", { page: 5000, size: 100 });
+  assertEquals([past.total, past.resources.length], [1000, 0]);
+  assertEquals(namesOf(await Array.fromAsync(world.directory.all("user"))), names);
+});
+
+Deno.test("createDirectory() keeps members who are no users, and links them when they are created", async () => {
+  await using world = await openWorld();
+  await putGroup(world.directory, "Staff", ["Anna", "bert"]);
+  assertEquals(links(await world.directory.read("group", "staff")), ["Anna", "bert"]);
+  await putUser(world.directory, "anna");
+  assertEquals(links(await world.directory.read("user", "anna")), ["Staff"]);
+  assertEquals((await loginOf(world.directory, "anna")).groups, ["Staff"]);
+  await putGroup(world.directory, "Staff", ["bert"]);
+  assertEquals((await loginOf(world.directory, "anna")).groups, []);
+});
+
+Deno.test("write() follows a group whose spelling changes", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  await putGroup(world.directory, "staff", ["anna"]);
+  await putGroup(world.directory, "Staff", ["ANNA"]);
+  assertEquals(links(await world.directory.read("user", "anna")), ["Staff"]);
+  assertEquals(links(await world.directory.read("group", "staff")), ["ANNA"]);
+});
+
+for (const act of ["delete", "deactivate"] as const) {
+  Deno.test(`write() takes a user out of every group: ${act}`, async () => {
+    const asked: string[] = [];
+    await using world = await openWorld({
+      prepareLeaving: (name) => ({
+        mutations: [{ type: "delete", key: ["pairing", name] }],
+        done: () => asked.push(`done ${name}`),
+        undo: () => asked.push(`undo ${name}`),
+      }),
+    });
+    const groups = numbered("g", 120);
+    await putUser(world.directory, "anna");
+    await world.store.commit({ mutations: [{ type: "set", key: ["pairing", "anna"], value: 1 }] });
+    for (const group of groups) await putGroup(world.directory, group, ["anna", "bert"]);
+    if (act === "delete") await drop(world.directory, { kind: "user", name: "anna" });
+    else await putUser(world.directory, "anna", { active: false });
+    assertEquals(asked, ["done anna"]);
+    assertEquals((await world.store.get(["pairing", "anna"])).value, null);
+    for (const group of groups) assertEquals(links(await world.directory.read("group", group)), ["bert"]);
+    assertEquals((await Array.fromAsync(world.store.list(["memberof", "default", "anna"]))).length, 0);
+    assertEquals((await Array.fromAsync(world.store.list(["chore"]))).length, 0);
+    assertEquals((await loginOf(world.directory, "anna")).status, act === "delete" ? "deleted" : "inactive");
+    await putUser(world.directory, "anna");
+    assertEquals((await loginOf(world.directory, "anna")).status, "active");
+    assertEquals(links(await world.directory.read("user", "anna")), []);
+  });
+}
+
+Deno.test("write() keeps a password until the user is deleted", async () => {
+  await using world = await openWorld();
+  const password = { algorithm: "scrypt", costLog2: 14, salt: "s", hash: "h" } as const;
+  await world.directory.write({ ...creation("anna"), password });
+  await putUser(world.directory, "anna", { active: false });
+  assertEquals(await world.directory.readPassword("anna"), password);
+  await drop(world.directory, { kind: "user", name: "anna" });
+  await putUser(world.directory, "anna");
+  assertEquals(await world.directory.readPassword("anna"), null);
+});
+
+Deno.test("write() brings what belongs to it in the same commit, and nothing when it is refused", async () => {
+  await using world = await openWorld();
+  const also = (value: string) => [{ type: "set", key: ["audit", value], value }] as const;
+  await world.directory.write({ ...creation("anna"), also: also("first") });
+  await world.directory.write({ ...creation("anna"), also: also("second") });
+  const audit = await Array.fromAsync(world.store.list<string>(["audit"]));
+  assertEquals(audit.map(({ value }) => value), ["first"]);
+});
+
+Deno.test("login() knows strangers, the deleted and the living, also after a new start", async () => {
+  await using world = await openWorld();
+  const phoneNumbers: JsonObject[] = [{ value: "+49 171 1" }, { type: "home" }, { value: "2" }];
+  await putUser(world.directory, "Anna", { attributes: { phoneNumbers } });
+  await putUser(world.directory, "bert");
+  await drop(world.directory, { kind: "user", name: "bert" });
+  for (const directory of [world.directory, await world.reopen()]) {
+    assertEquals(directory.prepareLogin("nobody"), null);
+    assertEquals(directory.login("nobody").status, "unknown");
+    assertEquals(await loginOf(directory, "anna"), {
+      status: "active",
+      name: "Anna",
+      phoneNumbers: ["+49 171 1", "2"],
+      groups: [],
+    });
+    assertEquals(await loginOf(directory, "bert"), {
+      status: "deleted",
+      name: "bert",
+      phoneNumbers: [],
+      groups: [],
+    });
+    assertEquals(directory.prepareLogin("anna"), null);
+  }
+});
+
+Deno.test("login() refuses to guess about somebody who was not prepared", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const directory = await world.reopen();
+  assertThrows(() => directory.login("anna"), Error, "not prepared");
+});
+
+Deno.test("login() sees a deletion as soon as it is acknowledged, without being prepared again", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  await loginOf(world.directory, "anna");
+  await drop(world.directory, { kind: "user", name: "anna" });
+  assertEquals(world.directory.login("anna").status, "deleted");
+});
+
+Deno.test("createDirectory() forgets the oldest tombstones above its cap", async () => {
+  await using world = await openWorld({ tombstonesKept: 2 });
+  for (const name of ["d", "a", "c", "b"]) {
+    await putUser(world.directory, name);
+    await drop(world.directory, { kind: "user", name });
+  }
+  await putUser(world.directory, "last");
+  const directory = await world.reopen();
+  const statuses = await Promise.all(
+    ["d", "a", "c", "b"].map(async (name) => (await loginOf(directory, name)).status),
+  );
+  assertEquals(statuses, ["unknown", "unknown", "deleted", "deleted"]);
+});
+
+Deno.test("changeMembers() adds to and takes from a group of 10,000", async () => {
+  await using world = await openWorld();
+  const names = numbered("u", 10_000);
+  await world.directory.writeMany(names.map((name) => creation(name)));
+  const created = await putGroup(world.directory, "all", names);
+  assertEquals(links(storedIn(created))?.length, 10_000);
+  assertEquals((await loginOf(world.directory, "u09999")).groups, ["all"]);
+  await putUser(world.directory, "New");
+  const changed = await world.directory.changeMembers({ group: "ALL", add: ["New"], remove: ["u00005"] });
+  assertEquals(links(storedIn(changed))?.length, 10_000);
+  const directory = await world.reopen();
+  for (const one of [world.directory, directory]) {
+    assertEquals((await loginOf(one, "new")).groups, ["all"]);
+    assertEquals((await loginOf(one, "u00005")).groups, []);
+    assertEquals(links(await one.read("group", "all")), ["New", ...names].toSpliced(6, 1).sort(byCanonical));
+  }
+  await drop(directory, { kind: "group", name: "all" });
+  assertEquals(links(await directory.read("user", "u00006")), []);
+  assertEquals((await Array.fromAsync(world.store.list(["member"]))).length, 0);
+  assertEquals((await Array.fromAsync(world.store.list(["memberof"]))).length, 0);
+  assertEquals(await world.directory.changeMembers({ group: "nobody", add: [], remove: [] }), {
+    ok: false,
+    reason: "changed",
+  });
+});
+
+const byCanonical = (a: string, b: string): number => a.toLowerCase() < b.toLowerCase() ? -1 : 1;
+
+Deno.test("observe() tells of each write, until it is stopped", async () => {
+  await using world = await openWorld();
+  const seen: unknown[] = [];
+  const stop = world.directory.observe((change) => seen.push(change));
+  await putUser(world.directory, "Anna");
+  await putGroup(world.directory, "g", []);
+  await drop(world.directory, { kind: "user", name: "Anna" });
+  stop();
+  await putUser(world.directory, "bert");
+  assertEquals(seen, [
+    { kind: "user", name: "Anna", deleted: false },
+    { kind: "group", name: "g", deleted: false },
+    { kind: "user", name: "Anna", deleted: true },
+  ]);
+});
+
+Deno.test("write() rejects when the store fails, and the directory is as it was", async () => {
+  const real = createStore(await Deno.openKv(":memory:"));
+  let fails = false;
+  const store = {
+    ...real,
+    commit: (t: Parameters<typeof real.commit>[0]) =>
+      fails ? Promise.reject(new Error("disk")) : real.commit(t),
+  };
+  const undone: string[] = [];
+  await using world = await openWorld({
+    store,
+    prepareLeaving: (name) => ({ mutations: [], done: () => undefined, undo: () => undone.push(name) }),
+  });
+  await putUser(world.directory, "anna");
+  fails = true;
+  await assertRejects(() => drop(world.directory, { kind: "user", name: "anna" }), Error, "disk");
+  await assertRejects(() => putUser(world.directory, "bert"), Error, "disk");
+  fails = false;
+  assertEquals(undone, ["anna"]);
+  assertEquals(namesOf((await world.directory.page("user", { page: 1, size: 9 })).resources), ["anna"]);
+  assertEquals((await loginOf(world.directory, "anna")).status, "active");
+  await putUser(world.directory, "bert");
+  assertEquals(world.directory.count("user"), 2);
+  await real.close();
+});

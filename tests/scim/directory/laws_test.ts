@@ -1,0 +1,344 @@
+// Whatever is written in whatever order, the directory is what a naive one would be: also after a new start, and after a crash at any commit.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Directory, JsonObject, ResourceKind } from "../../../scim/ports.ts";
+import { createStore, type Store } from "../../../store.ts";
+import { createModel, type Model } from "./model.ts";
+import { drop, links, loginOf, NAME, openWorld, pageOf, putGroup, putUser, type World } from "./world.ts";
+
+const FAMILY = ["Smith", "smithers", "Möller", "O'Brien", "van Dyke", "李", "😀😀", "ａ"];
+const USERS = [
+  "anna",
+  "Anna",
+  "bert",
+  "bert.smith@example.com",
+  "c",
+  "möller",
+  "李雷",
+  "😀",
+  "ﬀ",
+  "zoe",
+  "ab",
+  "abc",
+];
+const GROUPS = ["staff", "Staff", "it-admins", "vpn users", "😀 club", "ab"];
+
+type Act =
+  | { kind: "user"; name: string; active: boolean; attributes: JsonObject }
+  | { kind: "group"; name: string; members: string[] }
+  | { kind: "members"; group: string; add: string[]; remove: string[] }
+  | { kind: "drop"; what: ResourceKind; name: string };
+
+const attributes = fc.record({
+  family: fc.constantFrom(...FAMILY),
+  given: fc.constantFrom("Anna", "Bert", "", "annabel"),
+  emails: fc.array(fc.constantFrom("a.smith@example.com", "bert@b.example", "x@y"), { maxLength: 2 }),
+  phones: fc.array(fc.constantFrom("+49 171 1234567", "0171 12", "+491711234568"), { maxLength: 2 }),
+}).map(({ family, given, emails, phones }): JsonObject => ({
+  name: { familyName: family, givenName: given },
+  emails: emails.map((value) => ({ value })),
+  phoneNumbers: phones.map((value) => ({ value })),
+}));
+const user = fc.constantFrom(...USERS);
+const members = fc.array(user, { maxLength: 6 });
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({
+    kind: fc.constant("user" as const),
+    name: user,
+    active: fc.boolean(),
+    attributes,
+  }),
+  fc.record({ kind: fc.constant("group" as const), name: fc.constantFrom(...GROUPS), members }),
+  fc.record({
+    kind: fc.constant("members" as const),
+    group: fc.constantFrom(...GROUPS),
+    add: members,
+    remove: members,
+  }),
+  fc.record({
+    kind: fc.constant("drop" as const),
+    what: fc.constantFrom<ResourceKind[]>("user", "group"),
+    name: fc.constantFrom(...USERS, ...GROUPS),
+  }),
+);
+
+async function perform(directory: Directory, one: Act): Promise<void> {
+  if (one.kind === "user") await putUser(directory, one.name, one);
+  else if (one.kind === "group") await putGroup(directory, one.name, one.members);
+  else if (one.kind === "members") await directory.changeMembers(one);
+  else await drop(directory, { kind: one.what, name: one.name });
+}
+
+function note(model: Model, one: Act): void {
+  if (one.kind === "user") model.putUser(one);
+  else if (one.kind === "group") model.putGroup(one.name, one.members);
+  else if (one.kind === "members") model.changeMembers(one.group, one);
+  else model.drop(one.what, canonicalName(one.name));
+}
+
+const canonicals = (resources: readonly { content: { name: string } }[]): string[] =>
+  resources.map(({ content }) => canonicalName(content.name));
+
+async function assertSame(directory: Directory, model: Model): Promise<void> {
+  for (const kind of ["user", "group"] as const) {
+    const names = model.names(kind);
+    assertEquals(directory.count(kind), names.length);
+    for (const size of [1, 3, 100]) {
+      for (let page = 1; (page - 1) * size <= names.length; page++) {
+        const got = await directory.page(kind, { page, size });
+        assertEquals(got.total, names.length);
+        assertEquals(canonicals(got.resources), names.slice((page - 1) * size, page * size));
+      }
+    }
+  }
+  for (const name of model.names("user")) {
+    const stored = await directory.read("user", name);
+    assertEquals(stored?.groups, model.groupsOf(name));
+    assertEquals((await loginOf(directory, name)).groups, model.groupsOf(name));
+  }
+  for (const name of model.names("group")) {
+    const stored = await directory.read("group", name);
+    assertEquals(links(stored), model.members(name));
+  }
+  for (const name of model.gone) assertEquals((await loginOf(directory, name)).status, "deleted");
+}
+
+const QUERIES = [
+  "a",
+  "an",
+  "anna",
+  "smith",
+  "SMITH",
+  "s",
+  "e",
+  "example.com",
+  "staff",
+  "it",
+  "admins",
+  "club",
+  "😀",
+  "李",
+  "+49 171",
+  "49",
+  "0171",
+  "anna smith",
+  "a b",
+  "vpn users",
+  "bert.smith@example.com and more",
+  "zz",
+];
+
+async function assertFinds(directory: Directory, model: Model): Promise<void> {
+  for (const q of QUERIES) {
+    for (const kind of ["user", "group"] as const) {
+      const expected = model.found(kind, q);
+      const gathered: string[] = [];
+      for (let page = 1; page <= expected.length / 2 + 1; page++) {
+        const found = pageOf(await directory.search(kind, q, { page, size: 2 }));
+        assertEquals([q, kind, found.total], [q, kind, expected.length]);
+        gathered.push(...canonicals(found.resources));
+      }
+      assertEquals([q, kind, ...gathered.sort()], [q, kind, ...expected.sort()]);
+    }
+  }
+}
+
+Deno.test("createDirectory() is what a naive directory is, after any sequence of writes and a new start", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
+      await using world = await openWorld();
+      const model = createModel();
+      for (const one of acts) {
+        await perform(world.directory, one);
+        note(model, one);
+      }
+      await assertSame(world.directory, model);
+      await assertFinds(world.directory, model);
+      const again = await world.reopen();
+      await assertSame(again, model);
+      await assertFinds(again, model);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+Deno.test("createDirectory() counts and finds exactly when fences are divided and emptied again", async () => {
+  await using world = await openWorld();
+  const model = createModel();
+  const random = fc.sample(fc.integer({ min: 0, max: 99_999 }), { numRuns: 1500, seed: 7 });
+  const given = random.map((number) => ({
+    name: `u${number}`,
+    active: true,
+    attributes: { name: { familyName: FAMILY[number % 8] ?? "", givenName: `g${number % 100}` } },
+  }));
+  await world.directory.writeMany([...new Map(given.map((one) => [one.name, one])).values()].map((one) => ({
+    kind: "user",
+    name: one.name,
+    expected: null,
+    next: { content: { kind: "user", ...one }, backends: {} },
+  })));
+  for (const one of given) model.putUser(one);
+  for (const one of given.slice(0, 700)) {
+    if (!model.users.has(one.name)) continue;
+    await drop(world.directory, { kind: "user", name: one.name });
+    model.drop("user", one.name);
+  }
+  for (const directory of [world.directory, await world.reopen()]) {
+    for (const size of [50, 333]) {
+      for (let page = 1; page <= model.users.size / size + 1; page++) {
+        const { total, resources } = await directory.page("user", { page, size });
+        assertEquals(total, model.users.size);
+        assertEquals(canonicals(resources), model.names("user").slice((page - 1) * size, page * size));
+      }
+    }
+    for (const q of ["u", "u1", "u12", "g", "g7", "smith", "s", "o'", "b", "g1 smith"]) {
+      const expected = model.found("user", q);
+      const gathered: string[] = [];
+      for (let page = 1; page <= expected.length / 100 + 1; page++) {
+        const found = pageOf(await directory.search("user", q, { page, size: 100 }));
+        assertEquals([q, found.total], [q, expected.length]);
+        gathered.push(...canonicals(found.resources));
+      }
+      assertEquals(gathered.sort(), expected.sort());
+    }
+  }
+});
+
+/** A store that dies: from its n-th commit on it does nothing any more. */
+function dying(store: Store, commits: number): Store {
+  let left = commits;
+  return {
+    ...store,
+    commit(transaction) {
+      if (left-- <= 0) return Promise.reject(new Error("the process is dead"));
+      return store.commit(transaction);
+    },
+  };
+}
+
+/** Runs `act` with a crash at each of its commits in turn, and looks at what a new start then finds. */
+async function crashEverywhere(
+  { before, act, check }: {
+    before: (directory: Directory) => Promise<void>;
+    act: (directory: Directory) => Promise<unknown>;
+    check: (world: World, directory: Directory, acknowledged: boolean) => Promise<void>;
+  },
+): Promise<number> {
+  for (let commits = 0; commits < 200; commits++) {
+    await using world = await openWorld();
+    await before(world.directory);
+    const mortal = await world.reopen({ store: dying(world.store, commits) });
+    const acknowledged = await act(mortal).then(() => true, () => false);
+    const directory = await world.reopen();
+    await check(world, directory, acknowledged);
+    assertEquals((await Array.fromAsync(world.store.list(["chore"]))).length, 0);
+    if (acknowledged) return commits;
+  }
+  throw new Error("Cannot finish the write in 200 commits");
+}
+
+const crowd = Array.from({ length: 450 }, (_, at) => `u${String(at).padStart(3, "0")}`);
+
+async function assertLinked(world: World, directory: Directory, group: string): Promise<readonly string[]> {
+  const stored = await directory.read("group", group);
+  const names = stored?.content.kind === "group" ? stored.content.members : [];
+  const inside = new Set(names);
+  for await (const { content, groups } of directory.all("user")) {
+    assertEquals(
+      [content.name, ...groups],
+      inside.has(content.name) ? [content.name, group] : [content.name],
+    );
+  }
+  assertEquals((await Array.fromAsync(world.store.list(["member"]))).length, names.length);
+  assertEquals((await Array.fromAsync(world.store.list(["memberof"]))).length, names.length);
+  return names;
+}
+
+async function createCrowd(directory: Directory): Promise<void> {
+  await directory.writeMany(crowd.map((name) => ({
+    kind: "user",
+    name,
+    expected: null,
+    next: { content: { kind: "user", name, active: true, attributes: { name: NAME } }, backends: {} },
+  })));
+}
+
+Deno.test("write() of a group with many members is all or nothing over a crash at any commit", async () => {
+  const crashes = await crashEverywhere({
+    async before(directory) {
+      await createCrowd(directory);
+      await putGroup(directory, "staff", crowd.slice(0, 250));
+    },
+    act: (directory) => putGroup(directory, "staff", crowd.slice(100)),
+    async check(world, directory, acknowledged) {
+      const names = await assertLinked(world, directory, "staff");
+      if (acknowledged) assertEquals(names, crowd.slice(100));
+      else assert(names.length === 250 || names.length === 350);
+    },
+  });
+  assert(crashes > 4);
+});
+
+Deno.test("write() deletes a group with many members all or nothing over a crash at any commit", async () => {
+  const crashes = await crashEverywhere({
+    async before(directory) {
+      await createCrowd(directory);
+      await putGroup(directory, "staff", crowd);
+    },
+    act: (directory) => drop(directory, { kind: "group", name: "staff" }),
+    async check(world, directory, acknowledged) {
+      const names = await assertLinked(world, directory, "staff");
+      assert(names.length === 0 || (!acknowledged && names.length === crowd.length));
+    },
+  });
+  assert(crashes > 2);
+});
+
+Deno.test("write() lets a user leave many groups over a crash at any commit", async () => {
+  const groups = Array.from({ length: 120 }, (_, at) => `g${at}`);
+  const crashes = await crashEverywhere({
+    async before(directory) {
+      await putUser(directory, "anna");
+      for (const group of groups) await putGroup(directory, group, ["anna"]);
+    },
+    act: (directory) => drop(directory, { kind: "user", name: "anna" }),
+    async check(world, directory, acknowledged) {
+      const isThere = await directory.read("user", "anna") !== null;
+      assert(!(acknowledged && isThere));
+      const kept = (await Array.fromAsync(world.store.list(["memberof"]))).length;
+      assertEquals(kept, isThere ? groups.length : 0);
+      for (const group of groups.slice(0, 3)) {
+        const stored = await directory.read("group", group);
+        assertEquals(stored?.content.kind === "group" && stored.content.members.length, isThere ? 1 : 0);
+      }
+    },
+  });
+  assert(crashes > 1);
+});
+
+Deno.test("write() goes on with what a failing store had cut off, before it writes anything else", async () => {
+  const real = createStore(await Deno.openKv(":memory:"));
+  let fails = false;
+  let commits = 0;
+  const store: Store = {
+    ...real,
+    commit: (transaction) =>
+      fails && ++commits > 4 ? Promise.reject(new Error("disk")) : real.commit(transaction),
+  };
+  await using world = await openWorld({ store });
+  await createCrowd(world.directory);
+  fails = true;
+  const [failed] = await Promise.allSettled([putGroup(world.directory, "staff", crowd)]);
+  assertEquals(failed?.status, "rejected");
+  fails = false;
+  await putUser(world.directory, "last");
+  assertEquals((await Array.fromAsync(real.list(["chore"]))).length, 0);
+  const stored = await world.directory.read("group", "staff");
+  const size = stored?.content.kind === "group" ? stored.content.members.length : 0;
+  for (const name of crowd) {
+    assertEquals((await world.directory.read("user", name))?.groups, size === 0 ? [] : ["staff"]);
+  }
+  await real.close();
+});

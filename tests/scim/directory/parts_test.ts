@@ -1,0 +1,151 @@
+// What the directory is made of: order of keys, bags of hashes, words, sets of members.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { memberChanges, memberSetOf, withChanges } from "../../../scim/directory/member_sets.ts";
+import { createHashBag, nameHash } from "../../../scim/directory/name_hashes.ts";
+import { compareText } from "../../../scim/directory/order.ts";
+import { withGroup } from "../../../scim/directory/user_groups.ts";
+import { cutWord, indexWords, queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/pure/words.ts";
+
+const text = fc.string({ unit: "grapheme", maxLength: 12 });
+
+Deno.test("compareText() orders as the store does", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const texts = [
+    "",
+    "a",
+    "ab",
+    "b",
+    "ä",
+    "\ud7ff",
+    "\ue000",
+    "\uffff",
+    "\u{10000}",
+    "\u{10ffff}",
+    "a\u{1f600}",
+    "a\uff5e",
+  ];
+  for (const one of texts) await kv.set(["t", one], 0);
+  const stored = (await Array.fromAsync(kv.list({ prefix: ["t"] }))).map(({ key }) => String(key[1]));
+  kv.close();
+  assertEquals(texts.toSorted(compareText), stored);
+});
+
+Deno.test("nameHash() stays what it is, because it is kept in the store", () => {
+  assertEquals([nameHash(""), nameHash("anna"), nameHash("李")], [2872998923, 3191696525, 428482951]);
+});
+
+Deno.test("createHashBag() holds what was added and not yet removed", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 150 })), { maxLength: 600 }),
+      (acts) => {
+        const bag = createHashBag();
+        const counts = new Map<number, number>();
+        for (const [adds, number] of acts) {
+          // Neighbours of the same slot, and zero, which marks a free one.
+          const hash = number * 64 >>> 0;
+          const count = counts.get(hash) ?? 0;
+          if (adds) bag.add(hash);
+          else bag.remove(hash);
+          counts.set(hash, Math.max(0, count + (adds ? 1 : -1)));
+        }
+        for (const [hash, count] of counts) assertEquals(bag.has(hash), count > 0);
+        assertEquals(bag.size, [...counts.values()].reduce((sum, count) => sum + count, 0));
+      },
+    ),
+  );
+});
+
+Deno.test("memberChanges() is what turns one set into another", () => {
+  fc.assert(fc.property(fc.array(text), fc.array(text), (before, after) => {
+    const from = memberSetOf(before);
+    const to = memberSetOf(after);
+    assertEquals(withChanges(from, memberChanges(from, to)), to);
+    assertEquals(memberChanges(to, to), []);
+  }));
+});
+
+Deno.test("withGroup() keeps names in order, each once", () => {
+  let groups: readonly string[] = [];
+  for (const name of ["b", "A", "c", "a", "B"]) groups = withGroup(groups, { name, isMember: true });
+  assertEquals(groups, ["a", "B", "c"]);
+  assert(withGroup(groups, { name: "a", isMember: true }) === groups);
+  assertEquals(withGroup(groups, { name: "b", isMember: false }), ["a", "c"]);
+  assert(withGroup(groups, { name: "zz", isMember: false }) === groups);
+});
+
+Deno.test("indexWords() lets each beginning find a resource by one entry", () => {
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "😀", "."), maxLength: 30 });
+  fc.assert(fc.property(fc.array(word, { maxLength: 12 }), word, (names, start) => {
+    const words = wordsOfGroup(names.join(" "));
+    const cut = cutWord(start);
+    if (cut === "") return;
+    const counted = [...indexWords(words)].filter(([entry, depth]) =>
+      entry.startsWith(cut) && depth < cut.length
+    );
+    assertEquals(counted.length, words.some((one) => one.startsWith(cut)) ? 1 : 0);
+    for (const [entry, depth] of indexWords(words)) assert(entry.length <= 24 && depth < 24);
+  }));
+});
+
+const WORDS = {
+  "a user's names, e-mail addresses and phone numbers": {
+    words: wordsOfUser({
+      name: "Anna.Smith",
+      groups: ["it-admins"],
+      attributes: {
+        name: { familyName: "Smith", givenName: "Anna" },
+        emails: [{ value: "anna.smith@x.example" }],
+        phoneNumbers: [{ value: "+49 (171) 12-3" }],
+      },
+    }),
+    are: [
+      "+49171123",
+      "49171123",
+      "admins",
+      "anna.smith@x.example",
+      "example",
+      "it-admins",
+      "smith@x.example",
+      "x.example",
+    ],
+  },
+  "what is no text": {
+    words: wordsOfUser({
+      name: "a",
+      groups: [],
+      attributes: { name: "x", emails: "y", phoneNumbers: [{ value: 7 }], displayName: 3 },
+    }),
+    are: ["a"],
+  },
+  "a phone number without digits": {
+    words: wordsOfUser({ name: "a", groups: [], attributes: { phoneNumbers: [{ value: "none given" }] } }),
+    are: ["a", "given", "none"],
+  },
+  "control characters and half characters": {
+    words: wordsOfGroup("a\u0000b \ud800c\u{10ffff}d"),
+    are: ["a", "b", "d", "\ufffdc"],
+  },
+  "a query with the same beginning twice": { words: queryWords("smi Smith, (smith) "), are: ["smith"] },
+  "a query that is a phone number": { words: queryWords(" +49 (171) 12-3"), are: ["+49171123"] },
+  "a query of nothing": { words: queryWords(" ,; () "), are: [] },
+} as const;
+
+for (const [what, { words, are }] of Object.entries(WORDS)) {
+  Deno.test(`wordsOfUser(), wordsOfGroup(), queryWords(): ${what}`, () => assertEquals(words, [...are]));
+}
+
+Deno.test("wordsOfUser() ends soon and stays bounded for hostile attributes", () => {
+  const value = "a.".repeat(200_000);
+  const words = wordsOfUser({
+    name: "a".repeat(256),
+    groups: Array.from({ length: 5000 }, (_, at) => `g-${at}-x`),
+    attributes: {
+      displayName: value,
+      emails: Array.from({ length: 10_000 }, (_, at) => ({ value: `${at}.${value}` })),
+    },
+  });
+  assert(words.length <= 160);
+});

@@ -1,0 +1,115 @@
+// A directory over a store in memory, for its tests: with a clock that moves a little at each look, and short ways to write.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import { createLog } from "../../../log.ts";
+import { type Clock, createSystemRandom } from "../../../runtime.ts";
+import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
+import type { Directory, JsonObject, Page, SearchOutcome, Stored, WriteResult } from "../../../scim/ports.ts";
+import { createStore, type Store } from "../../../store.ts";
+
+export const NAME = { familyName: "", givenName: "" };
+
+export function tickingClock(): Clock {
+  let nowMs = 1_700_000_000_000;
+  return { nowMs: () => nowMs += 1, after: () => () => undefined };
+}
+
+export interface World extends AsyncDisposable {
+  readonly store: Store;
+  readonly directory: Directory;
+  /** The same directory as a new start finds it. */
+  reopen(deps?: Partial<DirectoryDeps>): Promise<Directory>;
+}
+
+export async function openWorld(deps: Partial<DirectoryDeps> = {}): Promise<World> {
+  const store = createStore(await Deno.openKv(":memory:"));
+  const clock = tickingClock();
+  const reopen = (other: Partial<DirectoryDeps> = {}) =>
+    createDirectory({
+      store,
+      clock,
+      random: createSystemRandom(),
+      log: createLog({ format: "text", level: "error", clock, write: () => undefined }),
+      target: "default",
+      prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+      ...deps,
+      ...other,
+    });
+  const directory = await reopen();
+  return { store, directory, reopen, [Symbol.asyncDispose]: () => store.close() };
+}
+
+export interface UserGiven {
+  readonly attributes?: JsonObject;
+  readonly active?: boolean;
+}
+
+/** Creates the user, or replaces it. */
+export async function putUser(
+  directory: Directory,
+  name: string,
+  { attributes = {}, active = true }: UserGiven = {},
+): Promise<WriteResult> {
+  const before = await directory.read("user", canonicalName(name));
+  const content = { kind: "user", name, active, attributes: { name: NAME, ...attributes } } as const;
+  return await directory.write({
+    kind: "user",
+    name,
+    expected: before?.version ?? null,
+    next: { content, backends: {} },
+  });
+}
+
+/** Creates the group, or replaces it. */
+export async function putGroup(
+  directory: Directory,
+  name: string,
+  members: readonly string[],
+): Promise<WriteResult> {
+  const before = await directory.read("group", canonicalName(name));
+  const content = { kind: "group", name, attributes: {}, members } as const;
+  return await directory.write({
+    kind: "group",
+    name,
+    expected: before?.version ?? null,
+    next: { content, backends: {} },
+  });
+}
+
+/** Deletes what is there. */
+export async function drop(
+  directory: Directory,
+  { kind, name }: { kind: "user" | "group"; name: string },
+): Promise<WriteResult> {
+  const before = await directory.read(kind, canonicalName(name));
+  return await directory.write({ kind, name, expected: before?.version ?? null, next: null });
+}
+
+/** The members of a group, or the groups of a user; `null` when it is not there. */
+export function links(stored: Stored | null): readonly string[] | null {
+  if (stored === null) return null;
+  return stored.content.kind === "group" ? stored.content.members : stored.groups;
+}
+
+/** A login, as the gateway asks for it. */
+export async function loginOf(directory: Directory, canonical: string) {
+  await directory.prepareLogin(canonical);
+  return directory.login(canonical);
+}
+
+/** Names on a page. */
+export function namesOf(resources: readonly Stored[]): string[] {
+  return resources.map(({ content }) => content.name);
+}
+
+/** What a write that must have succeeded left. */
+export function storedIn(result: WriteResult): Stored | null {
+  if (!result.ok) throw new Error("Cannot look at what was written: it was refused");
+  return result.stored;
+}
+
+/** The page of a search that must have succeeded. */
+export function pageOf(outcome: SearchOutcome): Page {
+  if (!outcome.ok) throw new Error(`Cannot look at what was found: ${outcome.problem.detail}`);
+  return outcome.page;
+}
