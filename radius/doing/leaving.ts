@@ -53,7 +53,7 @@ export interface LeavingDeps {
 export const USER_LEFT = "user_left";
 
 /** Ends that go into the commit of the leaving; it takes so many changes, and somebody may have begun thousands of logins under one name. */
-const MOST_ENDS = 50;
+const MOST_ENDS = 20;
 /** Leavers whose older conversations are told apart from those begun since. */
 const MOST_LEFT = 100_000;
 const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
