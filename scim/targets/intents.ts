@@ -90,6 +90,18 @@ export function createIntents(deps: IntentDeps): Intents {
     });
   };
 
+  /** Parts of an intent whose head was not written any more: nothing was called for it. */
+  const sweep = async (): Promise<void> => {
+    let strays: Mutation[] = [];
+    for await (const { key } of store.list(["intent", target])) {
+      strays.push({ type: "delete", key });
+      if (strays.length < 200) continue;
+      await store.commit({ mutations: strays });
+      strays = [];
+    }
+    if (strays.length > 0) await store.commit({ mutations: strays });
+  };
+
   return {
     async begin({ kind, name, operation, befores }) {
       const id = orderedId();
@@ -121,6 +133,7 @@ export function createIntents(deps: IntentDeps): Intents {
         if (key.length === 3 && typeof key[2] === "string") ids.push(key[2]);
       }
       for (const id of ids) await giveBack(id);
+      await sweep();
       return ids.length;
     },
   };

@@ -43,13 +43,13 @@ export function createKeyedLocks(
     return releaseOf(key);
   };
   const wait = (key: string, queue: Waiter[]): Promise<Release> => {
-    if (queue.length >= each || waiting >= all) return Promise.reject(new ScimRefusal("busy"));
+    if (queue.length >= each || waiting >= all) return Promise.reject(busy());
     waiting++;
     return new Promise((resolve, reject) => {
       const cancel = clock.after(waitMs, () => {
         queue.splice(queue.indexOf(waiter), 1);
         waiting--;
-        reject(new ScimRefusal("busy"));
+        reject(busy());
       });
       const waiter: Waiter = {
         grant() {
@@ -78,4 +78,8 @@ export function createKeyedLocks(
       }
     },
   };
+}
+
+function busy(): ScimRefusal {
+  return new ScimRefusal("busy", { headers: { "Retry-After": "1" } });
 }

@@ -44,7 +44,7 @@ interface Pass {
 
 /** Fewer than this may always go: a small target could never lose anybody otherwise. */
 const ALWAYS_DROPPABLE = 10;
-const AT_ONCE = 100;
+const AT_ONCE = 250;
 /** No directory that this serves has more; a listing that does not end does. */
 const MOST_LISTED = 5_000_000;
 
@@ -142,19 +142,18 @@ interface Candidate {
 async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
   const releases: Release[] = [];
   const busy: Candidate[] = [];
-  const writes: DirectoryWrite[] = [];
+  const held: Candidate[] = [];
   try {
     for (const candidate of candidates) {
       const release = deps.locks.tryHold(lockKey(pass.kind, candidate.name));
-      if (release === null) {
-        busy.push(candidate);
-        continue;
+      if (release === null) busy.push(candidate);
+      else {
+        releases.push(release);
+        held.push(candidate);
       }
-      releases.push(release);
-      const write = await decide(deps, pass, candidate);
-      if (write !== null) writes.push(write);
     }
-    await writeAll(deps, pass, writes);
+    const writes = await Promise.all(held.map((candidate) => decide(deps, pass, candidate)));
+    await writeAll(deps, pass, writes.filter((write) => write !== null));
   } finally {
     for (const release of releases) release();
   }

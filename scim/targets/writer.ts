@@ -1,6 +1,7 @@
 // Carries out one write of one resource: plans it, calls the backends that must succeed, and records everything in one commit.
 
 import { canonicalName } from "../../canonical_name.ts";
+import type { Log } from "../../log.ts";
 import { HasherBusy } from "../../password_hasher.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
@@ -46,6 +47,7 @@ export interface WriterDeps extends BackendChoice {
   readonly locks: KeyedLocks;
   readonly clock: Clock;
   readonly audit: AuditDeps;
+  readonly log: Log;
   readonly commitAlone: (mutations: readonly Mutation[]) => Promise<void>;
   hashPassword(password: string): Promise<KeptPassword>;
 }
@@ -132,6 +134,14 @@ export function createWriter(deps: WriterDeps): Writer {
       const left = await undo({ work, touched, intent });
       leftovers.delete(key);
       const receipt = failureReceipt(underway.named, { failed: failed.link.name, fault, touched, left });
+      deps.log.warn("a write was refused because a backend failed", {
+        target: deps.directory.target,
+        backend: failed.link.name,
+        [job.kind]: job.name,
+        operation: job.operation,
+        stillToTakeBack: left.map(({ link }) => link.name).join(" "),
+        why: fault.detail,
+      });
       throw refusalFor(failed.link.name, { fault, receipt });
     }
     try {

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { MemoryTrouble } from "../../fakes/memory_backend.ts";
-import { ACTOR, openStage, refusalOf, user } from "./stage.ts";
+import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "sync" } as const;
 
@@ -200,5 +200,33 @@ Deno.test("a process killed at any commit of a sync write leaves, after the next
     assertEquals((await target.directory.read("user", "anna"))?.content, expected);
     assertEquals(stage.backend("a").users.get("anna")?.content, expected, `after ${dieAt} commits`);
     assertEquals(stage.backend("b").users.get("anna")?.content, expected);
+  }
+});
+
+Deno.test("a group of 10,000 members is put back from what was kept before the write, after a crash too", async () => {
+  const many = Array.from({ length: 10_000 }, (_, n) => `somebody.with.a.name.${n}`);
+  // What was kept takes two commits, the head in the second; the next would be the taking back.
+  for (const dieAt of [1, 2, undefined]) {
+    await using stage = await openStage({ shape: { a: "sync", b: "sync" } });
+    const first = await stage.start();
+    await first.target.create(group("staff", many), { actor: ACTOR });
+    stage.backend("b").trouble({ operation: "put", how: "before" });
+    let present = first;
+    if (dieAt !== undefined) {
+      first.kill();
+      present = await stage.start({ dieAt });
+    }
+    const ended = await present.target.replace(group("staff", ["anna"]), { actor: ACTOR }).catch(() =>
+      "failed"
+    );
+    assertEquals(ended, "failed");
+    assertEquals((await stage.below("intent")).length > 0, dieAt !== undefined);
+    present.kill();
+    stage.backend("b").heal();
+    const { target } = await stage.start();
+    await stage.becomes("nothing is owed", () => target.owed(1).length === 0);
+    assertEquals(stage.backend("a").groups.get("staff")?.content, group("staff", many));
+    assertEquals(stage.backend("b").groups.get("staff")?.content, group("staff", many));
+    assertEquals(await stage.below("intent"), []);
   }
 });

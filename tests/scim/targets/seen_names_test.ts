@@ -1,0 +1,42 @@
+// The compact set of names, and texts longer than a value of the store.
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { deleteLongText, readLongText, setLongText } from "../../../scim/targets/long_texts.ts";
+import { createSeenNames } from "../../../scim/targets/seen_names.ts";
+import { createStore } from "../../../store.ts";
+
+Deno.test("createSeenNames() has what was added and, of 100,000 others, nothing", () => {
+  const seen = createSeenNames(12345);
+  for (let n = 0; n < 100_000; n++) seen.add(`user${n}`);
+  for (let n = 0; n < 100_000; n++) assert(seen.has(`user${n}`));
+  let wrong = 0;
+  for (let n = 100_000; n < 200_000; n++) if (seen.has(`user${n}`)) wrong++;
+  assertEquals(wrong, 0);
+  assert(!createSeenNames(1).has("anybody"));
+});
+
+Deno.test("law: a long text is read as it was set, over any other, and leaves nothing when it is deleted", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const store = createStore(kv);
+  const key = ["copy", "corp"];
+  const text = fc.tuple(
+    fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 }),
+    fc.integer({ min: 0, max: 12_000 }),
+  )
+    .map(([piece, times]) => piece.repeat(times));
+  await fc.assert(
+    fc.asyncProperty(text, text, async (first, second) => {
+      for (const written of [first, second]) {
+        const before = (await readLongText(store, key))?.parts ?? 0;
+        await store.commit({ mutations: setLongText(key, written, { before }) });
+        assertEquals((await readLongText(store, key))?.text, written);
+      }
+      const parts = (await readLongText(store, key))?.parts ?? 0;
+      await store.commit({ mutations: deleteLongText(key, parts) });
+      for await (const { key: left } of kv.list({ prefix: [] })) throw new Error(`left: ${left.join(" ")}`);
+    }),
+    { numRuns: 30 },
+  );
+  await store.close();
+});
