@@ -306,7 +306,7 @@ function refusalOf(thrown: unknown): LdapRefusal | null {
 
 function lost(thrown: unknown, unsure: boolean): Trouble {
   const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
-  if (code.startsWith("ERR_TLS") || /CERT|SIGNED/.test(code)) {
+  if (code.startsWith("ERR_TLS") || /CERT|SIGNED|VERIFY|ALTNAME/.test(code)) {
     return unreachable(`the directory's certificate is not accepted (${code})`, { unsure });
   }
   const why = code === "" ? "" : ` (${code})`;

@@ -12,6 +12,8 @@ const PORTS_TO_TRY = 5;
 export interface SlapdOptions {
   /** Lines of slapd.conf(5) that define more attribute types and object classes. */
   readonly schema?: string;
+  /** The class person demands no sn, as in Active Directory. */
+  readonly lenientPerson?: boolean;
   /** With it, slapd speaks StartTLS on `url` and TLS on `tlsUrl`. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   /** LDIF that is loaded with slapadd after the base and its two organisational units. */
@@ -66,7 +68,13 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
   await Deno.mkdir(`${folder}/db`);
   const config = `${folder}/slapd.conf`;
   await Deno.writeTextFile(config, configText(folder, options));
-  await load(folder, `${BASE_LDIF}\n${options.entries ?? ""}`);
+  if (options.lenientPerson === true) await relaxPerson(folder);
+  try {
+    await load(folder, `${BASE_LDIF}\n${options.entries ?? ""}`);
+  } catch (fault) {
+    await Deno.remove(folder, { recursive: true });
+    throw fault;
+  }
 
   let ports = freePorts();
   let child: Deno.ChildProcess | null = null;
@@ -116,8 +124,11 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
   };
 }
 
-function configText(folder: string, { schema = "", tls, database = "", global = "" }: SlapdOptions): string {
-  const schemas = ["core", "cosine", "inetorgperson"].map((name) => `include ${SCHEMAS}/${name}.schema`);
+function configText(folder: string, options: SlapdOptions): string {
+  const { schema = "", tls, database = "", global = "" } = options;
+  const schemas = ["core", "cosine", "inetorgperson"].map((name) =>
+    `include ${options.lenientPerson === true && name === "core" ? folder : SCHEMAS}/${name}.schema`
+  );
   const secure = tls === undefined
     ? []
     : [`TLSCertificateFile ${tls.certFile}`, `TLSCertificateKeyFile ${tls.keyFile}`];
@@ -143,6 +154,13 @@ function configText(folder: string, { schema = "", tls, database = "", global = 
     database,
     "",
   ].join("\n");
+}
+
+async function relaxPerson(folder: string): Promise<void> {
+  const core = await Deno.readTextFile(`${SCHEMAS}/core.schema`);
+  const relaxed = core.replaceAll("MUST ( sn $ cn )", "MUST ( cn )");
+  if (relaxed === core) throw new Error("Cannot relax the class person: core.schema looks different");
+  await Deno.writeTextFile(`${folder}/core.schema`, relaxed);
 }
 
 async function load(folder: string, ldif: string): Promise<void> {

@@ -1,0 +1,336 @@
+// The LDAP backend when the directory goes away, is slow, refuses, or shows a wrong certificate; and what it says of passwords.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { LdapBackendSettings } from "../../../config.ts";
+import { systemClock } from "../../../runtime.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap.ts";
+import { BackendListFault } from "../../../scim/backends/list_fault.ts";
+import type { Backend, BackendFault, BackendOutcome } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { makeAuthority } from "../../ground/certificates.ts";
+import { runProgram } from "../../ground/child.ts";
+import { testNeeding } from "../../ground/needing.ts";
+import { type Slapd, type SlapdOptions, startSlapd } from "../../ground/slapd.ts";
+import { ldapSettings } from "./ldap_settings.ts";
+import { silentLog } from "./silent_log.ts";
+import { group, listAll, readContent, user, value } from "./suite.ts";
+
+const NEEDS = { peers: ["slapd", "ldapUtils", "opensslProgram"] } as const;
+const mapping = createMapping({ user: {}, group: {} });
+
+function open(slapd: Slapd, more: Partial<LdapBackendSettings> = {}): Backend {
+  return createLdapBackend({
+    settings: ldapSettings(slapd, more),
+    mapping,
+    clock: systemClock,
+    log: silentLog(),
+  });
+}
+
+async function withSlapd(options: SlapdOptions, body: (slapd: Slapd) => Promise<void>): Promise<void> {
+  const slapd = await startSlapd(options);
+  try {
+    await body(slapd);
+  } finally {
+    await slapd.dispose();
+  }
+}
+
+async function withBackend(backend: Backend, body: (backend: Backend) => Promise<void>): Promise<void> {
+  try {
+    await body(backend);
+  } finally {
+    await backend.close();
+  }
+}
+
+function faultOf(outcome: BackendOutcome<unknown>): BackendFault {
+  if (outcome.ok) throw new Error("a fault was expected");
+  return outcome.fault;
+}
+
+const octets = (text: string) => new TextEncoder().encode(text);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() finds its way back to a slapd that was stopped and started",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        value(await backend.put({ content: user("anna") }));
+        await slapd.stop();
+        const fault = faultOf(await backend.put({ content: user("berta") }));
+        assertEquals([fault.kind, fault.unsure, fault.retry], ["unreachable", false, true]);
+        await assertRejects(() => listAll(backend, "user"), BackendListFault);
+        await slapd.start();
+        value(await backend.put({ content: user("berta") }));
+        // Between two requests the directory was away and came back: the kept connection is dead, and nobody notices.
+        await slapd.stop();
+        await slapd.start();
+        value(await backend.put({ content: user("berta", { title: "Chief" }) }));
+        assertEquals((await listAll(backend, "user")).map(({ content }) => content.name), ["anna", "berta"]);
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() leaves a dead directory alone after three failures",
+  () =>
+    withSlapd({}, async (slapd) => {
+      await slapd.stop();
+      await withBackend(open(slapd), async (backend) => {
+        for (let count = 0; count < 3; count++) faultOf(await backend.probe());
+        const fault = faultOf(await backend.probe());
+        assertEquals([fault.kind, fault.unsure], ["unreachable", false]);
+        assert((fault.retryAfterMs ?? 0) > 0);
+      });
+    }),
+);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() refuses to work with a wrong bind password, and never shows it",
+  () =>
+    withSlapd(
+      {},
+      (slapd) =>
+        withBackend(open(slapd, { bindPassword: "planted-secret-1" }), async (backend) => {
+          const fault = faultOf(await backend.put({ content: user("anna"), password: "planted-secret-2" }));
+          assertEquals([fault.kind, fault.unsure], ["refused", false]);
+          assert(!JSON.stringify(fault).includes("planted-secret"));
+        }),
+    ),
+);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() ends its wait for a server that never answers",
+  () =>
+    withSlapd({}, async (slapd) => {
+      const deaf = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const accepted: Deno.Conn[] = [];
+      const accepting = (async () => {
+        for await (const connection of deaf) accepted.push(connection);
+      })();
+      const { port } = deaf.addr as Deno.NetAddr;
+      const backend = open(slapd, { url: `ldap://127.0.0.1:${port}`, timeoutMs: 150 });
+      await withBackend(backend, async () => {
+        const startedMs = performance.now();
+        assertEquals(faultOf(await backend.read("user", "anna")).kind, "unreachable");
+        assertEquals(await backend.verify?.("anna", octets("x")), "unavailable");
+        assert(performance.now() - startedMs < 2000);
+      });
+      deaf.close();
+      await accepting;
+      for (const connection of accepted) connection.close();
+    }),
+);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() speaks StartTLS and ldaps with an authority of one's own, and checks the name",
+  async () => {
+    const folder = await Deno.makeTempDir({ prefix: "certificates-" });
+    const authority = await makeAuthority(folder);
+    const other = await makeAuthority(await Deno.makeTempDir({ dir: folder }));
+    const good = await authority.issue(["DNS:localhost", "IP:127.0.0.1"]);
+    await withSlapd({ tls: good }, async (slapd) => {
+      for (const way of [{ url: slapd.tlsUrl }, { url: slapd.url, startTls: true }]) {
+        await withBackend(open(slapd, { ...way, caPem: authority.caPem }), async (backend) => {
+          value(await backend.put({ content: user("anna"), password: "right" }));
+          assertEquals(await backend.verify?.("anna", octets("right")), "right");
+        });
+        await withBackend(open(slapd, { ...way, caPem: other.caPem }), async (backend) => {
+          const fault = faultOf(await backend.probe());
+          assertEquals([fault.kind, fault.unsure], ["unreachable", false]);
+          assert(fault.detail.includes("certificate"), fault.detail);
+        });
+        await withBackend(open(slapd, way), async (backend) => void faultOf(await backend.probe()));
+      }
+    });
+    await withSlapd({ tls: await authority.issue(["DNS:other.example"]) }, async (slapd) => {
+      for (const way of [{ url: slapd.tlsUrl }, { url: slapd.url, startTls: true }]) {
+        await withBackend(open(slapd, { ...way, caPem: authority.caPem }), async (backend) => {
+          assert(faultOf(await backend.probe()).detail.includes("certificate"));
+        });
+      }
+    });
+    await Deno.remove(folder, { recursive: true });
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "verify() says right, wrong or unavailable, and never binds without a password",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        value(await backend.put({ content: user("anna"), password: "ßecret *)(uid=*" }));
+        value(await backend.put({ content: user("nopass") }));
+        const cases: readonly (readonly [string, Uint8Array, string])[] = [
+          ["anna", octets("ßecret *)(uid=*"), "right"],
+          ["ANNA", octets("ßecret *)(uid=*"), "right"],
+          ["anna", octets("wrong"), "wrong"],
+          ["anna", octets(""), "wrong"],
+          ["anna", Uint8Array.of(0xff, 0xfe), "wrong"],
+          ["anna", octets("x".repeat(5000)), "wrong"],
+          ["*", octets("ßecret *)(uid=*"), "wrong"],
+          ["nobody", octets("x"), "wrong"],
+          ["nopass", octets("x"), "wrong"],
+        ];
+        for (const [name, password, expected] of cases) {
+          assertEquals(await backend.verify?.(name, password), expected, name);
+        }
+        const burst = await Promise.all(
+          Array.from(
+            { length: 50 },
+            (_, n) => backend.verify?.("anna", octets(n % 2 === 0 ? "ßecret *)(uid=*" : "no")),
+          ),
+        );
+        assertEquals(burst.filter((one) => one === "right").length, 25);
+        value(await backend.put({ content: user("anna"), password: "next" }));
+        assertEquals(await backend.verify?.("anna", octets("next")), "right");
+        await slapd.stop();
+        assertEquals(await backend.verify?.("anna", octets("next")), "unavailable");
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "put() lets the directory hash a password",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        value(await backend.put({ content: user("anna"), password: "planted-secret-3" }));
+        const { stdout } = await search(slapd, "(uid=anna)", ["userPassword"]);
+        const encoded = /userPassword:: (\S+)/.exec(stdout)?.[1] ?? "";
+        assert(atob(encoded).startsWith("{SSHA}"), stdout);
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "put() takes 1,000 at once",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd, { timeoutMs: 20_000 }), async (backend) => {
+        const names = Array.from({ length: 1000 }, (_, n) => `user-${n}`);
+        const outcomes = await Promise.all(names.map((name) => backend.put({ content: user(name) })));
+        assertEquals(outcomes.filter(({ ok }) => !ok), []);
+        assertEquals((await listAll(backend, "user")).length, 1000);
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "put() leaves alone what it does not manage, and fills what the class demands",
+  () =>
+    withSlapd({
+      entries: `dn: cn=Anna M,ou=people,dc=example,dc=org
+objectClass: inetOrgPerson
+cn: Anna M
+cn: Anna Maria
+sn: Old
+uid: anna
+description: keep me
+givenName;lang-de: Änne
+roomNumber: 7
+`,
+    }, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        const content = user("anna", { name: { familyName: "New", givenName: "A" } });
+        value(await backend.put({ content }));
+        const { stdout } = await search(slapd, "(uid=anna)", ["*"]);
+        for (
+          const line of ["description: keep me", "roomNumber: 7", "sn: New", "cn: Anna M", "givenName: A"]
+        ) {
+          assert(stdout.includes(`\n${line}\n`), `${line}\n${stdout}`);
+        }
+        assert(stdout.includes("givenName;lang-de"));
+        value(await backend.put({ content: group("team", ["anna", "stranger"]) }));
+        const members = await search(slapd, "(cn=team)", ["member"]);
+        assert(members.stdout.includes("member: cn=Anna M,ou=people,dc=example,dc=org"), members.stdout);
+        assertEquals(
+          await readContent(backend, { kind: "group", name: "team" }),
+          group("team", ["anna", "stranger"]),
+        );
+        value(await backend.put({ content: user("bare") }));
+        const bare = await search(slapd, "(uid=bare)", ["sn", "cn"]);
+        assert(bare.stdout.includes("sn: bare") && bare.stdout.includes("cn: bare"));
+        assertEquals(await readContent(backend, { kind: "user", name: "bare" }), user("bare"));
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "remove() takes a leaver out of the groups, and leaves none without a member",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        for (const name of ["anna", "berta"]) value(await backend.put({ content: user(name) }));
+        value(await backend.put({ content: group("both", ["anna", "berta"]) }));
+        value(await backend.put({ content: group("alone", ["anna"]) }));
+        value(await backend.remove("user", "anna"));
+        assertEquals(await readContent(backend, { kind: "group", name: "both" }), group("both", ["berta"]));
+        assertEquals(await readContent(backend, { kind: "group", name: "alone" }), group("alone"));
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "put() tells why the directory refuses, by the code's own row",
+  () =>
+    withSlapd(
+      { database: `limits * size=unlimited\nrestrict add` },
+      (slapd) =>
+        withBackend(open(slapd), async (backend) => {
+          const fault = faultOf(await backend.put({ content: user("anna") }));
+          assertEquals([fault.kind, fault.unsure, fault.retry], ["refused", false, false]);
+          assert(fault.detail.includes("unwillingToPerform"), fault.detail);
+          const nowhere = open(slapd, { usersDn: "ou=nowhere,dc=example,dc=org" });
+          await withBackend(nowhere, async () => {
+            assert(faultOf(await nowhere.read("user", "anna")).detail.includes("noSuchObject"));
+          });
+        }),
+    ),
+);
+
+testNeeding(
+  NEEDS,
+  "put() refuses a name that the directory takes for another",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd), async (backend) => {
+        value(await backend.put({ content: user("anna b", { title: "first" }) }));
+        const fault = faultOf(await backend.put({ content: user("anna  b", { title: "second" }) }));
+        assertEquals(fault.kind, "refused");
+        assertEquals(
+          await readContent(backend, { kind: "user", name: "anna b" }),
+          user("anna b", { title: "first" }),
+        );
+        assertEquals(await readContent(backend, { kind: "user", name: "anna  b" }), null);
+      })),
+);
+
+testNeeding(
+  NEEDS,
+  "createLdapBackend() without a place for groups holds none",
+  () =>
+    withSlapd({}, (slapd) =>
+      withBackend(open(slapd, { groupsDn: "" }), async (backend) => {
+        assertEquals(backend.holds.groups, false);
+        assertEquals(faultOf(await backend.put({ content: group("g") })).kind, "unsupported");
+        assertEquals(value(await backend.read("group", "g")), null);
+        assertEquals(value(await backend.remove("group", "g")), null);
+        assertEquals(await listAll(backend, "group"), []);
+      })),
+);
+
+function search(slapd: Slapd, filter: string, attributes: readonly string[]) {
+  return runProgram("ldapsearch", {
+    args: [
+      ...["-x", "-LLL", "-o", "ldif-wrap=no", "-H", slapd.url, "-D", slapd.bindDn, "-w", slapd.bindPassword],
+      ...["-b", slapd.baseDn, filter, ...attributes],
+    ],
+  });
+}

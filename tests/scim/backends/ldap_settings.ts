@@ -1,0 +1,24 @@
+// The settings of an LDAP backend over a slapd of the tests.
+
+import type { LdapBackendSettings } from "../../../config.ts";
+import type { Slapd } from "../../ground/slapd.ts";
+
+export function ldapSettings(slapd: Slapd, more: Partial<LdapBackendSettings> = {}): LdapBackendSettings {
+  return {
+    kind: "ldap",
+    name: "directory",
+    mode: "sync",
+    url: slapd.url,
+    startTls: false,
+    caPem: "",
+    bindDn: slapd.bindDn,
+    bindPassword: slapd.bindPassword,
+    usersDn: slapd.usersDn,
+    groupsDn: slapd.groupsDn,
+    schema: "openldap",
+    attributes: {},
+    connections: 4,
+    timeoutMs: 5000,
+    ...more,
+  };
+}

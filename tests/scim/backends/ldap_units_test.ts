@@ -1,0 +1,87 @@
+// The parts of the LDAP backend that need no directory.
+
+import { assertEquals } from "@std/assert";
+import type { LdapConnection, LdapEntry, LdapSearch } from "../../../scim/backends/ldap_connection.ts";
+import { LdapRefusal } from "../../../scim/backends/ldap_codes.ts";
+import { memberDns } from "../../../scim/backends/ldap_members.ts";
+import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap_passwords.ts";
+import { layoutOf } from "../../../scim/backends/ldap_schemas.ts";
+
+const PLACES = { usersDn: "ou=p", groupsDn: "ou=g", attributes: {} } as const;
+
+Deno.test("memberDns() follows Active Directory's ranges to the end (MS-ADTS 3.1.1.3.1.3.3)", async () => {
+  const all = Array.from({ length: 3100 }, (_, n) => `cn=m${n},ou=p`);
+  const asked: string[] = [];
+  const part = (from: number): LdapEntry => {
+    const to = Math.min(all.length, from + 1500);
+    const last = to === all.length ? "*" : String(to - 1);
+    return {
+      dn: "cn=g,ou=g",
+      texts: new Map([[`member;range=${from}-${last}`, all.slice(from, to)]]),
+      octets: new Map(),
+    };
+  };
+  const connection: Pick<LdapConnection, "search"> = {
+    search({ attributes: [attribute = ""] }: LdapSearch) {
+      asked.push(attribute);
+      return Promise.resolve([part(Number(/range=(\d+)/.exec(attribute)?.[1]))]);
+    },
+  };
+  const layout = layoutOf({ schema: "active_directory", ...PLACES });
+  assertEquals(await memberDns(connection as LdapConnection, { entry: part(0), layout }), all);
+  assertEquals(asked, ["member;range=1500-*", "member;range=3000-*"]);
+});
+
+Deno.test("encodePasswordModify() gives the octets of RFC 3062 §2", () => {
+  assertEquals([...encodePasswordModify("a", "bc")], [0x30, 7, 0x80, 1, 0x61, 0x82, 2, 0x62, 0x63]);
+  const long = encodePasswordModify("d".repeat(300), "p".repeat(70_000));
+  assertEquals([...long.subarray(0, 5)], [0x30, 0x83, 1, 0x12, 0xa5]);
+  assertEquals(long.length, 5 + 0x112a5);
+});
+
+Deno.test("encodeUnicodePassword() quotes and writes UTF-16, low octet first", () => {
+  assertEquals([...encodeUnicodePassword("n€")], [0x22, 0, 0x6e, 0, 0xac, 0x20, 0x22, 0]);
+});
+
+Deno.test("layoutOf() puts the settings' attributes in place of the schema's, and drops what is set to nothing", () => {
+  const layout = layoutOf({
+    schema: "openldap",
+    usersDn: "ou=p",
+    groupsDn: "ou=g",
+    attributes: {
+      userName: "mail",
+      phoneNumber: "mobile",
+      title: "",
+      costCenter: "roomNumber",
+      active: "employeeType",
+    },
+  });
+  assertEquals([layout.user.naming, layout.user.rdn, layout.activeText], ["mail", "mail", "employeeType"]);
+  const rows = new Map(layout.user.rows.map((row) => [row.frontEnd, row.ldap]));
+  assertEquals([rows.get("phoneNumber"), rows.get("title"), rows.get("costCenter")], [
+    "mobile",
+    undefined,
+    "roomNumber",
+  ]);
+  assertEquals(rows.has("active"), false);
+});
+
+const CODES: readonly (readonly [number, string, boolean])[] = [
+  [19, "refused", false],
+  [32, "refused", true],
+  [49, "refused", true],
+  [50, "refused", true],
+  [51, "busy", true],
+  [52, "unreachable", true],
+  [53, "refused", false],
+  [68, "refused", true],
+  [9999, "refused", true],
+];
+
+for (const [code, kind, retry] of CODES) {
+  Deno.test(`LdapRefusal says of code ${code}: ${kind}`, () => {
+    const { fault } = new LdapRefusal(code, "server\nwords");
+    assertEquals([fault.kind, fault.retry, fault.unsure], [kind, retry, false]);
+    assertEquals(fault.detail.includes("server words"), true);
+  });
+}

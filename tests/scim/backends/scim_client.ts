@@ -1,0 +1,48 @@
+// A SCIM backend for the tests, over the connections that the program itself uses.
+
+import type { ScimBackendSettings } from "../../../config.ts";
+import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { createScimBackend } from "../../../scim/backends/scim_server.ts";
+import type { Backend } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { openHttpClient } from "../../../upstream/http_client.ts";
+import { silentLog } from "./silent_log.ts";
+
+const mapping = createMapping({ user: {}, group: {} });
+
+export function scimSettings(more: Partial<ScimBackendSettings> = {}): ScimBackendSettings {
+  return {
+    kind: "scim",
+    name: "saas",
+    mode: "async",
+    url: "http://127.0.0.1:9",
+    token: "",
+    userName: "",
+    password: "",
+    connections: 4,
+    timeoutMs: 5000,
+    ...more,
+  };
+}
+
+export function openScim(
+  settings: ScimBackendSettings,
+  log = silentLog(),
+): { backend: Backend; close: () => Promise<void> } {
+  const http = openHttpClient();
+  const backend = createScimBackend({
+    settings,
+    mapping,
+    fetch: (input, init) => http.fetch(String(input), init ?? {}),
+    clock: systemClock,
+    random: createSystemRandom(),
+    log,
+  });
+  return {
+    backend,
+    async close() {
+      await backend.close();
+      http.close();
+    },
+  };
+}

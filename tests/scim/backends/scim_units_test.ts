@@ -1,0 +1,261 @@
+// The SCIM backend against a server that is written out answer by answer: dialects, limits, refusals, and what is never sent twice.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { BackendListFault } from "../../../scim/backends/list_fault.ts";
+import { readRetryAfter } from "../../../scim/backends/scim_codes.ts";
+import { memberPatches } from "../../../scim/backends/scim_members.ts";
+import { createScimBackend } from "../../../scim/backends/scim_server.ts";
+import type { Backend, BackendFault, BackendOutcome, JsonObject } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { scimSettings } from "./scim_client.ts";
+import { silentLog } from "./silent_log.ts";
+import { group, listAll, user, value } from "./suite.ts";
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly body: JsonObject | null;
+}
+
+type Answer = Response | Promise<Response>;
+
+function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+const CONFIG = { patch: { supported: true }, filter: { supported: true, maxResults: 50 } };
+const EMPTY = { totalResults: 0, Resources: [] };
+
+/** A backend whose server is `answer`; `calls` are all but the reading of the configuration. */
+function open(
+  answer: (call: Call) => Answer,
+  { url = "https://saas.example/scim/v2", config = CONFIG, timeoutMs = 500 }: {
+    url?: string;
+    config?: unknown;
+    timeoutMs?: number;
+  } = {},
+): { backend: Backend; calls: Call[] } {
+  const calls: Call[] = [];
+  const backend = createScimBackend({
+    settings: scimSettings({ url, token: "planted-token", timeoutMs }),
+    mapping: createMapping({ user: {}, group: {} }),
+    clock: systemClock,
+    random: createSystemRandom(),
+    log: silentLog(),
+    fetch: async (input, init) => {
+      const { pathname, searchParams } = new URL(String(input));
+      const call: Call = {
+        method: init?.method ?? "GET",
+        path: pathname.replace(new URL(url).pathname, ""),
+        query: searchParams,
+        headers: new Headers(init?.headers),
+        body: typeof init?.body === "string" ? JSON.parse(init.body) : null,
+      };
+      assertEquals(init?.redirect, "error");
+      if (call.path === "/ServiceProviderConfig") return config === null ? json(404, {}) : json(200, config);
+      calls.push(call);
+      return await answer(call);
+    },
+  });
+  return { backend, calls };
+}
+
+function faultOf(outcome: BackendOutcome<unknown>): BackendFault {
+  if (outcome.ok) throw new Error("a fault was expected");
+  return outcome.fault;
+}
+
+const lines = (calls: readonly Call[]) => calls.map(({ method, path }) => `${method} ${path}`);
+
+Deno.test("createScimBackend() sends its token and name, and spells as RFC 7643 does", async () => {
+  const { backend, calls } = open(({ method }) =>
+    method === "GET" ? json(200, EMPTY) : json(201, { id: "7" })
+  );
+  const content = user('an"na\\', {
+    imgs: [{ value: "x" }],
+    addresses: [{ postralCode: "1010", locality: "Wien" }],
+  });
+  assertEquals(value(await backend.put({ content, password: "pw" })), { remoteId: "7" });
+  const [found, made] = calls;
+  assertEquals(found?.query.get("filter"), 'userName eq "an\\"na\\\\"');
+  assertEquals(made?.headers.get("authorization"), "Bearer planted-token");
+  assertEquals(made?.headers.get("user-agent"), "Countersign");
+  assertEquals(made?.body, {
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"],
+    externalId: 'an"na\\',
+    addresses: [{ postalCode: "1010", locality: "Wien" }],
+    userName: 'an"na\\',
+    active: true,
+    password: "pw",
+  });
+});
+
+Deno.test("createScimBackend() speaks to another Countersign by names, pages and PUT", async () => {
+  const held = new Map<string, JsonObject>();
+  const { backend, calls } = open(({ method, path, query, body }) => {
+    const [, collection = "", segment] = path.split("/");
+    const key = `${collection}/${
+      decodeURIComponent(segment ?? String(body?.userName ?? body?.displayName ?? ""))
+    }`;
+    if (method === "GET" && segment === undefined) {
+      const all = [...held].filter(([name]) => name.startsWith(`${collection}/`)).map(([, one]) => one);
+      const page = Number(query.get("page"));
+      return json(200, { totalResults: all.length, Resources: all.slice((page - 1) * 2, page * 2) });
+    }
+    if (method === "DELETE") return new Response(null, { status: held.delete(key) ? 204 : 404 });
+    if (method === "GET") return held.has(key) ? json(200, held.get(key)) : json(404, {});
+    const resource = { ...body, id: key.split("/")[1] ?? "" };
+    held.set(key, resource);
+    return json(method === "POST" ? 201 : 200, resource);
+  }, { url: "https://other.example/idm/scim/corp", config: null });
+  assertEquals(backend.covers, null);
+  for (const name of ["a", "b", "c/d"]) {
+    value(await backend.put({ content: user(name, { imgs: [{ value: "i" }] }) }));
+  }
+  value(await backend.put({ content: group("team", ["a", "nobody"]) }));
+  const read = value(await backend.read("group", "team"))?.content;
+  assertEquals(read?.kind === "group" ? read.members : null, ["a", "nobody"]);
+  assertEquals((await listAll(backend, "user")).length, 2, "a name with a slash is left out");
+  value(await backend.put({ content: group("team", ["a"]) }));
+  value(await backend.remove("user", "a"));
+  assertEquals(calls.filter(({ method }) => method === "PATCH"), []);
+  assertEquals(held.get("Users/b")?.imgs, [{ value: "i" }]);
+});
+
+Deno.test("put() meets 409 by replacing what is there", async () => {
+  let made = false;
+  const { backend, calls } = open(({ method }) => {
+    if (method === "GET") {
+      return json(200, made ? { totalResults: 1, Resources: [{ id: "9", userName: "Anna" }] } : EMPTY);
+    }
+    if (method === "PUT") return json(200, { id: "9" });
+    made = true;
+    return json(409, { scimType: "uniqueness" });
+  });
+  assertEquals(value(await backend.put({ content: user("anna", { title: "T" }) })), { remoteId: "9" });
+  assertEquals(lines(calls), ["GET /Users", "POST /Users", "GET /Users", "PUT /Users/9"]);
+});
+
+Deno.test("put() never sends a POST twice, and says that it may have arrived", async () => {
+  const { backend, calls } = open(({ method }) => {
+    if (method === "GET") return json(200, EMPTY);
+    throw new TypeError("error sending request: connection reset");
+  });
+  const fault = faultOf(await backend.put({ content: user("anna") }));
+  assertEquals([fault.kind, fault.unsure, fault.retry], ["unreachable", true, true]);
+  assertEquals(lines(calls), ["GET /Users", "POST /Users"]);
+});
+
+Deno.test("read() repeats a GET once when the connection fails", async () => {
+  let failures = 1;
+  const { backend } = open(() => {
+    if (failures-- > 0) throw new TypeError("connection reset");
+    return json(200, EMPTY);
+  });
+  assertEquals(value(await backend.read("user", "anna")), null);
+});
+
+const STATUSES: readonly (readonly [number, BackendFault["kind"], boolean, boolean])[] = [
+  [400, "refused", false, false],
+  [401, "refused", false, true],
+  [413, "refused", false, false],
+  [418, "nonsense", false, true],
+  [429, "busy", false, true],
+  [500, "refused", true, true],
+  [501, "unsupported", false, false],
+  [503, "busy", true, true],
+  [504, "unreachable", true, true],
+];
+
+for (const [status, kind, unsure, retry] of STATUSES) {
+  Deno.test(`put() tells what ${status} means, without the token or the password`, async () => {
+    const said = { detail: "no: planted-token, planted-password", scimType: "x" };
+    const { backend } = open(({ method }) =>
+      method === "GET" ? json(200, EMPTY) : json(status, said, { "retry-after": "7" })
+    );
+    const fault = faultOf(await backend.put({ content: user("anna"), password: "planted-password" }));
+    assertEquals([fault.kind, fault.unsure, fault.retry, fault.retryAfterMs], [kind, unsure, retry, 7000]);
+    assert(!fault.detail.includes("planted") && fault.detail.includes(String(status)), fault.detail);
+  });
+}
+
+Deno.test("put() gives up at its deadline, and says that a write may have arrived", async () => {
+  const never = new Promise<Response>(() => undefined);
+  // The clock's own timers keep no process alive.
+  const awake = setTimeout(() => undefined, 5000);
+  const { backend } = open(({ method }) => method === "GET" ? json(200, EMPTY) : never, { timeoutMs: 100 });
+  const fault = faultOf(await backend.put({ content: user("anna") }));
+  assertEquals([fault.kind, fault.unsure], ["unreachable", true]);
+  clearTimeout(awake);
+});
+
+for (const status of [404, 500, 501]) {
+  Deno.test(`createScimBackend() takes ${status} of /Groups from a server that is well otherwise for having no groups`, async () => {
+    const { backend } = open(({ path }) => path === "/Groups" ? json(status, {}) : json(200, EMPTY));
+    assertEquals(backend.holds.groups, true);
+    assertEquals(await listAll(backend, "group"), []);
+    assertEquals(backend.holds.groups, false);
+    assertEquals(value(await backend.read("group", "g")), null);
+    assertEquals(value(await backend.remove("group", "g")), null);
+    assertEquals(faultOf(await backend.put({ content: group("g") })).kind, "unsupported");
+  });
+}
+
+Deno.test("list() asks for as many as the server gives, follows totalResults, and ends on an empty page", async () => {
+  const all = Array.from({ length: 120 }, (_, n) => ({ id: `i${n}`, userName: `u${n}` }));
+  for (const total of [120, 500]) {
+    const { backend, calls } = open(({ query }) => {
+      const from = Number(query.get("startIndex")) - 1;
+      return json(200, {
+        totalResults: total,
+        Resources: all.slice(from, from + Number(query.get("count"))),
+      });
+    });
+    assertEquals((await listAll(backend, "user")).length, 120);
+    assertEquals(calls.length, total === 120 ? 3 : 4);
+    assertEquals(calls[0]?.query.get("count"), "50");
+  }
+});
+
+Deno.test("list() stops at a server that gives the same page again and again", async () => {
+  const { backend } = open(() => json(200, { totalResults: 1e9, Resources: [{ id: "1", userName: "a" }] }));
+  const fault = await assertRejects(() => listAll(backend, "user"), BackendListFault);
+  assertEquals(fault.fault.kind, "nonsense");
+});
+
+Deno.test("read() takes hostile answers for nonsense, and nothing worse", async () => {
+  const bodies = ["[]", "null", "{", '"text"', "[".repeat(100_000), '{"id":5,"userName":"a"}'];
+  for (const body of bodies) {
+    const { backend } = open(() => new Response(body, { status: 200 }), {
+      url: "https://x.example/idm/scim/t",
+      config: null,
+    });
+    assertEquals(faultOf(await backend.read("user", "a")).kind, "nonsense", body.slice(0, 20));
+  }
+});
+
+Deno.test("memberPatches() adds and removes at most 100 members a request", () => {
+  const held = Array.from({ length: 150 }, (_, n) => `h${n}`);
+  const wanted = Array.from({ length: 250 }, (_, n) => `w${n}`);
+  const sizes = memberPatches([...held, "both"], [...wanted, "both"]).map(({ Operations: operations }) => {
+    const list = operations as readonly JsonObject[];
+    const [first] = list;
+    return first?.op === "add" ? (first.value as readonly unknown[]).length : -list.length;
+  });
+  assertEquals(sizes, [100, 100, 50, -100, -50]);
+});
+
+Deno.test("readRetryAfter() reads seconds and dates, and nothing absurd", () => {
+  const nowMs = Date.parse("2026-01-01T00:00:00Z");
+  assertEquals(readRetryAfter("120", nowMs), 120_000);
+  assertEquals(readRetryAfter("Thu, 01 Jan 2026 00:00:30 GMT", nowMs), 30_000);
+  assertEquals(readRetryAfter("Thu, 01 Jan 2015 00:00:30 GMT", nowMs), 0);
+  assertEquals(readRetryAfter("999999999", nowMs), 3_600_000);
+  for (const text of [null, "", "soon", "-5", "1e9"]) {
+    const read = readRetryAfter(text, nowMs);
+    assert(read === null || (read >= 0 && read <= 3_600_000));
+  }
+});
