@@ -1,0 +1,69 @@
+// Reply attributes of groups in the place of the default's, as octets.
+
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";
+
+type Table = Readonly<Record<string, string | number>>;
+
+function attributes(replyDefault: Table, groups: readonly (readonly [string, Table])[]) {
+  let looked = 0;
+  const made = createAcceptAttributes({
+    settings: {
+      replyDefault,
+      replyGroups: groups.map(([group, attributes]) => ({ group, attributes })),
+    },
+    directory: {
+      lookUp(name) {
+        looked++;
+        return { status: "active", name, phoneNumbers: [], groups: name.split("+") };
+      },
+    },
+  });
+  return { of: made.of, text: (user: string) => textOf(made.of(user)), looked: () => looked };
+}
+
+/** Class and Filter-Id as text, by type. */
+function textOf(octets: Uint8Array): string[] {
+  const texts: string[] = [];
+  for (let at = 0; at < octets.length; at += octets[at + 1] ?? 255) {
+    const value = octets.subarray(at + (octets[at] === 26 ? 8 : 2), at + (octets[at + 1] ?? 0));
+    texts.push(`${octets[at]} ${new TextDecoder().decode(value)}`);
+  }
+  return texts;
+}
+
+Deno.test("createAcceptAttributes() asks the directory nothing when no group has attributes", () => {
+  const { of, looked } = attributes({ Class: "all" }, []);
+  assertStrictEquals(of("anna"), of("bert"));
+  assertEquals([textOf(of("anna")), looked()], [["25 all"], 0]);
+});
+
+Deno.test("createAcceptAttributes() gives the same octets to everybody of the same groups", () => {
+  const { of } = attributes({ Class: "all" }, [["a", { Class: "a" }], ["b", { "Filter-Id": "b" }]]);
+  assertStrictEquals(of("a+b"), of("b+a+x"));
+  assertStrictEquals(of("x"), of("y"));
+});
+
+const BY_USER: readonly (readonly [user: string, carries: readonly string[]])[] = [
+  ["x", ["25 all", "26 one", "26 two"]],
+  ["a", ["25 a", "26 one", "26 two"]],
+  ["A", ["25 a", "26 one", "26 two"]],
+  ["b", ["25 b", "26 one", "26 two", "11 b"]],
+  ["b+a", ["25 a", "26 one", "26 two", "11 b"]],
+  ["c", ["25 all", "26 three"]],
+  ["Ä", ["25 ä", "26 one", "26 two"]],
+];
+
+Deno.test("createAcceptAttributes() lets a group's attribute take the default's place, the first group's between two", () => {
+  const { text } = attributes({ Class: "all", "Cisco-AVPair": "one", "26.9.1": "two" }, [
+    ["a", { Class: "a" }],
+    ["B", { Class: "b", "Filter-Id": "b" }],
+    ["c", { "26.9.1": "three" }],
+    ["a\u0308", { Class: "ä" }],
+  ]);
+  for (const [user, carries] of BY_USER) assertEquals(text(user), carries, user);
+});
+
+Deno.test("createAcceptAttributes() refuses what cannot be encoded at the start, not at a login", () => {
+  assertThrows(() => attributes({}, [["a", { "No-Such-Thing": "x" }]]), Error, "No-Such-Thing");
+});

@@ -1,0 +1,93 @@
+// Waiting for the directory: order, users who go out of memory again, and packets that fail.
+
+import { assertEquals } from "@std/assert";
+import { createLog } from "../../log.ts";
+import { createPreparing } from "../../radius/doing/preparing.ts";
+import { createManualClock } from "../upstream/manual_clock.ts";
+
+/** A directory that brings users in when it is told to; `go` lists who went on. */
+function stage() {
+  const clock = createManualClock();
+  const written: string[] = [];
+  const log = createLog({
+    format: "text",
+    level: "error",
+    clock,
+    write: (octets) => void written.push(new TextDecoder().decode(octets)),
+  });
+  const inMemory = new Set<string>();
+  let arrival = Promise.withResolvers<void>();
+  const directory = {
+    prepare: (user: string) => inMemory.has(user) ? null : arrival.promise,
+    lookUp: (name: string) => ({ status: "unknown" as const, name, phoneNumbers: [], groups: [] }),
+  };
+  const preparing = createPreparing({ directory, clock, log });
+  const went: string[] = [];
+  const come = async (text: string, user = "anna", go = () => void went.push(text)) => {
+    const pending = preparing.ask(user);
+    if (pending === null) go();
+    else preparing.wait({ user, pending }, { go, fail: (why) => void went.push(`${text} ${why}`) });
+    await Promise.resolve();
+  };
+  /** Whoever is brought in by this arrival is in memory when it is told. */
+  const arrive = async (...users: string[]) => {
+    for (const user of users) inMemory.add(user);
+    const { resolve } = arrival;
+    arrival = Promise.withResolvers();
+    resolve();
+    for (let count = 0; count < 4; count++) await Promise.resolve();
+  };
+  return { clock, preparing, inMemory, went, written, come, arrive, flush: log.flush };
+}
+
+Deno.test("createPreparing() lets packets of one name go in the order in which they came", async () => {
+  const { come, arrive, went, preparing, inMemory } = stage();
+  await come("first");
+  inMemory.add("anna");
+  // In memory by now, but the first one has not gone yet.
+  await come("second");
+  assertEquals([went, preparing.waiting], [[], 2]);
+  await arrive("anna");
+  await come("third");
+  assertEquals([went, preparing.waiting], [["first", "second", "third"], 0]);
+});
+
+Deno.test("createPreparing() waits again for a user who is out of memory again", async () => {
+  const { come, arrive, went, preparing } = stage();
+  await come("first");
+  await arrive();
+  assertEquals([went, preparing.waiting], [[], 1]);
+  await arrive("anna");
+  assertEquals([went, preparing.waiting], [["first"], 0]);
+});
+
+Deno.test("createPreparing() gives up after five seconds in all, however often it waited again", async () => {
+  const { clock, come, arrive, went, preparing } = stage();
+  await come("first");
+  clock.advance(3000);
+  await arrive();
+  await come("second");
+  clock.advance(2000);
+  assertEquals([went, preparing.waiting], [["first store_failed", "second store_failed"], 0]);
+  await arrive("anna");
+  assertEquals(went.length, 2);
+});
+
+Deno.test("createPreparing() lets no name wait for another", async () => {
+  const { come, went, inMemory } = stage();
+  inMemory.add("bert");
+  await come("anna's");
+  await come("bert's", "bert");
+  assertEquals(went, ["bert's"]);
+});
+
+Deno.test("createPreparing() goes on behind a packet that fails", async () => {
+  const { come, arrive, went, written, preparing, flush } = stage();
+  await come("first", "anna", () => {
+    throw new Error("a bug");
+  });
+  await come("second");
+  await arrive("anna");
+  await flush();
+  assertEquals([went, preparing.waiting, written.length], [["second"], 0, 1]);
+});
