@@ -198,22 +198,32 @@ export function fromFrontEnd(
   return { kind, name, attributes, members: distinctNames(members.filter((member) => member !== "")) };
 }
 
+/** A front-end attribute of a backend; `single`: it keeps one value only, the first. */
+export interface HeldAttribute {
+  readonly frontEnd: string;
+  readonly single?: boolean;
+}
+
 /**
  * What some front-end attributes reach: the top-level SCIM attributes, and within complex ones also each path (`name` and `name.familyName`; a URN
- * and `urn:…:department`), so that {@link mergeContent} leaves the sub-attributes that they do not reach.
+ * and `urn:…:department`; `addresses[0].region` for what keeps the first entry's only), so that {@link mergeContent} leaves what they do not reach.
+ *
+ * @param held names, or a backend's rows.
  */
 export function coveredAttributes(
-  frontEndNames: Iterable<string>,
+  held: Iterable<string | HeldAttribute>,
   mapping: Mapping,
   kind: ResourceKind,
 ): Set<string> {
   const plan = planOf(mapping, kind);
   const covered = new Set<string>();
-  for (const name of frontEndNames) {
-    for (const { schema, attribute, sub } of pathsOf(name, plan, kind)) {
+  for (const one of held) {
+    const { frontEnd, single = false } = typeof one === "string" ? { frontEnd: one } : one;
+    for (const { schema, attribute, multi, sub } of pathsOf(frontEnd, plan, kind)) {
       covered.add(schema ?? attribute);
       if (schema !== null) covered.add(`${schema}:${attribute}`);
       else if (sub !== null) covered.add(`${attribute}.${sub}`);
+      if (single && multi && sub !== null) covered.add(`${attribute}[0].${sub}`);
     }
   }
   return covered;

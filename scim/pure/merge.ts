@@ -15,6 +15,14 @@ const KEPT_WITH_PLACE = ["type", "primary"];
 /** Which sub-attributes of a value a backend holds; `null` for all. */
 type Subs = ReadonlySet<string> | null;
 
+/** What a backend holds of a value; `firstOnly`: of several entries, the first. */
+interface Reach {
+  readonly subs: Subs;
+  readonly firstOnly: boolean;
+}
+
+const WHOLE: Reach = { subs: null, firstOnly: false };
+
 /**
  * Lays `read` over `previous`.
  *
@@ -51,7 +59,7 @@ function mergeAttributes(
     const before = property(previous, name);
     const isCovered = covers === null || covers.has(name) || managerIsCovered(name, before, covers);
     const value = isCovered
-      ? mergeValue(before, property(read, name), covers === null ? null : subsOf(name, covers))
+      ? mergeValue(before, property(read, name), covers === null ? WHOLE : reachOf(name, covers))
       : before;
     if (value !== undefined) merged.push([name, value]);
   }
@@ -68,22 +76,27 @@ function managerIsCovered(
     property(before, "manager") !== undefined;
 }
 
-/** `null` when only the attribute as a whole is named. */
-function subsOf(name: string, covers: ReadonlySet<string>): Subs {
+function reachOf(name: string, covers: ReadonlySet<string>): Reach {
   const separator = name.startsWith("urn:") ? ":" : ".";
   const head = `${name}${separator}`;
   const subs = [...covers].filter((path) => path.startsWith(head)).map((path) => path.slice(head.length));
   if (name === ENTERPRISE_SCHEMA && covers.has("manager")) subs.push("manager");
-  return subs.length === 0 ? null : new Set(subs);
+  // Only the attribute as a whole is named.
+  if (subs.length === 0) return WHOLE;
+  return { subs: new Set(subs), firstOnly: [...covers].some((path) => path.startsWith(`${name}[0].`)) };
 }
 
 function mergeValue(
   previous: JsonValue | undefined,
   read: JsonValue | undefined,
-  subs: Subs,
+  reach: Reach,
 ): JsonValue | undefined {
-  if (isEntries(previous) || isEntries(read)) return mergeEntries(asEntries(previous), asEntries(read), subs);
-  if (isObject(previous) && subs !== null) return mergeObject(previous, isObject(read) ? read : {}, subs);
+  if (isEntries(previous) || isEntries(read)) {
+    return mergeEntries(asEntries(previous), asEntries(read), reach);
+  }
+  if (isObject(previous) && reach.subs !== null) {
+    return mergeObject(previous, isObject(read) ? read : {}, reach.subs);
+  }
   if (read === undefined || previous === undefined || isObject(read)) return read;
   // A number, or a list of one, comes back from a backend of texts as a text.
   return sameTexts(textsOf(previous), textsOf(read)) ? previous : read;
@@ -117,13 +130,45 @@ function asEntries(value: JsonValue | undefined): JsonObject[] {
 function mergeEntries(
   previous: readonly JsonObject[],
   read: readonly JsonObject[],
-  subs: Subs,
+  { subs, firstOnly }: Reach,
 ): JsonObject[] | undefined {
-  if (read.length === 0) return undefined;
-  // A backend of parallel lists loses which part belongs to which entry; where the lists are the same, so are the entries.
-  if (subs !== null && [...subs].every((sub) => sameTexts(listOf(previous, sub), listOf(read, sub)))) {
-    return [...previous];
+  if (subs !== null && holdsSame(previous, read, { subs, firstOnly })) {
+    return previous.length === 0 ? undefined : [...previous];
   }
+  if (subs !== null && firstOnly) return mergeFirst(previous, read[0] ?? {}, subs);
+  return read.length === 0 ? undefined : mergeAll(previous, read, subs);
+}
+
+/**
+ * A directory keeps the parts of entries as sets: it loses which belongs to which, their order, and what two have in common. Where the sets are the
+ * same, so are the entries.
+ */
+function holdsSame(
+  previous: readonly JsonObject[],
+  read: readonly JsonObject[],
+  { subs, firstOnly }: { subs: ReadonlySet<string>; firstOnly: boolean },
+): boolean {
+  const setOf = (entries: readonly JsonObject[], sub: string) => {
+    const texts = entries.flatMap((entry) => textsOf(property(entry, sub)));
+    return new Set(firstOnly ? texts.slice(0, 1) : texts);
+  };
+  return [...subs].every((sub) => setOf(previous, sub).symmetricDifference(setOf(read, sub)).size === 0);
+}
+
+/** Lays the one entry that a backend holds over the first; the others it knows nothing of. */
+function mergeFirst(
+  [first = {}, ...others]: readonly JsonObject[],
+  read: JsonObject,
+  subs: ReadonlySet<string>,
+): JsonObject[] | undefined {
+  const merged = mergeObject(first, read, subs) ?? {};
+  const isLeft = Object.keys(merged).some((name) => !KEPT_WITH_VALUE.includes(name));
+  const entries = isLeft ? [merged, ...others] : others;
+  return entries.length === 0 ? undefined : entries;
+}
+
+/** Lays entries over entries: those of before that are still there, in their order, then the new ones. */
+function mergeAll(previous: readonly JsonObject[], read: readonly JsonObject[], subs: Subs): JsonObject[] {
   const waiting = new Map<string, JsonObject[]>();
   for (const entry of read) {
     const key = keyOf(entry, subs);
@@ -175,10 +220,6 @@ function pick(entry: JsonObject, names: readonly string[]): JsonObject {
       return value === undefined ? [] : [[name, value]];
     }),
   );
-}
-
-function listOf(entries: readonly JsonObject[], sub: string): string[] {
-  return entries.flatMap((entry) => textsOf(property(entry, sub)));
 }
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {

@@ -87,6 +87,22 @@ const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObje
       addresses: [{ locality: "Bonn", type: "home" }, { streetAddress: "S", country: "DE" }],
     },
   ],
+  [
+    "keeps addresses whose parts come back as sets",
+    {
+      addresses: [{ locality: "Bonn", streetAddress: "S 1", type: "home" }, {
+        locality: "Bonn",
+        streetAddress: "S 2",
+      }],
+    },
+    { addresses: [{ locality: "Bonn", streetAddress: "S 2" }, { streetAddress: "S 1" }] },
+    {
+      addresses: [{ locality: "Bonn", streetAddress: "S 1", type: "home" }, {
+        locality: "Bonn",
+        streetAddress: "S 2",
+      }],
+    },
+  ],
   ["keeps what an address is for when its parts change", {
     addresses: [{ locality: "Bonn", country: "DE", type: "work" }],
   }, {
@@ -110,6 +126,53 @@ for (const [why, before, read, after] of CASES) {
     assertEquals(mergeContent(user(before), user(read), LDAP), user(after));
   });
 }
+
+const FIRST_ONLY = coveredAttributes(
+  [{ frontEnd: "locality", single: true }, { frontEnd: "streetAddress", single: true }, { frontEnd: "mail" }],
+  DOCUMENT_MAPPING,
+  "user",
+);
+const HOME = { locality: "Bonn", streetAddress: "S 1", country: "DE", type: "home" };
+const WORK = { locality: "Bonn", streetAddress: "S 2", type: "work" };
+const NOTHING_HELD = { formatted: "Main St" };
+
+/** Addresses before, the one that the backend says, addresses after. */
+const FIRSTS:
+  readonly (readonly [why: string, before: JsonObject[], read: JsonObject[], after: JsonObject[]])[] = [
+    ["leaves the other entries", [HOME, WORK], [{ locality: "Bonn", streetAddress: "S 1" }], [HOME, WORK]],
+    ["changes the first", [HOME, WORK], [{ locality: "Kiel" }], [{
+      locality: "Kiel",
+      country: "DE",
+      type: "home",
+    }, WORK]],
+    ["takes the first away", [WORK, HOME], [], [HOME]],
+    ["leaves what the first has besides", [HOME], [], [{ country: "DE", type: "home" }]],
+    ["leaves an entry of which it holds nothing", [NOTHING_HELD], [], [NOTHING_HELD]],
+    ["takes a new one", [], [{ locality: "Kiel" }], [{ locality: "Kiel" }]],
+  ];
+
+for (const [why, before, read, after] of FIRSTS) {
+  Deno.test(`mergeContent() of a backend that holds the first entry only ${why}`, () => {
+    const merged = mergeContent(user({ addresses: before }), user({ addresses: read }), FIRST_ONLY);
+    assertEquals(merged.attributes["addresses"], after);
+  });
+}
+
+Deno.test("mergeContent() leaves entries of which the backend holds no part, and knows which attributes keep a list", () => {
+  assertEquals(
+    mergeContent(user({ addresses: [NOTHING_HELD] }), user({}), LDAP),
+    user({ addresses: [NOTHING_HELD] }),
+  );
+  assertEquals([...FIRST_ONLY], [
+    "addresses",
+    "addresses.locality",
+    "addresses[0].locality",
+    "addresses.streetAddress",
+    "addresses[0].streetAddress",
+    "emails",
+    "emails.value",
+  ]);
+});
 
 Deno.test("mergeContent() of a backend that holds everything takes all of it, and keeps types with their values", () => {
   const before = user({ title: "A", nickName: "N", emails: [{ value: "a", type: "work" }] });
