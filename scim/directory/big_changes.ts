@@ -102,6 +102,7 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
         await regroup(pack, user, { name: stays ? names.after : names.before, isMember: stays });
       }
       if (pack.mutationCount > 0) await pack.commit();
+      for (const index of deps.indexes.all) await index.divide();
     }
   };
 
@@ -113,7 +114,6 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
     const changes = known ?? await changesBetween(from, now?.record.setId ?? "");
     await regroupAll(changes, { before: name, after: now?.record.name ?? name });
     await sweep(from);
-    for (const index of deps.indexes.all) await index.divide();
   };
 
   const leave = async (user: string): Promise<void> => {

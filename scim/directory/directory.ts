@@ -69,7 +69,14 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     big: createBigChanges({ ...packDeps, newPack, newSetId }),
     tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
     onChange(change) {
-      for (const observer of observers) observer(change);
+      for (const observer of observers) {
+        try {
+          observer(change);
+        } catch (fault) {
+          // The write is durable: whoever watches badly must not make it look refused.
+          log.error("an observer of the directory failed", { fault: String(fault) });
+        }
+      }
     },
   });
   const reader = createReader({ store, keys, indexes, memberSets });

@@ -96,6 +96,8 @@ export function memberChanges(from: MemberSet, to: MemberSet): MemberChange[] {
 /** Members of the sets that were used last, by set. */
 export interface MemberSets {
   load(setId: string): Promise<MemberSet>;
+  /** Whether the set is in memory: then {@link MemberSets.load} gives it whole. A set that is read while it is swept away is not. */
+  has(setId: string): boolean;
   keep(setId: string, set: MemberSet): void;
   forget(setId: string): void;
 }
@@ -146,6 +148,7 @@ export function createMemberSets(
       if (before === writes) remember(setId, set);
       return set;
     },
+    has: (setId) => kept.has(setId),
     keep(setId, set) {
       writes += 1;
       remember(setId, set);

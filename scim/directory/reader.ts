@@ -30,14 +30,28 @@ export interface Reader {
 
 /** How many resources a step of {@link Reader.all} reads. */
 const STEP = 200;
+const MAX_TRIES = 5;
 
 export function createReader({ store, keys, indexes, memberSets }: ReaderDeps): Reader {
   const record = async (kind: ResourceKind, canonical: string): Promise<KeptRecord | null> => {
     if (!indexes.names[kind].mayHave(canonical)) return null;
     return (await readRecord({ store, keys }, { kind, canonical }))?.record ?? null;
   };
-  const complete = async (kind: ResourceKind, { record }: NamedRecord): Promise<Stored> =>
-    storedOf(kind, record, kind === "group" ? await memberSets.load(record.setId) : NO_MEMBERS);
+  /** `null` when the group went meanwhile. */
+  const complete = async (kind: ResourceKind, found: NamedRecord): Promise<Stored | null> => {
+    if (kind === "user") return storedOf(kind, found.record, NO_MEMBERS);
+    let current: KeptRecord | null = found.record;
+    for (let tries = 0; tries < MAX_TRIES && current !== null; tries++) {
+      const { setId }: KeptRecord = current;
+      const members = await memberSets.load(setId);
+      if (memberSets.has(setId)) return storedOf(kind, current, members);
+      // It was read from the store: the group may have been given another set, and this one may be half swept away.
+      current = await record(kind, found.canonical);
+      if (current?.setId === setId) return storedOf(kind, current, members);
+    }
+    if (current === null) return null;
+    throw new Error(`Cannot read the group "${found.canonical}": it is written all the time`);
+  };
   const read = async (kind: ResourceKind, canonical: string): Promise<Stored | null> => {
     const found = await record(kind, canonical);
     return found === null ? null : await complete(kind, { canonical, record: found });
@@ -64,9 +78,12 @@ export function createReader({ store, keys, indexes, memberSets }: ReaderDeps): 
     return whole.flat();
   };
   const completeAll = async (kind: ResourceKind, found: readonly NamedRecord[]): Promise<Stored[]> => {
-    const complete1: Stored[] = [];
-    for (const one of found) complete1.push(await complete(kind, one));
-    return complete1;
+    const whole: Stored[] = [];
+    for (const one of found) {
+      const stored = await complete(kind, one);
+      if (stored !== null) whole.push(stored);
+    }
+    return whole;
   };
 
   return {
@@ -88,7 +105,11 @@ export function createReader({ store, keys, indexes, memberSets }: ReaderDeps): 
       let start = keys.records(kind);
       for (let left = Infinity; left > 0;) {
         const found = await from(kind, { start, skip: 0, limit: STEP });
-        for (const one of found) yield await complete(kind, one);
+        for (const one of found) {
+          // One by one: the members of two hundred groups need not be in memory together.
+          const stored = await complete(kind, one);
+          if (stored !== null) yield stored;
+        }
         left = found.length;
         // Just after the last one.
         start = keys.record(kind, `${found.at(-1)?.canonical ?? ""}\0`);

@@ -65,7 +65,7 @@ const FULL_CHECKS = 80;
 const MAX_MUTATIONS = 990;
 const MAX_OCTETS = 780_000;
 /** How far ahead records are read. */
-const MAX_AHEAD = 64;
+const MAX_AHEAD = 32;
 
 export function createWriter(deps: WriterDeps): Writer {
   const { big, indexes, log } = deps;
