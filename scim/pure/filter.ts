@@ -1,38 +1,12 @@
 // Filters (RFC 7644 §3.4.2.2): from text to a tree. Written by hand, so that its cost is one look at each token whatever somebody sends.
 
-import type { Mapping, ResourceKind } from "../ports.ts";
-import {
-  attributeOf,
-  type FilterPath,
-  isKnownSomewhere,
-  knownPath,
-  pathText,
-  readFilterPath,
-  readSubPath,
-} from "./filter_path.ts";
+import { type FilterPath, isKnownSomewhere, readFilterPath, readSubPath } from "./filter_path.ts";
 import { type FilterToken, readTokens } from "./filter_tokens.ts";
+import { COMPARE_OPERATORS, type Filter, type FilterValue, pathsOf } from "./filter_tree.ts";
 
 export { type FilterPath, knownPath, pathText } from "./filter_path.ts";
-
-export const COMPARE_OPERATORS = ["eq", "ne", "co", "sw", "ew", "gt", "ge", "lt", "le"] as const;
-export type CompareOperator = typeof COMPARE_OPERATORS[number];
-
-/** What a filter may compare with. */
-export type FilterValue = null | boolean | number | string;
-
-/** A filter as a tree. Inside of `each`, paths name sub-attributes: `attribute` is the sub-attribute, `sub` is `null`. */
-export type Filter =
-  | { readonly kind: "and" | "or"; readonly filters: readonly Filter[] }
-  | { readonly kind: "not"; readonly filter: Filter }
-  | { readonly kind: "present"; readonly path: FilterPath }
-  | {
-    readonly kind: "compare";
-    readonly path: FilterPath;
-    readonly operator: CompareOperator;
-    readonly value: FilterValue;
-  }
-  /** `emails[type eq "work"]`: some entry for which `filter` holds. */
-  | { readonly kind: "each"; readonly path: FilterPath; readonly filter: Filter };
+export { filterProblem } from "./filter_problem.ts";
+export { COMPARE_OPERATORS, type CompareOperator, type Filter, type FilterValue } from "./filter_tree.ts";
 
 export type FilterOutcome =
   | { readonly ok: true; readonly filter: Filter }
@@ -40,19 +14,19 @@ export type FilterOutcome =
 
 /** What is taken from clients beyond the grammar. */
 export const FILTER_QUIRKS = {
-  bare_value: {
+  "a value without quotes, where everything else is right": {
     who: "Entra ID",
-    what: "externalId eq jyoung: a value without quotes, where everything else is right",
+    sample: "externalId eq jyoung",
     ref: "Entra documentation, use-scim-to-provision-users-and-groups",
   },
-  sub_attribute_after_filter: {
+  "a path of PATCH (RFC 7644 §3.5.2)": {
     who: "Entra ID",
-    what: 'emails[type eq "work"].value eq "a@example.com": a path of PATCH (RFC 7644 §3.5.2) in a filter',
+    sample: 'emails[type eq "work"].value eq "a@example.com"',
     ref: "Entra documentation, customize-application-attributes",
   },
-  boolean_text: {
+  "a truth as a text": {
     who: "Entra ID",
-    what: 'roles[primary eq "True"]: a truth as a text',
+    sample: 'roles[primary eq "True"]',
     ref: "Entra documentation, application-provisioning-config-problem-scim-compatibility",
   },
 } as const;
@@ -65,7 +39,7 @@ const LITERALS = new Map<string, FilterValue>([["true", true], ["false", false],
 /**
  * Reads a filter: at most 2,048 characters, 10 levels, 50 comparisons. Words alone are none, whatever they are.
  *
- * @returns the tree, or half a sentence that says why it is none and quotes nothing. Attributes need not be known: see {@link filterProblem}.
+ * @returns the tree, or half a sentence that says why it is none and quotes nothing. Attributes need not be known: see `filterProblem`.
  */
 export function parseFilter(text: string): FilterOutcome {
   const read = readTokens(text);
@@ -75,77 +49,6 @@ export function parseFilter(text: string): FilterOutcome {
   const lenient = createParser(read.tokens, { bareValues: true }).parse();
   // "Anna Le Smith" is somebody, not a comparison: without quotes, only what names attributes is a filter.
   return lenient.ok && pathsOf(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
-}
-
-/** The first attribute or comparison that makes no sense for that kind of resource, as a sentence; `null` when all do. */
-export function filterProblem(kind: ResourceKind, filter: Filter, mapping?: Mapping): string | null {
-  switch (filter.kind) {
-    case "and":
-    case "or":
-      return filter.filters.map((one) => filterProblem(kind, one, mapping)).find((one) => one !== null) ??
-        null;
-    case "not":
-      return filterProblem(kind, filter.filter, mapping);
-    case "each":
-      return filterProblem(kind, inside(filter.path, filter.filter), mapping);
-    case "present":
-      return pathProblem(kind, filter.path, mapping);
-    case "compare":
-      return pathProblem(kind, filter.path, mapping) ?? comparisonProblem(kind, filter);
-  }
-}
-
-function pathProblem(kind: ResourceKind, path: FilterPath, mapping: Mapping | undefined): string | null {
-  return knownPath(kind, path, mapping) ? null : `No ${kind} has the attribute "${pathText(path)}".`;
-}
-
-/** RFC 7644 §3.4.2.2: an order that a type does not have is an invalid filter. */
-function comparisonProblem(
-  kind: ResourceKind,
-  { path, operator, value }: Extract<Filter, { kind: "compare" }>,
-): string | null {
-  const known = attributeOf(kind, path);
-  if (operator === "eq" || operator === "ne") return null;
-  if (known?.type === "boolean" || typeof value === "boolean" || value === null) {
-    return `"${operator}" compares no truth values and no null.`;
-  }
-  const isOrder = operator.startsWith("g") || operator.startsWith("l");
-  if (!isOrder && typeof value !== "string") return `"${operator}" needs a quoted value.`;
-  const isDate = known?.type === "dateTime" && isOrder;
-  return isDate && Number.isNaN(Date.parse(String(value)))
-    ? `"${pathText(path)}" is compared with a date and time.`
-    : null;
-}
-
-/** The filter of an entry with its attribute written out: `emails[type …]` as `emails.type …`. */
-function inside(parent: FilterPath, filter: Filter): Filter {
-  switch (filter.kind) {
-    case "and":
-    case "or":
-      return { kind: filter.kind, filters: filter.filters.map((one) => inside(parent, one)) };
-    case "not":
-      return { kind: "not", filter: inside(parent, filter.filter) };
-    case "each":
-      return filter;
-    case "present":
-    case "compare":
-      return { ...filter, path: { ...parent, sub: filter.path.attribute } };
-  }
-}
-
-function pathsOf(filter: Filter): FilterPath[] {
-  switch (filter.kind) {
-    case "and":
-    case "or":
-      return filter.filters.flatMap(pathsOf);
-    case "not":
-      return pathsOf(filter.filter);
-    case "each":
-      return [filter.path, ...pathsOf(inside(filter.path, filter.filter))];
-    case "present":
-    case "compare":
-      return [filter.path];
-  }
 }
 
 /** Ends the reading of what is no filter; never leaves {@link createParser}. */

@@ -4,7 +4,13 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { ResourceKind } from "../../../scim/ports.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
-import { type Filter, filterProblem, parseFilter, pathText } from "../../../scim/pure/filter.ts";
+import {
+  type Filter,
+  FILTER_QUIRKS,
+  filterProblem,
+  parseFilter,
+  pathText,
+} from "../../../scim/pure/filter.ts";
 import { refused, taken } from "./bodies.ts";
 
 /** A tree as a line, fully bracketed. */
@@ -122,6 +128,12 @@ for (const [filter, tree] of GRAMMAR) {
 for (const [filter, tree, who] of QUIRKS) {
   Deno.test(`parseFilter() reads ${filter} (${who})`, () => {
     assertEquals(line(taken(parseFilter(filter)).filter), tree);
+  });
+}
+
+for (const [what, { who, sample }] of Object.entries(FILTER_QUIRKS)) {
+  Deno.test(`parseFilter() takes from ${who} ${what}`, () => {
+    assertEquals(filterProblem("user", taken(parseFilter(sample)).filter), null);
   });
 }
 
