@@ -1,6 +1,7 @@
 // Countersign's composition root: settings → store → services → UDP → HTTP → shutdown. It alone sees every folder.
 
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
+import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
@@ -119,6 +120,7 @@ async function start(): Promise<void> {
     // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
     prepareLeaving: (name) => radius.prepareLeaving(name),
   });
+  const directory = directoryOf(identity);
   const services = await createServices({
     config,
     store,
@@ -136,7 +138,7 @@ async function start(): Promise<void> {
     clock,
     random,
     log,
-    directory: directoryOf(identity),
+    directory,
     passwords: {
       directory: (user, password) => identity.verifyPassword(user, password),
       ldap: (backend, user, password) => identity.verifyAtBackend(backend, user, password),
@@ -146,7 +148,10 @@ async function start(): Promise<void> {
     anySecret: config.radius.secret || generated?.secret || "unused",
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  followPhones(services, radius);
+  followPhones(services, radius, directory);
+  identity.logins.directory.observe(({ kind, name }) => {
+    if (kind === "user") radius.forgetPassword(canonicalName(name));
+  });
   const stopHeartbeat = beat(dataDir);
 
   const control = await openControl({ dataDir, services, radius, identity });
@@ -186,17 +191,25 @@ function directoryOf({ logins: { directory } }: Identity): Directory {
 }
 
 /** A phone that pairs by invitation becomes a factor of its user; one that unpairs stops being one, and a leaver's is unpaired. */
-function followPhones({ embedded }: Services, { pairings, onRevoked }: Radius): void {
+function followPhones({ embedded }: Services, { pairings, onRevoked }: Radius, directory: Directory): void {
   if (embedded === null) return;
+  const { desk } = embedded;
   onRevoked(({ pairingId }) =>
-    void embedded.desk.revokePairing(pairingId).catch((fault: unknown) =>
+    void desk.revokePairing(pairingId).catch((fault: unknown) =>
       log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
     )
   );
-  embedded.desk.onPaired(({ pairingId, userName, totpLength }) =>
-    pairings.addDevice({ id: pairingId, userName, totpLength })
-  );
-  embedded.desk.onUnpaired(async ({ pairingId }) => {
+  desk.onPaired(async ({ pairingId, userName, totpLength }) => {
+    const name = canonicalName(userName);
+    await directory.prepare(name);
+    const { status } = directory.lookUp(name);
+    // An invitation outlives its user, who may be created again one day: the phone must not be theirs then.
+    if (status === "deleted" || status === "inactive") {
+      log.warn("a phone was unpaired: its user is gone or inactive", { user: userName, status });
+      await desk.revokePairing(pairingId);
+    } else await pairings.addDevice({ id: pairingId, userName, totpLength });
+  });
+  desk.onUnpaired(async ({ pairingId }) => {
     await pairings.revoke(pairingId);
   });
 }
