@@ -21,6 +21,9 @@ export interface Manifest {
   readonly inputs: string;
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
+  readonly sprite: string;
+  /** Modules that pages fetch when they are needed, by path (`web/pages/live_page.tsx`), and all files each needs. */
+  readonly late: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The built console and phone page. */

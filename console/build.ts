@@ -5,12 +5,13 @@
 import * as esbuild from "esbuild";
 import type { Manifest, PageFiles } from "./assets.ts";
 import { toHex } from "../runtime.ts";
+import { makeSprite } from "./sprite.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
 /** Besides esbuild's version, what the result depends on. */
 const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}api`];
-const INPUT_FILES = [`${HERE}build.ts`, `${HERE}../deno.json`, `${HERE}../deno.lock`];
+const INPUT_FILES = [`${HERE}build.ts`, `${HERE}sprite.ts`, `${HERE}../deno.json`, `${HERE}../deno.lock`];
 const ENTRIES = {
   web: { script: "web/main.tsx", style: "web/styles/console.css" },
   device: { script: "device/main.tsx", style: "device/styles/phone.css" },
@@ -27,21 +28,23 @@ export async function build({ force = false } = {}): Promise<boolean> {
   if (!force && await isCurrent(inputs)) return false;
   await Deno.mkdir(DIST, { recursive: true });
   try {
-    const result = await bundle();
-    const icon = await writeIcon();
+    const icon = await writeHashed("icon", await Deno.readTextFile(`${HERE}web/icon.svg`));
+    const sprite = await writeHashed("sprite", await makeSprite());
+    const result = await bundle({ SPRITE_URL: JSON.stringify(`/assets/${sprite}`) });
     const names = await writeOutputs(result.outputFiles);
     const pages = Object.fromEntries(
       Object.entries(ENTRIES).map(([page, entry]) => [page, filesOf(result.metafile, entry)]),
     );
-    await putInPlace("manifest.json", JSON.stringify({ inputs, pages, icon } satisfies Manifest, null, 2));
-    await removeOld(new Set([...names, icon, "manifest.json"]));
+    const manifest: Manifest = { inputs, pages, icon, sprite, late: lateFiles(result.metafile) };
+    await putInPlace("manifest.json", JSON.stringify(manifest, null, 2));
+    await removeOld(new Set([...names, icon, sprite, "manifest.json"]));
     return true;
   } finally {
     await esbuild.stop();
   }
 }
 
-function bundle() {
+function bundle(define: Readonly<Record<string, string>>) {
   return esbuild.build({
     absWorkingDir: HERE,
     entryPoints: Object.entries(ENTRIES).flatMap(([out, { script, style }]) => [
@@ -59,6 +62,7 @@ function bundle() {
     minify: true,
     metafile: true,
     write: false,
+    define,
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",
@@ -98,7 +102,7 @@ async function isCurrent(inputs: string): Promise<boolean> {
       ...page.styles,
       ...page.preloads,
     ]);
-    await Promise.all([...names, manifest.icon].map((name) => Deno.stat(`${DIST}/${name}`)));
+    await Promise.all([...names, manifest.icon, manifest.sprite].map((name) => Deno.stat(`${DIST}/${name}`)));
     return true;
   } catch (_nothingBuiltOrBroken) {
     return false;
@@ -115,11 +119,11 @@ async function writeOutputs(files: readonly esbuild.OutputFile[]): Promise<strin
   return names;
 }
 
-async function writeIcon(): Promise<string> {
-  const icon = await Deno.readFile(`${HERE}web/icon.svg`);
-  const name = `icon-${(await hashOf(icon)).slice(0, HASH_CHARACTERS)}.svg`;
-  await putInPlace(name, icon);
-  return name;
+async function writeHashed(name: string, svg: string): Promise<string> {
+  const content = new TextEncoder().encode(svg);
+  const file = `${name}-${(await hashOf(content)).slice(0, HASH_CHARACTERS)}.svg`;
+  await putInPlace(file, content);
+  return file;
 }
 
 /** Writes beside and renames, so that a reader sees the old file or the new one, never a part. */
@@ -138,6 +142,18 @@ function filesOf(metafile: esbuild.Metafile, { script, style }: Entry): PageFile
     styles: [baseName(outputOf(metafile, style))],
     preloads: staticImports(metafile, scriptPath).map(baseName),
   };
+}
+
+/** The files of each module that is fetched later, by the module's path below `console/`. */
+function lateFiles(metafile: esbuild.Metafile): Record<string, string[]> {
+  const entries = new Set<string>(Object.values(ENTRIES).flatMap(({ script, style }) => [script, style]));
+  return Object.fromEntries(
+    Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) =>
+      entryPoint === undefined || entries.has(entryPoint)
+        ? []
+        : [[entryPoint, [path, ...staticImports(metafile, path)].map(baseName)] as const]
+    ),
+  );
 }
 
 function outputOf(metafile: esbuild.Metafile, entryPoint: string): string {

@@ -20,6 +20,7 @@ import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS 
 import { createSessions } from "./api/sessions.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { type PageName, pageResponse } from "./pages.ts";
+import { PLACES } from "./web/places.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { withSecurityHeaders } from "./security_headers.ts";
 
@@ -74,7 +75,7 @@ export interface HttpApp {
 }
 
 /** Addresses that are pages of the console; the page itself reads which one it is. */
-const CONSOLE_PAGES = ["/", "/live", "/setup"];
+const CONSOLE_PAGES = ["/", ...Object.values(PLACES).map(({ pattern }) => pattern)];
 const JSON_TYPE = { "content-type": "application/json" };
 const MAX_STREAMS = { console: 64, phones: 2000 };
 const MAX_STREAMS_EACH = { console: 12, phones: 6 };

@@ -6,28 +6,69 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 export interface AddressBar {
   readonly location: { readonly pathname: string; readonly search: string; readonly hash: string };
   readonly history: {
-    pushState(data: null, unused: string, url: string): void;
-    replaceState(data: null, unused: string, url: string): void;
+    readonly state: unknown;
+    pushState(data: unknown, unused: string, url: string): void;
+    replaceState(data: unknown, unused: string, url: string): void;
   };
+  readonly scrollY: number;
 }
 
 export interface Router {
   readonly path: ReadonlySignal<string>;
+  /** `#timeline` without its sign; "" when absent. */
+  readonly hash: ReadonlySignal<string>;
+  /** How far down the page was when it was left: for coming back. 0 for a page that is new. */
+  readonly topPx: ReadonlySignal<number>;
+  /** Counts the pages that were gone to; 0 for the one that the browser opened. */
+  readonly visits: ReadonlySignal<number>;
   /** One filter of the query; "" when absent. */
   param(name: string): string;
   /** Writes filters into the address without a new entry in the history; "" removes one. */
   setParams(changes: Readonly<Record<string, string>>): void;
+  /** Goes to one of our own pages, as soon as its files are here. */
   go(url: string): void;
   /** Reads the address again: after back and forward. */
   refresh(): void;
 }
 
-export function createRouter({ location, history }: AddressBar): Router {
-  const url = signal(location.pathname + location.search);
-  const path = computed(() => url.value.split("?")[0] ?? "/");
-  const query = computed(() => new URLSearchParams(url.value.split("?")[1] ?? ""));
+interface RouterOptions {
+  /** Fetches what a path needs; `null` when it is here. The old page stays until then. */
+  readonly prepare?: (path: string) => Promise<void> | null;
+}
+
+export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOptions = {}): Router {
+  const { location, history } = bar;
+  const here = () => location.pathname + location.search + location.hash;
+  const url = signal(here());
+  const parts = computed(() => splitUrl(url.value));
+  const path = computed(() => parts.value.path);
+  const query = computed(() => new URLSearchParams(parts.value.query));
+  const topPx = signal(0);
+  const visits = signal(0);
+  /** By the entry of the history, which its state names. */
+  const tops = new Map<unknown, number>();
+  let entry = history.state;
+  let turn = 0;
+
+  /** Runs `arrive` when the page is there, unless somebody went elsewhere meanwhile. */
+  const travel = (to: string, arrive: () => void): void => {
+    turn += 1;
+    const mine = turn;
+    const waiting = prepare(splitUrl(to).path);
+    if (waiting === null) arrive();
+    else void waiting.then(() => mine === turn && arrive());
+  };
+  const arriveAt = (to: string, topOf: () => number): void => {
+    entry = history.state;
+    visits.value += splitUrl(to).path === path.peek() ? 0 : 1;
+    topPx.value = topOf();
+    url.value = to;
+  };
   return {
     path,
+    hash: computed(() => parts.value.hash),
+    topPx,
+    visits,
     param: (name) => query.value.get(name) ?? "",
     setParams(changes) {
       const next = new URLSearchParams(query.peek());
@@ -35,29 +76,53 @@ export function createRouter({ location, history }: AddressBar): Router {
         if (value === "") next.delete(name);
         else next.set(name, value);
       }
+      const { path, hash } = parts.peek();
       const text = next.toString();
-      url.value = path.peek() + (text === "" ? "" : `?${text}`);
-      history.replaceState(null, "", url.value);
+      url.value = path + (text === "" ? "" : `?${text}`) + (hash === "" ? "" : `#${hash}`);
+      history.replaceState(history.state, "", url.value);
     },
     go(to) {
-      history.pushState(null, "", to);
-      url.value = to;
+      travel(to, () => {
+        tops.set(entry, bar.scrollY);
+        history.pushState(crypto.randomUUID(), "", to);
+        arriveAt(to, () => 0);
+      });
     },
     refresh() {
-      url.value = location.pathname + location.search;
+      const to = here();
+      travel(to, () => {
+        tops.set(entry, bar.scrollY);
+        arriveAt(to, () => tops.get(history.state) ?? 0);
+      });
     },
   };
 }
 
+function splitUrl(url: string): { path: string; query: string; hash: string } {
+  const [rest = "", hash = ""] = cut(url, "#");
+  const [path = "/", query = ""] = cut(rest, "?");
+  return { path, query, hash };
+}
+
+function cut(text: string, sign: string): [string, string] {
+  const at = text.indexOf(sign);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
 /** Follows plain clicks on links to our own pages; everything else stays the browser's. */
-export function followLinks(router: Router, document: Document): void {
+export function followLinks(router: Router, { document, isPage }: {
+  document: Document;
+  isPage: (path: string) => boolean;
+}): void {
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (link === null || link.target !== "" || link.hasAttribute("download")) return;
-    if (link.origin !== location.origin || link.dataset.reload !== undefined) return;
+    if (link.origin !== location.origin || link.dataset.reload !== undefined || !isPage(link.pathname)) {
+      return;
+    }
     event.preventDefault();
-    router.go(link.pathname + link.search);
+    router.go(link.pathname + link.search + link.hash);
   });
 }

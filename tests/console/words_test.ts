@@ -82,16 +82,20 @@ function setUpRouter(address: string) {
   const location = { pathname: "", search: "", hash: "" };
   const at = (url: string) => {
     const parsed = new URL(url, "http://x");
-    Object.assign(location, { pathname: parsed.pathname, search: parsed.search });
+    Object.assign(location, { pathname: parsed.pathname, search: parsed.search, hash: parsed.hash });
   };
   at(address);
   const written: string[] = [];
-  const note = (_data: null, _unused: string, url: string) => {
+  const note = (_data: unknown, _unused: string, url: string) => {
     written.push(url);
     at(url);
   };
   return {
-    router: createRouter({ location, history: { pushState: note, replaceState: note } }),
+    router: createRouter({
+      location,
+      history: { state: null, pushState: note, replaceState: note },
+      scrollY: 0,
+    }),
     written,
     at,
   };

@@ -108,15 +108,20 @@ export async function signIn(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-/** Opens Live with a session that is there already: for tests that are about something else. */
+/** Opens a page with a session that is there already: for tests that are about something else. */
 export async function enterAs(
   page: Page,
-  { site, role, path = "/live" }: { site: TestConsole; role: string; path?: string },
+  { site, role, path = "/live", heading = "Live" }: {
+    site: Pick<TestConsole, "origin" | "signIn">;
+    role: string;
+    path?: string;
+    heading?: string | RegExp;
+  },
 ): Promise<void> {
   const [name = "", value = ""] = (await site.signIn(role)).split("=");
   await page.context().addCookies([{ name, value, url: site.origin }]);
   await page.goto(site.origin + path);
-  await page.getByRole("heading", { name: "Live" }).waitFor();
+  await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
 }
 
 /** Whether the page is wider than its window. */

@@ -23,6 +23,8 @@ export const EMPTY_DIST: Dist = {
   manifest: {
     inputs: "",
     icon: "icon.svg",
+    sprite: "sprite.svg",
+    late: {},
     pages: { web: { scripts: ["web.js"], styles: ["web.css"], preloads: [] } },
   },
   read: (name) =>

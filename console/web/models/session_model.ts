@@ -3,6 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Features, SessionAnswer, SessionInfo } from "../../api/shapes.ts";
 import { type ApiClient, ApiFailure, failureText, take } from "../api_client.ts";
+import type { Role } from "../../api/access.ts";
 import { LOADING, type Remote } from "../remote.ts";
 
 export interface SessionModel {
@@ -13,6 +14,9 @@ export interface SessionModel {
   /** The session ended while a page was open: sign-in is a dialog over it. */
   readonly interrupted: ReadonlySignal<boolean>;
   load(): Promise<void>;
+  isSignedIn(): boolean;
+  /** Whether who is here may do what needs `role`. */
+  may(role: Role): boolean;
   /** Resolves to `null`, or to what to say. */
   signIn(name: string, password: string): Promise<string | null>;
   setUp(claim: { token: string; name: string; password: string }): Promise<string | null>;
@@ -27,6 +31,8 @@ export interface SessionModel {
   whileSignedIn<T>(call: () => Promise<T>): Promise<T>;
 }
 
+/** From least to most, as the API's table has them. */
+const ROLES: readonly Role[] = ["viewer", "operator", "user_manager", "owner"];
 const NO_FEATURES: Features = { approvals: false, outbox: false, phone: false };
 
 export function createSessionModel(
@@ -62,8 +68,15 @@ export function createSessionModel(
     interrupted.value = true;
   };
 
+  const present = (remote: Remote<SessionInfo | null>) => remote.kind === "ready" ? remote.value : null;
+
   return {
     session,
+    isSignedIn: () => present(session.peek()) !== null,
+    may(role) {
+      const mine = present(session.value)?.role;
+      return mine !== undefined && ROLES.indexOf(mine) >= ROLES.indexOf(role);
+    },
     features,
     needsSetUp,
     interrupted,

@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, countText, durationText } from "../format.ts";
-import type { Models } from "../models/models.ts";
+import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ApprovalsPanel } from "../parts/approvals_panel.tsx";
 import { ConversationList } from "../parts/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
@@ -12,6 +12,7 @@ import { Inspector } from "../parts/inspector.tsx";
 import { Note } from "../parts/note.tsx";
 import { OutboxPanel } from "../parts/outbox_panel.tsx";
 import { valueOf } from "../remote.ts";
+import type { PageProps } from "../routes.ts";
 import { Chip } from "../parts/status.tsx";
 import { StepStrip } from "../parts/step_strip.tsx";
 import { nodeOf, OUTCOMES, readable } from "../words.ts";
@@ -19,7 +20,8 @@ import { nodeOf, OUTCOMES, readable } from "../words.ts";
 const SUMMARY_EVERY_MS = 10_000;
 const ANNOUNCE_END_MS = 120_000;
 
-export function LivePage({ models }: { models: Models }) {
+export default function LivePage({ models: frame }: PageProps) {
+  const models = withLive(frame);
   const { live, board, router, clock } = models;
   useEffect(() => {
     live.start();

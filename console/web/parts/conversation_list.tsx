@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import { countText, durationText, fullTimeText, timeText } from "../format.ts";
-import type { Models } from "../models/models.ts";
+import type { LiveModels as Models } from "../models/live_models.ts";
 import { EMPTY, stateWords, TRY_COMMAND } from "../words.ts";
 import { Empty } from "./note.tsx";
 import { Status } from "./status.tsx";

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { countText } from "../format.ts";
-import type { Models } from "../models/models.ts";
+import type { LiveModels as Models } from "../models/live_models.ts";
 import { NODES, OUTCOMES } from "../words.ts";
 import { Icon } from "./icon.tsx";
 

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { OutboxItem } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
-import type { Models } from "../models/models.ts";
+import type { LiveModels as Models } from "../models/live_models.ts";
 import { valueOf } from "../remote.ts";
 import { EMPTY, NEEDS_ROLE } from "../words.ts";
 import { Icon } from "./icon.tsx";

@@ -1,86 +1,153 @@
-// The rail: where one can go, who is here, and the way out.
+// The rail: where one can go, who is here, and the way out. On a small screen it is a sheet behind the bar's "More".
 
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Models } from "../models/models.ts";
+import { whyNot } from "../access_words.ts";
+import { type Place, type PlaceName, type RailGroup, railRows, visitOf } from "../places.ts";
 import { valueOf } from "../remote.ts";
 import { storedTheme, switchTheme } from "../theme.ts";
-import { ROLES } from "../words.ts";
-import { Icon, type IconName, Mark } from "./icon.tsx";
+import { t } from "../words/translate.ts";
+import { Icon, Mark } from "./icon.tsx";
+import { Symbol } from "./symbol.tsx";
 
-interface RailRow {
-  readonly group: string;
-  readonly path: string;
-  readonly label: string;
-  readonly icon: IconName;
-}
-
-const PLACES: readonly RailRow[] = [{ group: "Watch", path: "/live", label: "Live", icon: "live" }];
+const GROUPS: readonly RailGroup[] = ["watch", "manage", "connect", "govern"];
+const SHEET = "rail";
+const ROWS = railRows();
 
 export function Rail({ models }: { models: Models }) {
-  const { session, router } = models;
+  const nav = useRef<HTMLElement>(null);
+  const path = models.router.path.value;
+  useEffect(() => {
+    if (nav.current?.matches(":popover-open")) nav.current.hidePopover();
+  }, [path]);
+  return (
+    <>
+      <nav class="rail" id={SHEET} ref={nav} popover="auto" aria-label={t("frame.pages")}>
+        <a class="wordmark" href="/live">
+          <Mark />Countersign
+        </a>
+        {GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
+        {models.session.features.value.phone && <PhonePage />}
+        <RailEnd models={models} />
+      </nav>
+      <Bar models={models} />
+    </>
+  );
+}
+
+function Group({ models, group }: { models: Models; group: RailGroup }) {
+  const rows = ROWS.filter(([, { rail }]) => rail.group === group);
+  if (rows.length === 0) return null;
+  return (
+    <div class="rail-group">
+      <h2>{t(`frame.${group}`)}</h2>
+      <ul>
+        {rows.map(([name, place]) => <RailLink key={name} models={models} name={name} place={place} />)}
+      </ul>
+    </div>
+  );
+}
+
+function RailLink({ models, name, place }: { models: Models; name: PlaceName; place: Place }) {
+  const reason = place.needs === "anyone" ? undefined : whyNot(models, place.needs);
+  const inside = (
+    <>
+      <Symbol name={place.rail?.icon ?? "ellipsis"} />
+      <span class="cut">{t(`frame.${place.title}`)}</span>
+    </>
+  );
+  return (
+    <li>
+      {reason === undefined
+        ? (
+          <a
+            class="rail-link"
+            href={place.pattern}
+            aria-current={isHere(models, name) ? "page" : undefined}
+            // The files are on their way before the finger is up again.
+            onPointerDown={() => void models.pages.prepare(place.pattern)}
+          >
+            {inside}
+          </a>
+        )
+        : (
+          <span class="rail-link" aria-disabled="true" title={reason}>
+            {inside}
+            <span class="unseen">{` (${reason})`}</span>
+          </span>
+        )}
+    </li>
+  );
+}
+
+function isHere({ router }: Models, name: PlaceName): boolean {
+  const visit = visitOf(router.path.value);
+  return visit !== null && (visit.name === name || visit.place.under === name);
+}
+
+function PhonePage() {
+  return (
+    <div class="rail-group">
+      <h2>{t("frame.for_users")}</h2>
+      <ul>
+        <li>
+          <a class="rail-link" href="/device" target="_blank" rel="noopener">
+            <Icon name="handset" size={16} />
+            {t("frame.phone_page")}
+          </a>
+        </li>
+      </ul>
+    </div>
+  );
+}
+
+function RailEnd({ models: { session } }: { models: Models }) {
   const who = valueOf(session.session.value);
   const theme = useSignal(storedTheme());
   const isDark = theme.value === "dark";
   return (
-    <nav class="rail" aria-label="Pages">
-      <a class="wordmark" href="/live">
-        <Mark />Countersign
-      </a>
-      {[...new Set(PLACES.map(({ group }) => group))].map((group) => (
-        <div class="rail-group" key={group}>
-          <h2>{group}</h2>
-          <ul>
-            {PLACES.filter((place) => place.group === group).map(({ path, label, icon }) => (
-              <li key={path}>
-                <a
-                  class="rail-link"
-                  href={path}
-                  aria-current={router.path.value === path || router.path.value === "/" ? "page" : undefined}
-                >
-                  <Icon name={icon} size={16} />
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ))}
-      {session.features.value.phone && (
-        <div class="rail-group">
-          <h2>For users</h2>
-          <ul>
-            <li>
-              <a class="rail-link" href="/device" target="_blank" rel="noopener">
-                <Icon name="handset" size={16} />Phone page
-              </a>
-            </li>
-          </ul>
+    <div class="rail-end">
+      {who !== null && (
+        <div class="who">
+          <strong class="cut">{who.name}</strong>
+          <span>{t(`frame.role_${who.role}`)}</span>
         </div>
       )}
-      <div class="rail-end">
-        {who !== null && (
-          <div class="who">
-            <strong class="cut">{who.name}</strong>
-            <span>{ROLES[who.role] ?? who.role}</span>
-          </div>
-        )}
-        <div class="rail-actions">
-          <button
-            type="button"
-            class="button button-plain"
-            onClick={() => {
-              theme.value = switchTheme();
-            }}
-          >
-            <Icon name={isDark ? "sun" : "moon"} />
-            {isDark ? "Light" : "Dark"}
-          </button>
-          <button type="button" class="button button-plain" onClick={() => void session.signOut()}>
-            <Icon name="leave" />
-            Sign out
-          </button>
-        </div>
+      <div class="rail-actions">
+        <button
+          type="button"
+          class="button button-plain"
+          onClick={() => {
+            theme.value = switchTheme();
+          }}
+        >
+          <Icon name={isDark ? "sun" : "moon"} />
+          {t(isDark ? "frame.light" : "frame.dark")}
+        </button>
+        <button type="button" class="button button-plain" onClick={() => void session.signOut()}>
+          <Icon name="leave" />
+          {t("frame.sign_out")}
+        </button>
       </div>
+    </div>
+  );
+}
+
+/** The bottom bar of small screens: at most four places, and the rest behind "More". */
+function Bar({ models }: { models: Models }) {
+  const names = ROWS.filter(([, { rail }]) => rail.inBar === true);
+  return (
+    <nav class="bottom-bar" aria-label={t("frame.more_pages")}>
+      <ul>
+        {names.map(([name, place]) => <RailLink key={name} models={models} name={name} place={place} />)}
+        <li>
+          <button type="button" class="rail-link" popovertarget={SHEET}>
+            <Symbol name="ellipsis" />
+            {t("frame.more")}
+          </button>
+        </li>
+      </ul>
     </nav>
   );
 }

@@ -1,11 +1,12 @@
 // The session ended while somebody worked: sign in over the page, which keeps what it shows.
 
 import { useEffect, useRef } from "preact/hooks";
-import type { SessionModel } from "../models/session_model.ts";
+import type { Models } from "../models/models.ts";
 import { valueOf } from "../remote.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 
-export function SignInDialog({ model }: { model: SessionModel }) {
+export function SignInDialog({ models }: { models: Models }) {
+  const model = models.session;
   const dialog = useRef<HTMLDialogElement>(null);
   const name = valueOf(model.session.value)?.name ?? "";
   const open = model.interrupted.value;

@@ -1,6 +1,6 @@
 // The strip: where logins stand, as a small state diagram. A node filters the list; the chosen login's node is marked.
 
-import type { Models } from "../models/models.ts";
+import type { LiveModels as Models } from "../models/live_models.ts";
 import { countText } from "../format.ts";
 import { FACTOR_NODES, nodeOf, NODES, OUTCOMES, type StateWords } from "../words.ts";
 import { Status } from "./status.tsx";

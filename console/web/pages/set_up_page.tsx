@@ -1,50 +1,13 @@
-// The two pages for somebody who is not signed in: sign-in, and the first owner's set-up.
+// The first owner's set-up, from the link that the server printed.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ComponentChildren } from "preact";
-import type { Models } from "../models/models.ts";
 import { Field } from "../parts/field.tsx";
-import { Mark } from "../parts/icon.tsx";
+import { Gate } from "../parts/gate.tsx";
 import { Note } from "../parts/note.tsx";
-import { SignInForm } from "../parts/sign_in_form.tsx";
+import type { PageProps } from "../routes.ts";
 
-function Gate(
-  { title, children, foot }: { title: string; children: ComponentChildren; foot: ComponentChildren },
-) {
-  return (
-    <main class="gate">
-      <div class="gate-panel">
-        <div class="wordmark">
-          <Mark size={26} />Countersign
-        </div>
-        <div class="panel">
-          <div class="panel-head">
-            <h1>{title}</h1>
-          </div>
-          {children}
-        </div>
-        <p class="gate-foot">{foot}</p>
-      </div>
-    </main>
-  );
-}
-
-export function SignInPage({ models }: { models: Models }) {
-  const { session } = models;
-  return (
-    <Gate
-      title="Sign in"
-      foot={session.needsSetUp.value
-        ? "Nobody can sign in yet: open the set-up link that the server printed when it started. A new start prints a new one."
-        : "This console shows logins of the gateway as they happen."}
-    >
-      <SignInForm model={session} />
-    </Gate>
-  );
-}
-
-export function SetUpPage({ models }: { models: Models }) {
+export default function SetUpPage({ models }: PageProps) {
   const problem = useSignal<string | null>(null);
   const busy = useSignal(false);
   const token = useRef("");

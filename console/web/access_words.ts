@@ -1,0 +1,10 @@
+// Why somebody may not do a thing, from the role that it needs.
+
+import type { Role } from "../api/access.ts";
+import type { Models } from "./models/models.ts";
+import { t } from "./words/translate.ts";
+
+/** `undefined` when who is here may do it; else the reason, for the `title` of what is disabled. */
+export function whyNot({ session }: Pick<Models, "session">, needs: Role): string | undefined {
+  return session.may(needs) ? undefined : t(`frame.needs_${needs}`);
+}

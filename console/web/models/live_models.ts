@@ -1,0 +1,68 @@
+// The models of the live board: made when it is first opened, and kept while the console is open.
+
+import { computed, effect } from "@preact/signals";
+import { take } from "../api_client.ts";
+import { createBoardModel } from "./board_model.ts";
+import { createLiveModel } from "./live_model.ts";
+import type { Models } from "./models.ts";
+
+export type LiveModels = Models & ReturnType<typeof createLiveModels>;
+
+const SHOW_EVERY_MS = 250;
+/** A tab that nobody sees lets its stream go: browsers keep few connections to one host. */
+const HIDDEN_GRACE_MS = 30_000;
+let made: LiveModels | null = null;
+
+/** The console's models and those of the board. */
+export function withLive(models: Models): LiveModels {
+  made ??= { ...models, ...createLiveModels(models) };
+  return made;
+}
+
+function createLiveModels({ api, router, clock, session }: Models) {
+  const filter = computed(() => ({
+    text: router.param("q"),
+    state: router.param("state"),
+    client: router.param("client"),
+  }));
+  const board = createBoardModel(filter);
+  const live = createLiveModel({
+    board,
+    fetchSnapshot: () => session.whileSignedIn(() => take(api.live.$get())),
+    openChannel: (after) => new EventSource(`/console/api/live/stream?after=${encodeURIComponent(after)}`),
+    probe: session.probe,
+    onServerTime: clock.adjust,
+    localNowMs: Date.now,
+    later(delayMs, task) {
+      const timer = setTimeout(task, delayMs);
+      return () => clearTimeout(timer);
+    },
+  });
+  setInterval(live.show, SHOW_EVERY_MS);
+  // A stream that was refused waits for somebody to sign in again.
+  let wasInterrupted = false;
+  effect(() => {
+    const isInterrupted = session.interrupted.value;
+    if (wasInterrupted && !isInterrupted) live.start();
+    wasInterrupted = isInterrupted;
+  });
+  letGoWhileHidden(live, session);
+  return { filter, board, live };
+}
+
+function letGoWhileHidden(live: ReturnType<typeof createLiveModel>, session: Models["session"]): void {
+  let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hiddenTimer);
+    if (document.visibilityState === "hidden") {
+      hiddenTimer = setTimeout(() => {
+        stopped = true;
+        live.stop();
+      }, HIDDEN_GRACE_MS);
+    } else if (stopped) {
+      stopped = false;
+      if (session.isSignedIn()) live.start();
+    }
+  });
+}

@@ -1,0 +1,51 @@
+// Fetches pages and their words, once each, and says which are here.
+
+import { signal } from "@preact/signals";
+import { type Area } from "./words/words.ts";
+import { type PlaceName, type Visit, visitOf } from "./places.ts";
+import type { PageModule } from "./routes.ts";
+
+/** A page: on its way, here, or not to be had. */
+export type LoadedPage = { readonly kind: "loading" } | { readonly kind: "failed" } | {
+  readonly kind: "ready";
+  readonly page: PageModule;
+};
+
+export interface PageLoader {
+  /** Reads a signal: who asks while drawing is drawn again when the page comes. */
+  pageOf(name: PlaceName): LoadedPage;
+  /** Fetches what a path needs; `null` when all is here, or the path is no page. Never rejects. */
+  prepare(path: string): Promise<void> | null;
+}
+
+interface LoaderDeps {
+  readonly routes: Readonly<Record<PlaceName, () => Promise<PageModule>>>;
+  readonly loadWords: (areas: readonly Area[]) => Promise<void> | null;
+}
+
+const LOADING: LoadedPage = { kind: "loading" };
+
+export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader {
+  const pages = signal<ReadonlyMap<PlaceName, LoadedPage>>(new Map());
+  const put = (name: PlaceName, page: LoadedPage) => {
+    pages.value = new Map(pages.peek()).set(name, page);
+  };
+  const fetchPage = async ({ name, place }: Visit): Promise<void> => {
+    try {
+      const [page] = await Promise.all([routes[name](), loadWords(place.words)]);
+      put(name, { kind: "ready", page });
+    } catch (_notToBeHad) {
+      // The browser says why in its own console; here it is enough that the page is not there.
+      put(name, { kind: "failed" });
+    }
+  };
+  return {
+    pageOf: (name) => pages.value.get(name) ?? LOADING,
+    prepare(path) {
+      const visit = visitOf(path);
+      if (visit === null) return null;
+      const known = pages.peek().get(visit.name);
+      return known?.kind === "ready" ? loadWords(visit.place.words) : fetchPage(visit);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+// Every page of the console as a row: its address, where the rail has it, who may open it. Data alone: the server reads
+// the addresses from here, the page loads what a row names.
+
+import type { Role } from "../api/access.ts";
+import type { SpriteIcon } from "./icons.ts";
+import type { Area, Areas } from "./words/words.ts";
+
+export type RailGroup = "watch" | "manage" | "connect" | "govern";
+
+export interface Place {
+  /** `/users/:id`: a segment that starts with `:` stands for any one segment and is named so. */
+  readonly pattern: string;
+  /** The least role; `anyone`: without a session, and without the rail. */
+  readonly needs: Role | "anyone";
+  readonly title: keyof Areas["frame"];
+  /** Areas of words that the page needs besides the frame's. */
+  readonly words: readonly Area[];
+  /** Where the rail shows it; without, the page is reached from another. */
+  readonly rail?: { readonly group: RailGroup; readonly icon: SpriteIcon; readonly inBar?: boolean };
+  /** The place whose rail link is lit here; its own unless given. */
+  readonly under?: string;
+}
+
+/** By the name of the page: the row `users` is drawn by `pages/users_page.tsx`. */
+export const PLACES = {
+  live: {
+    pattern: "/live",
+    needs: "viewer",
+    title: "live",
+    words: ["live"],
+    rail: { group: "watch", icon: "activity", inBar: true },
+  },
+  set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
+} as const satisfies Record<string, Place>;
+
+export type PlaceName = keyof typeof PLACES;
+const ROWS = Object.entries(PLACES) as [PlaceName, Place][];
+const HOME: PlaceName = "live";
+
+/** Where an address leads. */
+export interface Visit {
+  readonly name: PlaceName;
+  readonly place: Place;
+  /** The named segments, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** The page of a path, or `null`. Rows are tried in order, exact segments before named ones. `/` is the home page. */
+export function visitOf(path: string): Visit | null {
+  if (path === "/") return { name: HOME, place: PLACES[HOME], params: {} };
+  const segments = path.split("/");
+  let found: Visit | null = null;
+  for (const [name, place] of ROWS) {
+    const params = paramsOf(place.pattern, segments);
+    if (params === null) continue;
+    if (Object.keys(params).length === 0) return { name, place, params };
+    found ??= { name, place, params };
+  }
+  return found;
+}
+
+function paramsOf(pattern: string, segments: readonly string[]): Record<string, string> | null {
+  const parts = pattern.split("/");
+  if (parts.length !== segments.length) return null;
+  const params: Record<string, string> = {};
+  for (const [at, part] of parts.entries()) {
+    const segment = segments[at] ?? "";
+    if (!part.startsWith(":")) {
+      if (part !== segment) return null;
+    } else if (segment === "") return null;
+    else params[part.slice(1)] = decoded(segment);
+  }
+  return params;
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (_notWellFormed) {
+    return segment;
+  }
+}
+
+/** The rows that the rail shows, in order. */
+export function railRows(): readonly (readonly [PlaceName, Place & { rail: NonNullable<Place["rail"]> }])[] {
+  return ROWS.flatMap(([name, place]) =>
+    place.rail === undefined ? [] : [[name, { ...place, rail: place.rail }] as const]
+  );
+}

@@ -1,0 +1,5 @@
+// Words of the audit, in English.
+
+export const words = {
+  title: "govern",
+} as const;

@@ -1,0 +1,5 @@
+// Words of groups, devices, import and export, in English.
+
+export const words = {
+  title: "groups",
+} as const;
