@@ -7,6 +7,7 @@ import type { Models } from "./models/models.ts";
 import { Note } from "./parts/note.tsx";
 import { PageHost } from "./parts/page_host.tsx";
 import { Rail } from "./parts/rail.tsx";
+import { Toasts } from "./parts/toasts.tsx";
 import { visitOf } from "./places.ts";
 import { loadWords, t } from "./words/translate.ts";
 
@@ -23,6 +24,7 @@ export function App({ models }: { models: Models }) {
         <Rail models={models} />
         <PageHost models={models} />
       </div>
+      <Toasts model={models.toasts} />
       {session.interrupted.value && <Late load={loadSignInDialog} models={models} />}
     </>
   );

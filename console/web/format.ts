@@ -1,5 +1,7 @@
 // Numbers and times as people read them.
 
+import { locale } from "./words/translate.ts";
+
 const numberFormat = new Intl.NumberFormat("en", { useGrouping: true });
 const timeFormat = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
@@ -47,4 +49,33 @@ export function offsetText(spanMs: number): string {
   if (spanMs < 1000) return `+${Math.max(0, Math.round(spanMs))} ms`;
   const seconds = Math.max(0, spanMs) / 1000;
   return seconds < 100 ? `+${seconds.toFixed(1)} s` : `+${durationText(spanMs)}`;
+}
+
+/** How long ago, or until: "3 min ago", "in 2 h"; the day itself when it is further away. */
+export function relativeText(atMs: number, nowMs: number): string {
+  const spanS = Math.round((atMs - nowMs) / 1000);
+  for (const [unit, seconds, limit] of RELATIVE_UNITS) {
+    if (Math.abs(spanS) < limit) return relativeFormat().format(Math.trunc(spanS / seconds), unit);
+  }
+  return fullTimeText(atMs);
+}
+
+const RELATIVE_UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[] = [
+  ["second", 1, 100],
+  ["minute", 60, 6000],
+  ["hour", 3600, 48 * 3600],
+  ["day", 86_400, 15 * 86_400],
+];
+
+let relative: { readonly locale: string; readonly format: Intl.RelativeTimeFormat } | null = null;
+
+function relativeFormat(): Intl.RelativeTimeFormat {
+  const here = locale();
+  if (relative?.locale !== here) {
+    relative = {
+      locale: here,
+      format: new Intl.RelativeTimeFormat(here, { style: "short", numeric: "auto" }),
+    };
+  }
+  return relative.format;
 }

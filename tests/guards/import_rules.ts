@@ -25,7 +25,7 @@ export const ROOMS: readonly RoomRow[] = [
     at: "console/web/",
     code: ["console/words", "radius/facts/"],
     // The ports declare what a conversation looks like; the API sends it as it is.
-    types: ["console/api/", "radius/doing/ports.ts", "upstream/embedded/interfaces.ts"],
+    types: ["console/api/", "radius/doing/ports.ts", "scim/ports.ts", "upstream/embedded/interfaces.ts"],
   },
   {
     at: "console/device/",

@@ -8,6 +8,7 @@ import { ROUTES } from "../routes.ts";
 import { loadWords } from "../words/translate.ts";
 import { createClockModel } from "./clock_model.ts";
 import { createSessionModel } from "./session_model.ts";
+import { createToasts } from "./toasts_model.ts";
 
 export type Models = ReturnType<typeof createModels>;
 
@@ -20,6 +21,12 @@ export function createModels(window: Window & typeof globalThis) {
   const router = createRouter(window, { prepare: pages.prepare });
   const clock = createClockModel();
   const session = createSessionModel(api, { onServerTime: clock.adjust });
+  const toasts = createToasts({
+    later(delayMs, task) {
+      const timer = setTimeout(task, delayMs);
+      return () => clearTimeout(timer);
+    },
+  });
   history.scrollRestoration = "manual";
   followLinks(router, { document, isPage: (path) => visitOf(path) !== null });
   window.addEventListener("popstate", router.refresh);
@@ -30,5 +37,5 @@ export function createModels(window: Window & typeof globalThis) {
       void session.stay();
     }
   }, STAY_EVERY_MS);
-  return { api, pages, router, clock, session };
+  return { api, pages, router, clock, session, toasts };
 }

@@ -1,0 +1,58 @@
+// What each backend said to a change: never one tick for all, and a way to try those again that failed.
+
+import type { ReceiptEntry } from "../../../scim/ports.ts";
+import { t } from "../words/translate.ts";
+import type { StateWords } from "../words.ts";
+import { Chip } from "./status.tsx";
+
+type Look = Pick<StateWords, "tone" | "shape">;
+const LOOKS: Readonly<Record<ReceiptEntry["outcome"], Look>> = {
+  done: { tone: "ok", shape: "check" },
+  queued: { tone: "wait", shape: "clock" },
+  failed: { tone: "bad", shape: "cross" },
+  undone: { tone: "idle", shape: "ring" },
+  undoing: { tone: "wait", shape: "clock" },
+  untried: { tone: "idle", shape: "ring" },
+};
+
+interface ReceiptProps {
+  readonly entries: readonly ReceiptEntry[];
+  /** Tries one backend again. */
+  readonly onRetry?: (backend: string) => void;
+}
+
+export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
+  return (
+    <ul class="receipt" aria-label={t("frame.backends_said")}>
+      {entries.map((entry) => (
+        <li key={entry.backend}>
+          <Chip
+            words={{
+              ...LOOKS[entry.outcome],
+              label: `${entry.backend}: ${t(`frame.outcome_${entry.outcome}`)}`,
+            }}
+          />
+          {entry.detail !== undefined && <span class="quiet small">{entry.detail}</span>}
+          {entry.outcome === "failed" && onRetry !== undefined && (
+            <button
+              type="button"
+              class="button button-small"
+              onClick={() => onRetry(entry.backend)}
+            >
+              {t("frame.try_again")}
+              <span class="unseen">{` ${entry.backend}`}</span>
+            </button>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** "Saved to 2 of 3 backends", or that it is saved everywhere. */
+export function receiptSentence(entries: readonly ReceiptEntry[]): string {
+  const done = entries.filter(({ outcome }) => outcome === "done" || outcome === "queued").length;
+  return done === entries.length
+    ? t("frame.saved_all", { count: done })
+    : t("frame.saved_some", { done, count: entries.length });
+}

@@ -1,0 +1,39 @@
+// A secret that is shown this one time: to copy, and to confirm that it is kept.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { t } from "../words/translate.ts";
+import { CopyButton } from "./copy_button.tsx";
+import { Checkbox } from "./inputs.tsx";
+import { Note } from "./note.tsx";
+
+interface SecretProps {
+  /** What it is: "Token of ci". */
+  readonly label: string;
+  /** One line, or several such as recovery codes. */
+  readonly secret: string;
+  readonly onDone: () => void;
+  readonly children?: ComponentChildren;
+}
+
+export function SecretOnce({ label, secret, onDone, children }: SecretProps) {
+  const kept = useSignal(false);
+  return (
+    <div class="secret">
+      <Note tone="wait">{t("frame.shown_once")}</Note>
+      <pre class="mono" tabIndex={0} aria-label={label}>{secret}</pre>
+      {children}
+      <div class="secret-end">
+        <CopyButton text={secret} what={t("frame.copy")} />
+        <Checkbox
+          label={t("frame.i_kept_it")}
+          checked={kept.value}
+          onChange={(checked) => kept.value = checked}
+        />
+        <button type="button" class="button button-primary" disabled={!kept.value} onClick={onDone}>
+          {t("frame.done")}
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+// The three states that every list has besides its rows: nothing, not to be had, on its way.
+
+import type { ComponentChildren } from "preact";
+import { t } from "../words/translate.ts";
+import { Empty, Note } from "./note.tsx";
+
+/** Why there is nothing and the next step; with `onClear` filters are the reason and can be taken off. */
+export function EmptyState(
+  { title, next, onClear, children }: {
+    title: string;
+    next: string;
+    onClear?: () => void;
+    children?: ComponentChildren;
+  },
+) {
+  return (
+    <Empty title={title} next={next}>
+      {children}
+      {onClear !== undefined && (
+        <button type="button" class="button button-small" onClick={onClear}>
+          {t("frame.clear_filters")}
+        </button>
+      )}
+    </Empty>
+  );
+}
+
+interface ErrorStateProps {
+  /** What failed. */
+  readonly title: string;
+  /** Why, what is unaffected, what to do. */
+  readonly children?: ComponentChildren;
+  readonly onRetry?: () => void;
+}
+
+export function ErrorState({ title, children, onRetry }: ErrorStateProps) {
+  return (
+    <Note tone="bad" role="alert">
+      <strong>{title}</strong> {children}{" "}
+      {onRetry !== undefined && (
+        <button type="button" class="button button-small" onClick={onRetry}>{t("frame.try_again")}</button>
+      )}
+    </Note>
+  );
+}
+
+/** Grey rows where the first ones will be; they show only after 300 ms (by the styles), so a quick answer shows none. */
+export function Skeleton({ rows = 8 }: { rows?: number }) {
+  return (
+    <div class="skeleton" role="status">
+      <span class="unseen">{t("frame.loading")}</span>
+      {Array.from({ length: rows }, (_, at) => <i key={at} aria-hidden="true" />)}
+    </div>
+  );
+}
