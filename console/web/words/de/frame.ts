@@ -100,4 +100,8 @@ export const words: SameWords<typeof en> = {
   selected: { one: "{count} ausgewählt", other: "{count} ausgewählt" },
   select_all: { one: "Den einen Treffer auswählen", other: "Alle {count} Treffer auswählen" },
   select_none: "Keine auswählen",
+  key_down: "Nächste Zeile",
+  key_up: "Zeile davor",
+  key_choose: "Zeile auswählen",
+  key_range: "Bis hierher auswählen",
 };

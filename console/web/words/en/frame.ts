@@ -93,4 +93,8 @@ export const words = {
   selected: { one: "{count} chosen", other: "{count} chosen" },
   select_all: { one: "Choose the one that matches", other: "Choose all {count} that match" },
   select_none: "Choose none",
+  key_down: "Next row",
+  key_up: "Row before",
+  key_choose: "Choose the row",
+  key_range: "Choose up to here",
 } as const;

@@ -1,0 +1,212 @@
+// A list as a table: columns of fixed width, sorted by the server, rows to choose, worked by keys as well.
+
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import type { Selection } from "../models/selection.ts";
+import type { Router } from "../router.ts";
+import { useShortcuts } from "../shortcuts.ts";
+import { t } from "../words/translate.ts";
+import { Symbol } from "./symbol.tsx";
+
+export interface Column<T> {
+  readonly name: string;
+  readonly label: string;
+  /** Of the table: "30%", "120px"; the rest is shared. */
+  readonly width?: string;
+  /** What the server sorts by; without it the column cannot be sorted. */
+  readonly sort?: string;
+  readonly number?: boolean;
+  /** Left out below 760 px. */
+  readonly wideOnly?: boolean;
+  readonly cell: (row: T) => ComponentChildren;
+}
+
+export interface DataTableProps<T> {
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly keyOf: (row: T) => string;
+  /** What a row is called: for its box, and for screen readers. */
+  readonly nameOf: (row: T) => string;
+  /** Where a row leads; the first column becomes the link. */
+  readonly hrefOf?: (row: T) => string;
+  readonly selection?: Selection;
+  /** The address keeps the order: `?sort=name`, `?sort=-name`. */
+  readonly router?: Pick<Router, "param" | "setParams">;
+  /** Newer rows are on their way: these are dimmed after a moment. */
+  readonly busy?: boolean;
+}
+
+export function DataTable<T>(props: DataTableProps<T>) {
+  const { label, columns, rows, keyOf, selection, busy = false } = props;
+  const body = useRef<HTMLTableSectionElement>(null);
+  const keys = rows.map(keyOf);
+  useRowKeys({ body, keys, selection });
+  return (
+    <div class="table-frame" aria-busy={busy} data-busy={busy ? "" : undefined}>
+      <table class="table" aria-label={label}>
+        <colgroup>
+          {selection !== undefined && <col style={{ width: "40px" }} />}
+          {columns.map(({ name, width, wideOnly }) => (
+            <col
+              key={name}
+              class={wideOnly ? "wide-only" : ""}
+              style={width === undefined ? undefined : { width }}
+            />
+          ))}
+        </colgroup>
+        <thead>
+          <tr>
+            {selection !== undefined && (
+              <th scope="col" class="box">
+                <PageBox keys={keys} selection={selection} />
+              </th>
+            )}
+            {columns.map((column) => <Heading key={column.name} column={column} router={props.router} />)}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.map((row, at) => (
+            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={props} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps<T> {
+  readonly row: T;
+  readonly id: string;
+  readonly keys: readonly string[];
+  readonly table: DataTableProps<T>;
+}
+
+function Row<T>({ row, id, keys, table }: RowProps<T>) {
+  const { selection, columns, hrefOf, nameOf } = table;
+  const isChosen = selection?.has(id) === true;
+  return (
+    <tr data-key={id} data-chosen={isChosen ? "" : undefined}>
+      {selection !== undefined && (
+        <td class="box">
+          <label class="box-label">
+            <input
+              type="checkbox"
+              checked={isChosen}
+              aria-label={t("frame.select_row", { name: nameOf(row) })}
+              onClick={(event) => event.shiftKey ? selection.extend(id, keys) : selection.toggle(id)}
+            />
+          </label>
+        </td>
+      )}
+      {columns.map((column, at) => {
+        const inside = column.cell(row);
+        return (
+          <td key={column.name} class={classOf(column)}>
+            {at === 0 && hrefOf !== undefined ? <a class="row-link" href={hrefOf(row)}>{inside}</a> : inside}
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+function classOf<T>({ number, wideOnly }: Column<T>): string {
+  return `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`.trim();
+}
+
+function Heading<T>({ column, router }: { column: Column<T>; router: DataTableProps<T>["router"] }) {
+  const { label, sort } = column;
+  if (sort === undefined || router === undefined) {
+    return <th scope="col" class={classOf(column)}>{label}</th>;
+  }
+  const now = router.param("sort");
+  const order = now === sort ? "ascending" : now === `-${sort}` ? "descending" : undefined;
+  const next = order === "ascending" ? `-${sort}` : sort;
+  return (
+    <th scope="col" class={classOf(column)} aria-sort={order}>
+      <button type="button" class="sort" onClick={() => router.setParams({ sort: next, page: "" })}>
+        {label}
+        {order !== undefined && <span aria-hidden="true">{order === "ascending" ? "↑" : "↓"}</span>}
+      </button>
+    </th>
+  );
+}
+
+function PageBox({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
+  const chosen = keys.filter((key) => selection.has(key)).length;
+  const all = keys.length > 0 && chosen === keys.length;
+  return (
+    <label class="box-label">
+      <input
+        type="checkbox"
+        checked={all}
+        indeterminate={chosen > 0 && !all}
+        aria-label={t("frame.select_page")}
+        onClick={() => all ? selection.clear() : selection.choose(keys)}
+      />
+    </label>
+  );
+}
+
+interface RowKeys {
+  readonly body: { readonly current: HTMLTableSectionElement | null };
+  readonly keys: readonly string[];
+  readonly selection: Selection | undefined;
+}
+
+/** `j` and `k` move through the rows, `x` chooses the one with the focus; Enter is the link's own. */
+function useRowKeys({ body, keys, selection }: RowKeys): void {
+  const rowNow = () => document.activeElement?.closest<HTMLElement>("tr[data-key]") ?? null;
+  const move = (step: 1 | -1) => {
+    const rows = [...body.current?.rows ?? []];
+    const at = rows.findIndex((row) => row === rowNow());
+    const next = rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + step))];
+    next?.querySelector<HTMLElement>("a, input, button")?.focus();
+  };
+  const pick = (extend: boolean) => {
+    const key = rowNow()?.dataset.key;
+    if (key === undefined || selection === undefined) return;
+    if (extend) selection.extend(key, keys);
+    else selection.toggle(key);
+  };
+  const rows = [
+    { keys: "j", does: "frame.key_down", run: () => move(1) },
+    { keys: "k", does: "frame.key_up", run: () => move(-1) },
+  ] as const;
+  const picks = [
+    { keys: "x", does: "frame.key_choose", run: () => pick(false) },
+    { keys: "X", does: "frame.key_range", run: () => pick(true) },
+  ] as const;
+  useShortcuts(selection === undefined ? rows : [...rows, ...picks]);
+}
+
+interface SelectionBarProps {
+  readonly selection: Selection;
+  /** All that match, when it is known. */
+  readonly total: number | null;
+  /** What is done to the chosen ones. */
+  readonly children: ComponentChildren;
+}
+
+/** How many are chosen, all that match with one click, and what to do with them. */
+export function SelectionBar({ selection, total, children }: SelectionBarProps) {
+  const everything = selection.everything.value;
+  const count = everything && total !== null ? total : selection.chosen.value.size;
+  if (count === 0) return null;
+  return (
+    <div class="selection-bar" role="region" aria-label={t("frame.selected", { count })}>
+      <Symbol name="list-checks" />
+      <strong role="status">{t("frame.selected", { count })}</strong>
+      {!everything && total !== null && total > count && (
+        <button type="button" class="button button-small" onClick={selection.chooseEverything}>
+          {t("frame.select_all", { count: total })}
+        </button>
+      )}
+      <button type="button" class="button button-plain button-small" onClick={selection.clear}>
+        {t("frame.select_none")}
+      </button>
+      <div class="end">{children}</div>
+    </div>
+  );
+}
