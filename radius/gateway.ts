@@ -12,10 +12,13 @@ import { createCounters } from "./doing/counters.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
 import { createFirstFactors } from "./doing/first_factors.ts";
 import { createGateway } from "./doing/gateway.ts";
+import { recordEnded } from "./doing/history.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
 import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
+import { createLoginTrial, type TryLogin } from "./doing/login_trial.ts";
 import { createOrderedIds } from "./doing/ordered_ids.ts";
+import { createPacketLog } from "./doing/packet_log.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
 import type {
   Directory,
@@ -63,6 +66,8 @@ export interface Radius {
   prepareLeaving(canonicalName: string): Leaving;
   /** Told of each device pairing that a leaver had. Returns what stops it. */
   onRevoked(notify: OnRevoked): () => void;
+  /** Plays what a login would meet, without sending, counting or recording anything. */
+  readonly tryLogin: TryLogin;
   /** Forgets that a user's password was right; to be called when the user's record changed. */
   forgetPassword(canonicalName: string): void;
   /** Stops timers and side sockets; the server is stopped by its own. */
@@ -93,7 +98,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   }
   if (loaded.alive > 0) log.info("conversations of an earlier run go on", { conversations: loaded.alive });
 
-  const board = createBoard({ conversations, counters, clock, log });
+  const packets = createPacketLog({ clock });
+  const board = createBoard({ conversations, counters, packets, clock, log });
   const clients = createClients({
     settings: radius.clients,
     anyClient: radius.anyClient,
@@ -135,6 +141,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     log,
     counters,
     emit: board.emit,
+    packets,
     storeAnsweredMs: store.lastAnswerMs,
     learn: learnt.learn,
     createGateway: (send, release) =>
@@ -161,6 +168,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         log,
         orderedId,
         emit: board.emit,
+        packets,
         changed: board.changed,
         send,
         release,
@@ -171,7 +179,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   function sweepEachSecond(): () => void {
     let cancel = (): void => {};
     const sweep = (): void => {
-      for (const conversation of conversations.sweep()) {
+      const expired = conversations.sweep();
+      recordEnded({ store, log }, expired);
+      for (const conversation of expired) {
         counters.count("expired");
         log.info("conversation expired", {
           conversation: conversation.orderedId,
@@ -203,6 +213,15 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       }
       return known;
     },
+    tryLogin: createLoginTrial({
+      settings: factors,
+      enabled: new Set(factors.enabled),
+      directory: deps.directory,
+      pairings,
+      limits,
+      clock,
+      vault,
+    }, () => clients.all),
     prepareLeaving: leavings.prepare,
     onRevoked: leavings.onRevoked,
     forgetPassword: firstFactor.forget,

@@ -8,6 +8,7 @@ import { renderPrompt } from "../pure/render.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Counters } from "./counters.ts";
 import type { GatewayEvent } from "./ports.ts";
+import type { PacketLog } from "./packet_log.ts";
 import { type Reply, writeReply } from "./replies.ts";
 import type { Request } from "./request.ts";
 
@@ -18,6 +19,7 @@ export interface AnswerDeps {
   readonly counters: Counters;
   readonly enabled: ReadonlySet<Factor>;
   readonly emit: (event: GatewayEvent) => void;
+  readonly packets: PacketLog;
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that will not be answered, so that its retransmission is worked on. */
   readonly release: (request: Request) => void;
@@ -68,6 +70,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
     request.slot.reply = octets;
     deps.send(request, octets);
     counters.count(COUNTED[reply.name]);
+    deps.packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row });
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),
@@ -88,6 +91,9 @@ export function createAnswers(deps: AnswerDeps): Answers {
   ): void {
     counters.drop(reason);
     if (options.keepSlot !== true) deps.release(request);
+    const { octets, source, client, slot } = request;
+    if (slot.recorded !== null) slot.recorded.verdict = reason;
+    else deps.packets.dropped({ octets, reason, source, client: client.name });
     deps.emit({
       kind: "drop",
       atMs: clock.nowMs(),

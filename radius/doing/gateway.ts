@@ -240,6 +240,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ended: Conversation[];
     },
   ): void {
+    deps.packets.received(conversation.orderedId, request);
     const lastAnswer: LastAnswer = {
       state,
       digest,

@@ -9,6 +9,7 @@ import type { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
 import type { Pairing, Pairings } from "./pairings.ts";
+import { recordEnded } from "./history.ts";
 import type { SecondFactorService } from "./ports.ts";
 
 /** What goes with a leaver; whoever commits the leaving calls one of the two. */
@@ -91,6 +92,7 @@ export function createLeavings(deps: LeavingDeps): Leavings {
       deps.changed(conversation);
     }
     recordRest(ended.slice(MOST_ENDS));
+    recordEnded(deps, ended);
   }
 
   /** Beyond what fitted into one commit. Should this fail, they are refused all the same: the user is gone. */

@@ -10,6 +10,7 @@ import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
+import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
@@ -289,6 +290,7 @@ function finish(
     if (kind === "accept") useUpRequest(deps, turn);
     deps.conversations.end(conversation, outcome, row.name);
     turn.draft.push(
+      historyMutation(conversation, turn.attempt.refusedFor),
       audit(deps, conversation, {
         action: `login.${outcome}`,
         row: row.name,
@@ -323,6 +325,7 @@ function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
+    mutations.push(historyMutation(older));
     // What another login ended may have a commit of its own on the way, so that its version is not known.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
     else add(deps.conversations.record(older), { checks, mutations });

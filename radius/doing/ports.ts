@@ -2,6 +2,7 @@
 // nothing here knows HTTP or a provider.
 
 import type { ClientPolicy } from "../../config.ts";
+import type { PacketRow } from "../pure/packet_rows.ts";
 
 /** Why something that we called let us down. A fault is a value; the flow table decides what follows. */
 export type Fault =
@@ -169,6 +170,51 @@ export type GatewayEvent =
 /** Receives events as they happen; called on the hot path, so it only notes them down. */
 export type Observer = (event: GatewayEvent) => void;
 
+/** A packet as it is shown: its secrets were zeroed when it was recorded. */
+export interface PacketRecord {
+  /** From a client to this gateway. */
+  readonly inbound: boolean;
+  readonly atMs: number;
+  /** How often the same packet came; 1 unless it was sent again. */
+  readonly copies: number;
+  /** Of a request: `signed`, `unsigned` or `unchecked`, or why it was dropped; of a reply: the flow table's row. */
+  readonly verdict: string;
+  /** The octets, in hexadecimal. */
+  readonly hex: string;
+  readonly rows: readonly PacketRow[];
+}
+
+/** A datagram that was dropped, or a request that was refused without belonging to a login. */
+export interface StrayPacket extends PacketRecord {
+  /** Grows by one with each. */
+  readonly id: number;
+  /** A drop reason, a refusal, or the row of a login that is gone. */
+  readonly reason: string;
+  readonly source: string;
+  readonly client: string | null;
+  /** Whether an Access-Reject was sent. */
+  readonly answered: boolean;
+  /** When its newest copy came. */
+  readonly lastMs: number;
+}
+
+/** How often datagrams of one source were dropped for one reason, in the present streak. */
+export interface DropTally {
+  readonly reason: string;
+  readonly source: string;
+  readonly client: string | null;
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** How the logins of one client ended. `times`: how many took how long, in the buckets of doing/finish_tally.ts. */
+export interface FinishTally {
+  readonly client: string;
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly times: readonly number[];
+}
+
 /** What the console asks of the gateway. */
 export interface GatewayWatch {
   /** Live conversations and those that ended lately, newest first, at most `limit`. */
@@ -179,4 +225,13 @@ export interface GatewayWatch {
   alive(): number;
   counters(): Readonly<Record<string, number>>;
   observe(observer: Observer): () => void;
+  /** One that is alive or ended lately; `null` when it is not in memory. */
+  conversation(id: string): ConversationView | null;
+  /** The packets of a conversation, oldest first; `null` when none are kept. */
+  packets(id: string): PacketRecord[] | null;
+  /** Newest first. */
+  strays(limit: number): StrayPacket[];
+  dropTallies(): DropTally[];
+  /** What ended since the last time this was called; one caller at most. */
+  takeFinished(): FinishTally[];
 }

@@ -12,6 +12,7 @@ import type { Counters } from "./counters.ts";
 import { createDuplicates } from "./duplicates.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayEvent } from "./ports.ts";
+import type { PacketLog } from "./packet_log.ts";
 import { writeReply } from "./replies.ts";
 import type { Request } from "./request.ts";
 
@@ -28,6 +29,7 @@ export interface ServerDeps {
   readonly log: Log;
   readonly counters: Counters;
   readonly emit: (event: GatewayEvent) => void;
+  readonly packets: PacketLog;
   /** When the store last answered: Status-Server vouches for it. */
   readonly storeAnsweredMs: () => number;
   /** Notes that a client signs its requests, so that it must from now on. */
@@ -94,8 +96,11 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     say();
   }
 
-  function drop(reason: DropReason, source: string): void {
+  function drop(reason: DropReason, source: string, octets: Uint8Array | null = null): void {
     counters.drop(reason);
+    if (octets !== null) {
+      deps.packets.dropped({ octets, reason, source, client: gate.client?.name ?? null });
+    }
     const row = DROP_REASONS[reason];
     if (row.level === "debug" && !log.enabled("debug")) return;
     sayDrop(reason, source, () => {
@@ -110,12 +115,13 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     const source = normalAddress(from.hostname);
     const reason = gate.check(octets, source, from.port);
     const { client, view } = gate;
-    if (reason !== null || client === null) return drop(reason ?? "unknown_client", source);
+    if (reason !== null || client === null) return drop(reason ?? "unknown_client", source, octets);
     if (gate.signed && client.learns && !client.requiresSignature) deps.learn(client);
     const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const known = duplicates.find(packet);
     if (known !== null) {
       counters.count("duplicates");
+      if (known.recorded !== null) known.recorded.copies++;
       if (known.reply === null) return drop("duplicate_in_progress", source);
       return sendTo(socket, from, known.reply);
     }
@@ -140,7 +146,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   function answerStatus(request: Request): void {
     if (clock.nowMs() - deps.storeAnsweredMs() > STORE_SILENT_MS) {
       duplicates.forget(request.slot);
-      return drop("store_not_answering", request.source);
+      return drop("store_not_answering", request.source, request.octets);
     }
     const reply = writeReply(request, { name: "Access-Accept", message: "" });
     request.slot.reply = reply;

@@ -5,6 +5,8 @@ import type { Clock } from "../../runtime.ts";
 import { type Conversation, viewOf } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
+import { createFinishTallies } from "./finish_tally.ts";
+import type { PacketLog } from "./packet_log.ts";
 import type { GatewayEvent, GatewayWatch, Observer } from "./ports.ts";
 
 export interface Board extends GatewayWatch {
@@ -14,14 +16,24 @@ export interface Board extends GatewayWatch {
 }
 
 export function createBoard(
-  { conversations, counters, clock, log }: {
+  { conversations, counters, packets, clock, log }: {
     conversations: Conversations;
     counters: Counters;
+    packets: PacketLog;
     clock: Clock;
     log: Log;
   },
 ): Board {
   const observers = new Set<Observer>();
+  const finished = createFinishTallies();
+  /** One that another login ended may be told of twice. */
+  const replaced = new WeakSet<Conversation>();
+  const tally = (conversation: Conversation): void => {
+    const { client, outcome, startedMs, updatedMs } = conversation;
+    if (outcome === null || replaced.has(conversation)) return;
+    if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
+    finished.note({ client, outcome, tookMs: updatedMs - startedMs });
+  };
   const emit = (event: GatewayEvent): void => {
     for (const observer of observers) {
       try {
@@ -40,8 +52,17 @@ export function createBoard(
       observers.add(observer);
       return () => void observers.delete(observer);
     },
+    conversation(id) {
+      const found = conversations.byId(id);
+      return found === null ? null : viewOf(found);
+    },
+    packets: packets.of,
+    strays: packets.strays,
+    dropTallies: packets.tallies,
+    takeFinished: finished.take,
     emit,
     changed(conversation) {
+      tally(conversation);
       if (observers.size > 0) {
         emit({ kind: "conversation", atMs: clock.nowMs(), conversation: viewOf(conversation) });
       }

@@ -161,6 +161,20 @@ export function vendorAttributeByName(name: string): VendorAttributeRow | null {
   return VENDOR_BY_NAME.get(name.toLowerCase()) ?? null;
 }
 
+const VENDOR_BY_NUMBER = new Map<string, { name: string; row: VendorAttributeRow }>(
+  Object.entries<VendorAttributeRow>(VENDOR_ATTRIBUTES).map((
+    [name, row],
+  ) => [`${row.vendor}.${row.type}`, { name, row }]),
+);
+
+/** The row of a vendor's attribute by its numbers, or `null`. */
+export function vendorAttributeByType(
+  vendor: number,
+  type: number,
+): { name: string; row: VendorAttributeRow } | null {
+  return VENDOR_BY_NUMBER.get(`${vendor}.${type}`) ?? null;
+}
+
 /** Named values of integer attributes that a configuration may use instead of the number. */
 export const INTEGER_NAMES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   "Service-Type": { "Login": 1, "Framed": 2, "Administrative": 6, "NAS-Prompt": 7 },

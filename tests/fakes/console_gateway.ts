@@ -3,9 +3,13 @@
 import type {
   ConversationOutcome,
   ConversationView,
+  DropTally,
+  FinishTally,
   GatewayEvent,
   GatewayWatch,
   Observer,
+  PacketRecord,
+  StrayPacket,
 } from "../../radius/doing/ports.ts";
 import type {
   OutboxDesk,
@@ -19,11 +23,18 @@ export interface FakeWatch extends GatewayWatch {
   put(view: ConversationView): void;
   drop(reason: string): void;
   observers(): number;
+  packetsOf(id: string, records: PacketRecord[]): void;
+  stray(packet: StrayPacket, tally?: DropTally): void;
+  finish(tally: FinishTally): void;
 }
 
 export function createFakeWatch(): FakeWatch {
   const views = new Map<string, ConversationView>();
   const observers = new Set<Observer>();
+  const packets = new Map<string, PacketRecord[]>();
+  const strays: StrayPacket[] = [];
+  const tallies: DropTally[] = [];
+  const finished: FinishTally[] = [];
   const counters: Record<string, number> = { requests: 0 };
   const emit = (event: GatewayEvent) => {
     for (const observer of observers) observer(event);
@@ -48,6 +59,17 @@ export function createFakeWatch(): FakeWatch {
       emit({ kind: "drop", atMs: 0, reason, source: "192.0.2.9", client: null });
     },
     observers: () => observers.size,
+    conversation: (id) => views.get(id) ?? null,
+    packets: (id) => packets.get(id) ?? null,
+    strays: (limit) => strays.slice(0, limit),
+    dropTallies: () => tallies,
+    takeFinished: () => finished.splice(0),
+    packetsOf: (id, records) => void packets.set(id, records),
+    stray(packet, tally) {
+      strays.unshift(packet);
+      if (tally !== undefined) tallies.unshift(tally);
+    },
+    finish: (tally) => void finished.push(tally),
   };
 }
 

@@ -1,0 +1,45 @@
+// Writes finished logins into the history: with the commit that ends them, or right after it when a deadline or a leaving ended many at once.
+
+import type { Log } from "../../log.ts";
+import type { Mutation, Store } from "../../store.ts";
+import { HISTORY_KEPT_MS, historyKey, packFinished } from "../pure/finished_login.ts";
+import type { Conversation } from "./conversation.ts";
+
+/** Changes that go into one commit; each is well under a kilobyte. */
+const MOST_IN_ONE = 100;
+
+/** The change that keeps a conversation which has its outcome. */
+export function historyMutation(conversation: Conversation, refusedFor: string | null = null): Mutation {
+  const { orderedId, shownUser, client, source, place, factor, startedMs, updatedMs, outcome, moments } =
+    conversation;
+  return {
+    type: "set",
+    key: historyKey(orderedId),
+    value: packFinished({
+      user: shownUser,
+      client,
+      source,
+      place,
+      factor,
+      startedMs,
+      endedMs: updatedMs,
+      outcome: outcome ?? "expired",
+      refusedFor,
+      moments,
+    }),
+    expireInMs: HISTORY_KEPT_MS,
+  };
+}
+
+/** Records what ended without a packet. Should it fail, the logins are over all the same: only their line in the history is missing. */
+export function recordEnded(
+  { store, log }: { store: Store; log: Log },
+  ended: readonly Conversation[],
+): void {
+  for (let at = 0; at < ended.length; at += MOST_IN_ONE) {
+    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) => historyMutation(one));
+    store.commit({ mutations }).catch((fault: unknown) =>
+      log.error("logins that ended could not be written into the history", { fault: String(fault) })
+    );
+  }
+}
