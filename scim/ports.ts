@@ -313,6 +313,8 @@ export interface Target {
     actor: Actor,
     options?: { readonly onProgress?: (progress: RefreshProgress) => void },
   ): Promise<RefreshReport>;
+  /** What backends hold of a resource where that is not what the resource holds; by the backend's name. */
+  heldElsewhere(kind: ResourceKind, name: string): Promise<ReadonlyMap<string, Content>>;
   /** Dead letters and what is still owed, oldest first. */
   owed(limit: number): readonly OwedWrite[];
   /** Tries dead letters again; returns how many. */

@@ -1,8 +1,26 @@
 // Why an HTTP caller is told no: one row for each reason, with its status and its sentence.
 
+import type { Receipt } from "../../scim/ports.ts";
+
 /** One reason. `message` is what a person reads; programs branch on the row's name. */
 interface RefusalRow {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 410 | 413 | 414 | 415 | 421 | 429 | 500 | 503;
+  readonly status:
+    | 400
+    | 401
+    | 403
+    | 404
+    | 405
+    | 408
+    | 409
+    | 410
+    | 413
+    | 414
+    | 415
+    | 421
+    | 429
+    | 500
+    | 502
+    | 503;
   readonly message: string;
 }
 
@@ -21,10 +39,47 @@ export const REFUSALS = {
   not_found: { status: 404, message: "There is nothing here." },
   not_signed_in: { status: 401, message: "Sign in to go on." },
   wrong_sign_in: { status: 401, message: "That name and password do not match." },
+  code_needed: { status: 401, message: "Now the code of the authenticator app, or a recovery code." },
+  wrong_code: { status: 401, message: "That code is wrong, or was used already." },
+  locked_out: { status: 429, message: "Too many wrong codes for this account." },
+  step_up: { status: 403, message: "Show a factor again first: this needs one from the last 5 minutes." },
+  wrong_person: { status: 403, message: "That belongs to another administrator." },
+  passkey_refused: { status: 401, message: "That passkey is not known here, or its answer came too late." },
+  passkey_known: { status: 409, message: "That passkey is registered already." },
+  passkeys_need_name: {
+    status: 400,
+    message: "Passkeys need a host name; this address is a number.",
+  },
+  too_many_passkeys: { status: 409, message: "An account holds at most 10 passkeys. Remove one first." },
+  no_totp: { status: 409, message: "No authenticator app is being set up. Begin again." },
+  last_factor: { status: 409, message: "Without it nobody could sign in to this account." },
+  last_owner: { status: 409, message: "The last owner who can sign in has to stay one." },
+  settings_admin: { status: 409, message: "This administrator stands in the settings file." },
+  provider_admin: { status: 409, message: "The sign-in provider decides this." },
+  unknown_administrator: { status: 404, message: "That administrator is not known." },
+  name_taken: { status: 409, message: "An administrator or an invitation has that name already." },
+  too_many_administrators: { status: 409, message: "There are 1,000 administrators already." },
+  unknown_session: { status: 404, message: "That session is over." },
+  bad_api_token: { status: 401, message: "That API token is not good: expired, revoked or not ours." },
+  not_for_tokens: { status: 403, message: "An API token cannot do that. Sign in." },
+  too_many_tokens: { status: 409, message: "There are 200 API tokens already. Revoke one first." },
+  changed_meanwhile: { status: 409, message: "It was changed by somebody else meanwhile. Load it again." },
+  no_oidc: { status: 404, message: "No sign-in provider is set up." },
+  oidc_unreachable: { status: 502, message: "The sign-in provider did not answer, or not as it should." },
+  oidc_denied: { status: 403, message: "The sign-in provider did not let you in." },
+  oidc_state: { status: 400, message: "That sign-in took too long, or began elsewhere. Begin again." },
+  oidc_code: { status: 502, message: "The sign-in provider did not take its own code back." },
+  oidc_token: { status: 403, message: "What the sign-in provider said about you could not be verified." },
+  oidc_name: { status: 403, message: "The sign-in provider gave no name that can be used here." },
+  oidc_no_role: { status: 403, message: "The sign-in provider knows you, but gives you no role here." },
   role: { status: 403, message: "Your role does not allow that." },
   too_many_attempts: { status: 429, message: "Too many failed sign-ins from this address." },
   busy: { status: 503, message: "Too many sign-ins are being checked at once. Try again in a moment." },
   too_many_streams: { status: 503, message: "Too many live pages are open." },
+  bad_invitation: {
+    status: 410,
+    message: "This invitation is no longer good. Ask an owner for a new one.",
+  },
   bad_set_up_link: {
     status: 410,
     message:
@@ -47,6 +102,31 @@ export const REFUSALS = {
   unknown_request: { status: 404, message: "That request is not known to this phone." },
   wrong_number: { status: 403, message: "That was not the number of the login, so it was denied." },
   too_many_tries: { status: 429, message: "Too many tries. Wait a few minutes." },
+  no_directory: { status: 404, message: "This console runs without a directory." },
+  unknown_target: { status: 404, message: "There is no target of that name." },
+  unknown_object: { status: 404, message: "That is not in the directory." },
+  unknown_client: { status: 404, message: "No RADIUS client has that name." },
+  unknown_pairing: { status: 404, message: "That factor is gone already." },
+  object_exists: { status: 409, message: "The directory has that name already." },
+  bad_value: { status: 400, message: "A value cannot be kept." },
+  bad_filter: { status: 400, message: "That search cannot be answered." },
+  bad_number: {
+    status: 400,
+    message: "A phone number is +, country code and digits, 8 to 15 digits in all, such as +14155550123.",
+  },
+  too_many_pairings: { status: 409, message: "This user has as many factors as are kept. Revoke one first." },
+  no_invitations: {
+    status: 409,
+    message: "Phones are invited by the external second-factor service, not here.",
+  },
+  no_totp_begun: { status: 410, message: "That secret was not confirmed in time. Begin again." },
+  wrong_totp: {
+    status: 400,
+    message: "That is not the code of this secret. Check the phone's clock, and try the next code.",
+  },
+  backend_failed: { status: 502, message: "A backend refused the change. Nothing was changed." },
+  backend_unreachable: { status: 503, message: "A backend cannot be reached. Nothing was changed." },
+  busy_target: { status: 503, message: "Too much is asked of the directory at once. Try again in a moment." },
   internal: { status: 500, message: "Something went wrong here. The server's log says what." },
 } as const satisfies Record<string, RefusalRow>;
 
@@ -55,13 +135,21 @@ export type RefusalCode = keyof typeof REFUSALS;
 
 /** The body of every refusal. `id` is in the log too, so that a person can quote it. */
 export interface RefusalBody {
-  readonly error: { readonly code: RefusalCode; readonly message: string; readonly id?: string };
+  readonly error: {
+    readonly code: RefusalCode;
+    readonly message: string;
+    readonly id?: string;
+    /** What each backend did, where some were asked. */
+    readonly receipt?: Receipt;
+  };
 }
 
 /** Thrown by whoever says no; one handler turns it into an answer. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly headers: Readonly<Record<string, string>>;
+  /** Goes into the body beside the code and the sentence. */
+  readonly receipt: Receipt | null = null;
 
   constructor(code: RefusalCode, headers: Readonly<Record<string, string>> = {}) {
     super(REFUSALS[code].message);
@@ -73,6 +161,7 @@ export class Refusal extends Error {
 
 /** The answer for a refusal, as JSON. */
 export function refusalResponse(refusal: Refusal): Response {
-  const body: RefusalBody = { error: { code: refusal.code, message: refusal.message } };
+  const { code, message, receipt } = refusal;
+  const body: RefusalBody = { error: { code, message, ...(receipt === null ? {} : { receipt }) } };
   return Response.json(body, { status: REFUSALS[refusal.code].status, headers: refusal.headers });
 }

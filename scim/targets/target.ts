@@ -1,5 +1,6 @@
 // One target: its directory, and what writing to it means for its backends.
 
+import { canonicalName } from "../../canonical_name.ts";
 import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
@@ -8,7 +9,7 @@ import type { Vault } from "../../vault.ts";
 import type { Backend, BackendInfo, Directory, KeptPassword, RefreshReport, Target } from "../ports.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { type AuditDeps, auditRecord } from "./audit.ts";
-import { createCopies } from "./copies.ts";
+import { createCopies, readStanding } from "./copies.ts";
 import { createCourier } from "./courier.ts";
 import { createIntents } from "./intents.ts";
 import { createKeyedLocks } from "./keyed_locks.ts";
@@ -113,6 +114,10 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
         await store.commit({ mutations: [record] });
         return report;
       }),
+    async heldElsewhere(kind, name) {
+      const stored = await directory.read(kind, canonicalName(name));
+      return (await readStanding(copies, stored)).copies;
+    },
     owed: (limit) => outbox.owed(limit),
     retryDeadLetters: (options) => reviveDeadLetters(shared, options),
     async close() {

@@ -173,6 +173,7 @@ export function createFakeTarget(
       return await report;
     },
     owed: () => [],
+    heldElsewhere: () => Promise.resolve(new Map()),
     retryDeadLetters: () => Promise.resolve(0),
   };
 }

@@ -1,0 +1,163 @@
+// Plays what a login would meet, by the flow table and the facts as they are now: nothing is sent, counted or recorded.
+
+import { canonicalName } from "../../canonical_name.ts";
+import { CONDITIONS } from "../facts/conditions.ts";
+import type { Appended } from "../facts/facts.ts";
+import { EFFECTS, type FlowRow } from "../facts/flow.ts";
+import { PROMPTS } from "../facts/prompts.ts";
+import { isStep, type Place } from "../facts/steps.ts";
+import { reachesOutside, step } from "../pure/step.ts";
+import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
+import type { Client } from "./clients.ts";
+import type { Conversation } from "./conversation.ts";
+
+/** A login that somebody thinks of. */
+export interface TrialRequest {
+  readonly client: string;
+  readonly user: string;
+  /** What the password is taken for: a first factor is not asked. */
+  readonly password: "right" | "wrong" | "empty";
+  readonly appended: "push" | "sms" | "call" | null;
+}
+
+/** One row of the flow table that would be taken, in words. */
+export interface TrialStep {
+  readonly row: string;
+  readonly from: string;
+  readonly to: string;
+  readonly when: readonly string[];
+  readonly then: readonly string[];
+}
+
+export interface LoginTrial {
+  readonly steps: readonly TrialStep[];
+  /** `sends`: something would leave here (a push, a text, a call), and what follows hangs on the answer. */
+  readonly end: "accept" | "reject" | "challenge" | "sends";
+  readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
+  /** What the person would read, before names and numbers are put in. */
+  readonly prompt: string | null;
+}
+
+export type TryLogin = (request: TrialRequest) => Promise<LoginTrial | null>;
+
+/** A passage through the table is short; this ends it even if the table did not. */
+const MOST_ROWS = 16;
+
+/** @returns what plays trials; it resolves with `null` for a client that is not known. */
+export function createLoginTrial(deps: FactDeps, clients: () => readonly Client[]): TryLogin {
+  return async (request) => {
+    const client = clients().find(({ name }) => name === request.client);
+    if (client === undefined) return null;
+    const user = canonicalName(request.user);
+    for (
+      let pending = deps.directory.prepare(user);
+      pending !== null;
+      pending = deps.directory.prepare(user)
+    ) {
+      await pending;
+    }
+    return playTrial(deps, { request, client, user });
+  };
+}
+
+function playTrial(
+  deps: FactDeps,
+  { request, client, user }: { request: TrialRequest; client: Client; user: string },
+): LoginTrial {
+  const attempt = attemptOf(request, { client, nowMs: deps.clock.nowMs() });
+  const conversation = conversationOf(request, { user, nowMs: deps.clock.nowMs() });
+  const steps: TrialStep[] = [];
+  let place: Place = "start";
+  while (steps.length < MOST_ROWS) {
+    const row = step(place, gatherFacts(deps, conversation, attempt));
+    steps.push(shown(row));
+    if (row.then.includes("check_first_factor")) {
+      attempt.firstFactor = request.password === "right" ? "right" : "wrong";
+    } else if (reachesOutside(row)) return ended("sends", { steps, row, attempt });
+    if (row.then.includes("note_first_factor")) conversation.firstFactorRight = true;
+    if (row.to === "accept" || row.to === "reject") return ended(row.to, { steps, row, attempt });
+    if (isStep(row.to)) return ended("challenge", { steps, row, attempt });
+    place = row.to;
+  }
+  throw new Error(`Cannot play a trial: over ${MOST_ROWS} rows from "start"`);
+}
+
+function ended(
+  end: LoginTrial["end"],
+  { steps, row, attempt }: { steps: TrialStep[]; row: FlowRow; attempt: Attempt },
+): LoginTrial {
+  return {
+    steps,
+    end,
+    because: end === "reject" ? attempt.refusedFor : null,
+    prompt: row.say === null ? null : PROMPTS[row.say].text,
+  };
+}
+
+function shown({ name, from, to, when, then }: FlowRow): TrialStep {
+  return {
+    row: name,
+    from,
+    to,
+    when: when.map((condition) => CONDITIONS[condition].says),
+    then: then.map((effect) => EFFECTS[effect].does),
+  };
+}
+
+function attemptOf(
+  { password, appended }: TrialRequest,
+  { client, nowMs }: { client: Client; nowMs: number },
+): Attempt {
+  const typed: Appended | null = appended === null || !client.policy.appendMode ? null : { kind: appended };
+  return {
+    client,
+    answer: null,
+    password: new Uint8Array(password === "empty" ? 0 : 1),
+    appended: typed,
+    receivedMs: nowMs,
+    holdsAgain: false,
+    firstFactor: null,
+    refusedFor: null,
+    decision: null,
+    pairing: null,
+    messageSent: false,
+    newPairingTotpLength: 0,
+    totp: undefined,
+  };
+}
+
+function conversationOf(
+  { client, user: shownUser }: TrialRequest,
+  { user, nowMs }: { user: string; nowMs: number },
+): Conversation {
+  return {
+    orderedId: "trial",
+    secretId: "",
+    client,
+    user,
+    shownUser,
+    source: "",
+    place: "",
+    tuple: "",
+    token: null,
+    startedMs: nowMs,
+    deadlineMs: nowMs,
+    passwordDigest: "",
+    at: "start",
+    round: 0,
+    updatedMs: nowMs,
+    firstFactorRight: false,
+    factor: null,
+    requestId: null,
+    pairingId: null,
+    newPairingId: null,
+    numberToMatch: null,
+    passcode: null,
+    numbers: [],
+    prompt: null,
+    lastAnswer: null,
+    outcome: null,
+    moments: [],
+    stored: "not",
+  };
+}
