@@ -24,6 +24,7 @@ import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
+import { readContent } from "./scim/pure/content.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
@@ -291,6 +292,15 @@ async function openHttp(
     phone: services.embedded?.phone ?? null,
     desk: services.embedded?.desk ?? null,
     outbox: services.outbox?.desk ?? null,
+    people: {
+      targets: identity.targets,
+      loginTarget: identity.logins.name,
+      pairings: radius.pairings,
+      limits: radius.limits,
+      factors: config.factors,
+      readContent,
+      trials: radius.trials,
+    },
     ready: () => {
       const silent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
       return { ok: !silent, parts: { radius: "listening", store: silent ? "does not answer" : "answers" } };

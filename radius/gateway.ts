@@ -16,7 +16,7 @@ import { recordEnded } from "./doing/history.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
 import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
-import { createLoginTrial, type TryLogin } from "./doing/login_trial.ts";
+import { createLoginTrials, type LoginTrials } from "./doing/login_trial.ts";
 import { createOrderedIds } from "./doing/ordered_ids.ts";
 import { createPacketLog } from "./doing/packet_log.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
@@ -67,7 +67,7 @@ export interface Radius {
   /** Told of each device pairing that a leaver had. Returns what stops it. */
   onRevoked(notify: OnRevoked): () => void;
   /** Plays what a login would meet, without sending, counting or recording anything. */
-  readonly tryLogin: TryLogin;
+  readonly trials: LoginTrials;
   /** Forgets that a user's password was right; to be called when the user's record changed. */
   forgetPassword(canonicalName: string): void;
   /** Stops timers and side sockets; the server is stopped by its own. */
@@ -213,7 +213,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       }
       return known;
     },
-    tryLogin: createLoginTrial({
+    trials: createLoginTrials({
       settings: factors,
       enabled: new Set(factors.enabled),
       directory: deps.directory,

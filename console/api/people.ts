@@ -1,7 +1,7 @@
 // What the console needs of the directory and of the gateway to look after people: ports that the composition root fills.
 
 import type { FactorSettings } from "../../config.ts";
-import type { TryLogin } from "../../radius/doing/login_trial.ts";
+import type { LoginTrials } from "../../radius/doing/login_trial.ts";
 import type { Limits } from "../../radius/doing/limits.ts";
 import type { Pairings } from "../../radius/doing/pairings.ts";
 import type { JsonObject, Mapping, ResourceKind, Target, Targets } from "../../scim/ports.ts";
@@ -21,10 +21,8 @@ export interface People {
     body: JsonObject,
     options: { mapping: Mapping; pathName?: string; newName: () => string },
   ): ContentOutcome;
-  /** Names of RADIUS clients, for a trial. */
-  readonly clientNames: () => readonly string[];
   /** Plays what a login would meet, without sending anything. */
-  readonly tryLogin: TryLogin;
+  readonly trials: LoginTrials;
 }
 
 /** The part that a route needs, or the refusal where the console runs without a directory. */

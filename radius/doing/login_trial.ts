@@ -38,25 +38,30 @@ export interface LoginTrial {
   readonly prompt: string | null;
 }
 
-export type TryLogin = (request: TrialRequest) => Promise<LoginTrial | null>;
+export interface LoginTrials {
+  /** Names of the clients that a login may be thought to come from. */
+  clients(): string[];
+  /** Resolves with `null` for a client that is not known. */
+  play(request: TrialRequest): Promise<LoginTrial | null>;
+}
 
 /** A passage through the table is short; this ends it even if the table did not. */
 const MOST_ROWS = 16;
 
-/** @returns what plays trials; it resolves with `null` for a client that is not known. */
-export function createLoginTrial(deps: FactDeps, clients: () => readonly Client[]): TryLogin {
-  return async (request) => {
-    const client = clients().find(({ name }) => name === request.client);
-    if (client === undefined) return null;
-    const user = canonicalName(request.user);
-    for (
-      let pending = deps.directory.prepare(user);
-      pending !== null;
-      pending = deps.directory.prepare(user)
-    ) {
-      await pending;
-    }
-    return playTrial(deps, { request, client, user });
+export function createLoginTrials(deps: FactDeps, all: () => readonly Client[]): LoginTrials {
+  return {
+    clients: () => all().map(({ name }) => name),
+    async play(request) {
+      const client = all().find(({ name }) => name === request.client);
+      if (client === undefined) return null;
+      const user = canonicalName(request.user);
+      for (let tries = 0; tries < MOST_ROWS; tries += 1) {
+        const pending = deps.directory.prepare(user);
+        if (pending === null) return playTrial(deps, { request, client, user });
+        await pending;
+      }
+      throw new Error(`Cannot play a trial: the directory does not keep "${user}" at hand`);
+    },
   };
 }
 
