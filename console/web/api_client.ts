@@ -3,7 +3,7 @@
 import { hc } from "hono/client";
 import type { ConsoleApi } from "../api/console_api.ts";
 import type { RefusalBody } from "../api/refusal.ts";
-import { FAILURES } from "./words.ts";
+import { failureWord, t } from "./words/translate.ts";
 
 /** Why a call did not work. `code` is the API's, or `offline` or `nonsense`. */
 export class ApiFailure extends Error {
@@ -12,7 +12,7 @@ export class ApiFailure extends Error {
   readonly retryAfterMs: number;
 
   constructor(code: string, { message, retryAfterMs = 0 }: { message?: string; retryAfterMs?: number } = {}) {
-    super(FAILURES[code] ?? message ?? FAILURES.nonsense ?? code);
+    super(message ?? code);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
   }
@@ -59,9 +59,10 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
   }
 }
 
-/** The sentence for what was caught. */
+/** The sentence for what was caught, in the language that is on where there is one for its code. */
 export function failureText(fault: unknown): string {
-  if (!(fault instanceof ApiFailure)) return FAILURES.nonsense ?? "";
-  if (fault.code !== "too_many_attempts") return fault.message;
-  return `${fault.message} Try again in ${Math.ceil(fault.retryAfterMs / 1000)} s.`;
+  if (!(fault instanceof ApiFailure)) return failureWord("nonsense") ?? String(fault);
+  const sentence = failureWord(fault.code) ?? fault.message;
+  if (fault.code !== "too_many_attempts") return sentence;
+  return `${sentence} ${t("frame.try_again_in", { count: Math.ceil(fault.retryAfterMs / 1000) })}`;
 }

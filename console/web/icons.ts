@@ -20,6 +20,7 @@ export const SPRITE_ICONS = [
   "history",
   "key-round",
   "keyboard",
+  "languages",
   "layers",
   "link",
   "list-checks",

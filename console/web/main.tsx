@@ -3,10 +3,8 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { createModels } from "./models/models.ts";
-import { restoreTheme } from "./theme.ts";
 import { loadWords, restoreLanguage } from "./words/translate.ts";
 
-restoreTheme();
 restoreLanguage();
 const models = createModels(window);
 // The frame's words, the page's files and the session are asked for at once.

@@ -7,6 +7,16 @@ import type { Area, Areas } from "./words/words.ts";
 
 export type RailGroup = "watch" | "manage" | "connect" | "govern";
 
+/** How the rail shows a place. */
+export interface RailRow {
+  readonly group: RailGroup;
+  readonly icon: SpriteIcon;
+  /** `l`: the keys `g l` go there. */
+  readonly key?: string;
+  /** One of the four that small screens have at the bottom. */
+  readonly inBar?: boolean;
+}
+
 export interface Place {
   /** `/users/:id`: a segment that starts with `:` stands for any one segment and is named so. */
   readonly pattern: string;
@@ -16,7 +26,7 @@ export interface Place {
   /** Areas of words that the page needs besides the frame's. */
   readonly words: readonly Area[];
   /** Where the rail shows it; without, the page is reached from another. */
-  readonly rail?: { readonly group: RailGroup; readonly icon: SpriteIcon; readonly inBar?: boolean };
+  readonly rail?: RailRow;
   /** The place whose rail link is lit here; its own unless given. */
   readonly under?: string;
 }
@@ -28,7 +38,7 @@ export const PLACES = {
     needs: "viewer",
     title: "live",
     words: ["live"],
-    rail: { group: "watch", icon: "activity", inBar: true },
+    rail: { group: "watch", icon: "activity", key: "l", inBar: true },
   },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;

@@ -194,16 +194,6 @@ export function readable(name: string): string {
   return words === "" ? "Unknown" : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** What the API's refusals mean here, where its own sentence is not what this page would say. */
-export const FAILURES: Readonly<Record<string, string>> = {
-  offline: "The server did not answer. Check the connection and try again.",
-  nonsense: "The server's answer could not be read. Reload the page.",
-  wrong_sign_in: "That name and password do not match.",
-  busy: "The server is checking many sign-ins. Try again in a few seconds.",
-  already_decided: "It was decided a moment before.",
-  message_gone: "That message is over; nothing of it is kept.",
-};
-
 export const NEEDS_ROLE: Readonly<Record<string, string>> = {
   operator: "Needs the operator role",
   owner: "Needs the owner role",

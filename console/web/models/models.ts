@@ -1,6 +1,9 @@
 // Makes the page's models and ties them to the browser. A page's own models are made in its own files.
 
 import { createApiClient } from "../api_client.ts";
+import { signal } from "@preact/signals";
+import type { Overlay } from "../parts/frame_keys.tsx";
+import { createPreferences } from "../preferences.ts";
 import { createPageLoader } from "../page_loader.ts";
 import { visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
@@ -21,6 +24,9 @@ export function createModels(window: Window & typeof globalThis) {
   const router = createRouter(window, { prepare: pages.prepare });
   const clock = createClockModel();
   const session = createSessionModel(api, { onServerTime: clock.adjust });
+  const preferences = createPreferences(document.documentElement);
+  /** What is open over every page: the palette, the help, the look. */
+  const overlay = signal<Overlay | null>(null);
   const toasts = createToasts({
     later(delayMs, task) {
       const timer = setTimeout(task, delayMs);
@@ -37,5 +43,5 @@ export function createModels(window: Window & typeof globalThis) {
       void session.stay();
     }
   }, STAY_EVERY_MS);
-  return { api, pages, router, clock, session, toasts };
+  return { api, pages, router, clock, session, toasts, preferences, overlay };
 }

@@ -1,12 +1,11 @@
 // The rail: where one can go, who is here, and the way out. On a small screen it is a sheet behind the bar's "More".
 
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { SpriteIcon } from "../icons.ts";
 import type { Models } from "../models/models.ts";
 import { whyNot } from "../access_words.ts";
 import { type Place, type PlaceName, type RailGroup, railRows, visitOf } from "../places.ts";
 import { valueOf } from "../remote.ts";
-import { storedTheme, switchTheme } from "../theme.ts";
 import { t } from "../words/translate.ts";
 import { Icon, Mark } from "./icon.tsx";
 import { Symbol } from "./symbol.tsx";
@@ -18,15 +17,21 @@ const ROWS = railRows();
 export function Rail({ models }: { models: Models }) {
   const nav = useRef<HTMLElement>(null);
   const path = models.router.path.value;
+  const open = models.overlay.value;
   useEffect(() => {
     if (nav.current?.matches(":popover-open")) nav.current.hidePopover();
-  }, [path]);
+  }, [path, open]);
   return (
     <>
       <nav class="rail" id={SHEET} ref={nav} popover="auto" aria-label={t("frame.pages")}>
         <a class="wordmark" href="/live">
           <Mark />Countersign
         </a>
+        <button type="button" class="rail-link find" onClick={() => models.overlay.value = "palette"}>
+          <Symbol name="search" />
+          {t("frame.find")}
+          <kbd aria-hidden="true">Ctrl K</kbd>
+        </button>
         {GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
         {models.session.features.value.phone && <PhonePage />}
         <RailEnd models={models} />
@@ -102,10 +107,9 @@ function PhonePage() {
   );
 }
 
-function RailEnd({ models: { session } }: { models: Models }) {
+function RailEnd({ models: { session, preferences, overlay } }: { models: Models }) {
   const who = valueOf(session.session.value);
-  const theme = useSignal(storedTheme());
-  const isDark = theme.value === "dark";
+  const isDark = preferences.isDark();
   return (
     <div class="rail-end">
       {who !== null && (
@@ -115,22 +119,27 @@ function RailEnd({ models: { session } }: { models: Models }) {
         </div>
       )}
       <div class="rail-actions">
-        <button
-          type="button"
-          class="button button-plain"
-          onClick={() => {
-            theme.value = switchTheme();
-          }}
-        >
-          <Icon name={isDark ? "sun" : "moon"} />
+        <RailButton icon={isDark ? "sun" : "moon"} onClick={preferences.switchTheme}>
           {t(isDark ? "frame.light" : "frame.dark")}
-        </button>
-        <button type="button" class="button button-plain" onClick={() => void session.signOut()}>
-          <Icon name="leave" />
-          {t("frame.sign_out")}
-        </button>
+        </RailButton>
+        <RailButton icon="languages" onClick={() => overlay.value = "look"}>{t("frame.look")}</RailButton>
+        <RailButton icon="keyboard" onClick={() => overlay.value = "help"}>
+          {t("frame.keys_short")}
+        </RailButton>
+        <RailButton icon="log-out" onClick={() => void session.signOut()}>{t("frame.sign_out")}</RailButton>
       </div>
     </div>
+  );
+}
+
+function RailButton(
+  { icon, onClick, children }: { icon: SpriteIcon; onClick: () => void; children: string },
+) {
+  return (
+    <button type="button" class="button button-plain" onClick={onClick}>
+      <Symbol name={icon} size={14} />
+      {children}
+    </button>
   );
 }
 

@@ -45,6 +45,15 @@ export function t(key: WordKey, values: WordValues = {}): string {
   return word === undefined ? key : wordText(word, { language, values });
 }
 
+/** What a refusal or a failure means here: the word `fail_<code>` of any area that is loaded, or `null`. */
+export function failureWord(code: string): string | null {
+  for (const table of spoken.value.tables.values()) {
+    const word = table[`fail_${code}`];
+    if (typeof word === "string") return word;
+  }
+  return null;
+}
+
 /** A word with its values put in; pure, for tests and for words from elsewhere. */
 export function wordText(
   word: Word,

@@ -1,0 +1,31 @@
+// A part that is fetched when it is needed.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Models } from "../models/models.ts";
+import { loadWords, t } from "../words/translate.ts";
+import type { Area } from "../words/words.ts";
+import { Note } from "./note.tsx";
+
+export type ModelsPart = ComponentType<{ readonly models: Models }>;
+
+interface LateProps {
+  readonly load: () => Promise<ModelsPart>;
+  readonly models: Models;
+  /** Words that it needs besides the frame's. */
+  readonly areas: readonly Area[];
+}
+
+/** Nothing is shown until the part and its words are here. */
+export function Late({ load, models, areas }: LateProps) {
+  const part = useSignal<{ readonly Part: ModelsPart } | "failed" | null>(null);
+  useEffect(() => {
+    Promise.all([load(), loadWords(areas)])
+      .then(([Part]) => part.value = { Part }, () => part.value = "failed");
+  }, [load]);
+  if (part.value === "failed") return <Note tone="bad" role="alert">{t("frame.page_unloaded")}</Note>;
+  if (part.value === null) return null;
+  const { Part } = part.value;
+  return <Part models={models} />;
+}
