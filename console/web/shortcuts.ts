@@ -68,7 +68,8 @@ export function listenForShortcuts(document: Document, { may, singleKeys, nowMs 
     first = { key: event.key, atMs: nowMs() };
     if (row === null || (row.needs !== undefined && !may(row.needs))) return;
     first = { key: "", atMs: 0 };
-    event.preventDefault();
+    // Escape also closes what is open over the page, which is the browser's to do.
+    if (event.key !== "Escape") event.preventDefault();
     row.run();
   });
 }
