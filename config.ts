@@ -63,6 +63,22 @@ export interface AdminSettings {
   readonly role: "owner" | "user_manager" | "operator" | "viewer";
 }
 
+/** Sign-in to the console through an OpenID Connect provider. */
+export interface OidcSettings {
+  /** Without a slash at the end. */
+  readonly issuer: string;
+  readonly name: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes: string;
+  readonly roleClaim: string;
+  /** Values of the claim that give each role. */
+  readonly owners: readonly string[];
+  readonly userManagers: readonly string[];
+  readonly operators: readonly string[];
+  readonly viewers: readonly string[];
+}
+
 /** Attributes of an Access-Accept, by name. */
 export type ReplyAttributes = Readonly<Record<string, string | number>>;
 
@@ -188,6 +204,8 @@ export interface Config {
     readonly sessionMs: number;
     readonly idleMs: number;
     readonly admins: readonly AdminSettings[];
+    /** `null`: no provider. */
+    readonly oidc: OidcSettings | null;
   };
 }
 

@@ -156,7 +156,7 @@ async function start(): Promise<void> {
   const stopHeartbeat = beat(dataDir);
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const http = await openHttp({ dataDir, dist, services, radius, identity });
+  const http = await openHttp({ dataDir, dist, services, radius, identity, identityClient });
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
   await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
   await signalled();
@@ -261,12 +261,14 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, services, radius, identity }: {
+  { dataDir, dist, services, radius, identity, identityClient }: {
     dataDir: DataDir;
     dist: Dist;
     services: Services;
     radius: Radius;
     identity: Identity;
+    /** Asks the sign-in provider, too. */
+    identityClient: ReturnType<typeof openHttpClient>;
   },
 ): Promise<Http> {
   const { store, vault } = dataDir;
@@ -282,6 +284,7 @@ async function openHttp(
   const app = createHttpApp({
     http: config.http,
     console: config.console,
+    fetch: identityClient.fetch,
     log,
     clock,
     random,

@@ -113,6 +113,22 @@ function servicesOf(general: General): Pick<Config, "secondFactor" | "telephony"
   };
 }
 
+function oidcOf(general: General): Config["console"]["oidc"] {
+  const issuer = general["console.oidc.issuer"];
+  return issuer === "" ? null : {
+    issuer,
+    name: general["console.oidc.name"] || new URL(issuer).hostname,
+    clientId: general["console.oidc.client_id"],
+    clientSecret: general["console.oidc.client_secret"],
+    scopes: general["console.oidc.scopes"],
+    roleClaim: general["console.oidc.role_claim"],
+    owners: general["console.oidc.owners"],
+    userManagers: general["console.oidc.user_managers"],
+    operators: general["console.oidc.operators"],
+    viewers: general["console.oidc.viewers"],
+  };
+}
+
 /** The Config of `parts`; nothing is checked here. */
 export function assemble(parts: Parts): Config {
   const { general } = parts;
@@ -144,6 +160,7 @@ export function assemble(parts: Parts): Config {
       sessionMs: general["console.session_hours"],
       idleMs: general["console.idle_minutes"],
       admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
+      oidc: oidcOf(general),
     },
   };
 }

@@ -133,6 +133,26 @@ function* routesFitTotal({ config: { telephony } }: View): Iterable<ConfigFault>
   }
 }
 
+function* providerIsWhole({ parts: { general } }: View): Iterable<ConfigFault> {
+  const issuer = general["console.oidc.issuer"];
+  if (issuer === "") return;
+  for (const key of ["console.oidc.client_id", "console.oidc.client_secret"] as const) {
+    if (general[key] === "") {
+      yield { key, problem: "it is empty; it must be given, because console.oidc.issuer is" };
+    }
+  }
+  const { protocol, hostname } = new URL(issuer);
+  if (protocol === "http:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) {
+    yield {
+      key: "console.oidc.issuer",
+      problem: `${JSON.stringify(issuer)} is not https; it must be, except on this machine`,
+    };
+  }
+  if (!general["console.oidc.scopes"].split(" ").includes("openid")) {
+    yield { key: "console.oidc.scopes", problem: 'it lacks "openid"; it must have it' };
+  }
+}
+
 export const FAULT_CHECKS: readonly Check[] = [
   controlSocketFits,
   listensAreApart,
@@ -141,5 +161,6 @@ export const FAULT_CHECKS: readonly Check[] = [
   firstFactorsHaveServers,
   servicesHaveKeys,
   routesFitTotal,
+  providerIsWhole,
   ({ config }) => namesDiffer("console.admin", config.console.admins.map(({ name }) => name)),
 ];

@@ -5,6 +5,7 @@ const SECRET_NAMES = new Set([
   "secret",
   "consumerKey",
   "consumerSecret",
+  "clientSecret",
   "authToken",
   "password",
   "keyPem",

@@ -231,4 +231,25 @@ export const GENERAL_ROWS = {
   "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
+  "console.oidc.issuer": row(value.url, "", {
+    doc: "sign-in through this OpenID Connect provider; empty: none. The address that it comes back to is " +
+      "http.public_url with /console/api/oidc/callback after it",
+  }),
+  "console.oidc.name": row(value.text({ max: 64 }), "", {
+    doc: "what the provider is called at sign-in; empty: the issuer's host name",
+  }),
+  "console.oidc.client_id": row(value.text({ max: 256 }), "", { doc: "as the provider gave it" }),
+  "console.oidc.client_secret": row(value.secret(), "", { doc: "as the provider gave it" }),
+  "console.oidc.scopes": row(value.text({ min: 6, max: 256 }), "openid profile email", {
+    doc: "what is asked for, separated by spaces; openid must be among it",
+  }),
+  "console.oidc.role_claim": row(value.text({ min: 1, max: 256 }), "groups", {
+    doc: "the claim of the ID token that the four lists below are compared with",
+  }),
+  "console.oidc.owners": row(value.texts, [], { doc: "values of the claim that make an owner" }),
+  "console.oidc.user_managers": row(value.texts, [], { doc: "values that make a user manager" }),
+  "console.oidc.operators": row(value.texts, [], { doc: "values that make an operator" }),
+  "console.oidc.viewers": row(value.texts, [], {
+    doc: "values that make a viewer; who has none of all these is not let in",
+  }),
 } satisfies Rows;

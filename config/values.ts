@@ -121,6 +121,13 @@ function list<T>(means: string, parse: (entry: string) => T | null, maxEntries =
   });
 }
 
+/** Texts that must match what somebody else says, such as names of groups. */
+export const texts: Kind<readonly string[]> = list(
+  'a list of texts of 1 to 256 characters, as in ["admins"]',
+  (entry) => isLine(entry, 1, 256) ? entry : null,
+  100,
+);
+
 export const countryCodes: Kind<readonly string[]> = list(
   'a list of country codes of 1 to 3 digits without +, as in ["1", "49"]',
   (entry) => /^[0-9]{1,3}$/.test(entry) ? entry : null,

@@ -9,16 +9,18 @@ import type { Store } from "../store.ts";
 import type { OutboxDesk, PhoneService, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
 import type { Vault } from "../vault.ts";
 import type { Admins } from "./api/admins.ts";
-import { createAttempts } from "./api/attempts.ts";
+import { type AccessServiceDeps, createAccessServices } from "./api/access_services.ts";
+import { type ChartStore, createChartStore } from "./api/chart_store.ts";
 import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
 import { createDeviceApi } from "./api/device_api.ts";
 import { createEventStreams } from "./api/event_stream.ts";
 import type { HttpEnv } from "./api/http_env.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
+import type { People } from "./api/people.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
-import { createSessions } from "./api/sessions.ts";
 import { assetResponse, type Dist } from "./assets.ts";
+import { lateModules } from "./late_modules.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
@@ -47,7 +49,9 @@ export interface ListenerRefusal {
 
 export interface HttpAppDeps {
   readonly http: HttpSettings;
-  readonly console: { readonly sessionMs: number; readonly idleMs: number };
+  readonly console: AccessServiceDeps["console"];
+  /** How the sign-in provider is called; the platform's own unless given. */
+  readonly fetch?: AccessServiceDeps["fetch"];
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -59,6 +63,8 @@ export interface HttpAppDeps {
   readonly phone: PhoneService | null;
   readonly desk: SecondFactorDesk | null;
   readonly outbox: OutboxDesk | null;
+  /** The directory's users with their factors; absent where the console runs without a directory. */
+  readonly people?: People;
   readonly ready: () => Readiness;
   readonly dist: Dist;
   readonly mounts?: readonly Mount[];
@@ -92,7 +98,9 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     }),
     phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
   };
-  const routes = createRoutes(deps, streams);
+  const charts = createChartStore(deps);
+  charts.start();
+  const routes = createRoutes(deps, { streams, charts });
 
   const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
     const mount = mountOf(request.url, deps.mounts ?? []);
@@ -112,6 +120,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   };
   return Object.assign(app, {
     close() {
+      charts.stop();
       streams.console.closeAll();
       streams.phones.closeAll();
     },
@@ -138,15 +147,14 @@ function isSecure(url: string, publicUrl: URL): boolean {
 
 type Streams = Record<"console" | "phones", ReturnType<typeof createEventStreams>>;
 
-function createRoutes(deps: HttpAppDeps, streams: Streams) {
+function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams; charts: ChartStore }) {
   const { clock, log, dist, phone } = deps;
-  const sessions = createSessions({ ...deps, settings: deps.console });
   const consoleApi = createConsoleApi({
     ...deps,
-    sessions,
+    ...createAccessServices(deps),
     streams: streams.console,
     feed: createLiveFeed(deps),
-    attempts: createAttempts({ clock }),
+    charts,
     features: { approvals: deps.desk !== null, outbox: deps.outbox !== null, phone: phone !== null },
   });
   const monitoring = createMonitoringRoutes({
@@ -164,7 +172,9 @@ function createRoutes(deps: HttpAppDeps, streams: Streams) {
   app.route("/", monitoring);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
-  for (const path of CONSOLE_PAGES) app.get(path, page("console"));
+  for (const path of CONSOLE_PAGES) {
+    app.get(path, (c) => pageResponse("console", dist, { late: lateModules(c.req.raw) }));
+  }
   app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
   const { openApi } = deps;
   if (openApi !== undefined) app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));

@@ -13,20 +13,81 @@ export interface AccessRow {
   readonly needs: Role | "anyone";
   /** Whether calling it shows that somebody is there; what pages call by themselves does not. */
   readonly countsAsUse: boolean;
+  /** Asks for a factor shown within the last {@link STEP_UP_MS}; no API token can do it. */
+  readonly stepUp?: true;
+  /** Is about a browser's session, so no API token can do it. */
+  readonly browserOnly?: true;
 }
+
+/** How long a shown factor counts as fresh. */
+export const STEP_UP_MS = 5 * 60 * 1000;
 
 export const ACCESS: readonly AccessRow[] = [
   { method: "GET", path: "/session", needs: "anyone", countsAsUse: false },
   { method: "POST", path: "/session", needs: "anyone", countsAsUse: false },
   { method: "DELETE", path: "/session", needs: "anyone", countsAsUse: false },
-  { method: "POST", path: "/session/stay", needs: "viewer", countsAsUse: true },
+  { method: "POST", path: "/session/stay", needs: "viewer", countsAsUse: true, browserOnly: true },
+  { method: "POST", path: "/session/passkey/options", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/session/passkey", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/session/step-up", needs: "viewer", countsAsUse: true, browserOnly: true },
   { method: "POST", path: "/setup", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/setup/link", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/setup/passkey/options", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/setup/passkey", needs: "anyone", countsAsUse: false },
+  { method: "POST", path: "/oidc/start", needs: "anyone", countsAsUse: false },
+  { method: "GET", path: "/oidc/callback", needs: "anyone", countsAsUse: false },
+  { method: "GET", path: "/factors", needs: "viewer", countsAsUse: true, browserOnly: true },
+  { method: "POST", path: "/factors/totp", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "POST", path: "/factors/totp/confirm", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "DELETE", path: "/factors/totp", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "POST", path: "/factors/recovery-codes", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "POST", path: "/factors/passkeys/options", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "POST", path: "/factors/passkeys", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "DELETE", path: "/factors/passkeys/:id", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "GET", path: "/sessions", needs: "viewer", countsAsUse: true, browserOnly: true },
+  { method: "DELETE", path: "/sessions/:id", needs: "viewer", countsAsUse: true, browserOnly: true },
+  { method: "GET", path: "/administrators", needs: "viewer", countsAsUse: true },
+  { method: "POST", path: "/administrators", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "PATCH", path: "/administrators/:id", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "DELETE", path: "/administrators/:id", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "POST", path: "/administrators/:id/link", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "GET", path: "/administrators/:id/sessions", needs: "owner", countsAsUse: true },
+  { method: "DELETE", path: "/administrators/:id/sessions", needs: "owner", countsAsUse: true },
+  { method: "DELETE", path: "/invitations/:id", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "GET", path: "/tokens", needs: "owner", countsAsUse: true },
+  { method: "POST", path: "/tokens", needs: "owner", countsAsUse: true, stepUp: true },
+  { method: "DELETE", path: "/tokens/:id", needs: "owner", countsAsUse: true, stepUp: true },
   { method: "GET", path: "/live", needs: "viewer", countsAsUse: false },
   { method: "GET", path: "/live/stream", needs: "viewer", countsAsUse: false },
+  { method: "GET", path: "/live/picture", needs: "viewer", countsAsUse: false },
+  { method: "GET", path: "/live/strays", needs: "viewer", countsAsUse: false },
+  { method: "GET", path: "/live/logins/:id", needs: "viewer", countsAsUse: false },
+  { method: "GET", path: "/history", needs: "viewer", countsAsUse: true },
+  { method: "GET", path: "/history/export", needs: "viewer", countsAsUse: true },
+  { method: "GET", path: "/charts", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/approvals/:id/deny", needs: "operator", countsAsUse: true },
   { method: "POST", path: "/approvals/:id/cancel", needs: "operator", countsAsUse: true },
+  { method: "GET", path: "/users", needs: "viewer", countsAsUse: true },
+  { method: "POST", path: "/users", needs: "user_manager", countsAsUse: true },
+  { method: "GET", path: "/users/:id", needs: "viewer", countsAsUse: true },
+  { method: "PUT", path: "/users/:id", needs: "user_manager", countsAsUse: true },
+  { method: "DELETE", path: "/users/:id", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/users/:id/active", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/users/:id/password", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/users/:id/groups", needs: "user_manager", countsAsUse: true },
+  { method: "POST", path: "/users/:id/refresh", needs: "operator", countsAsUse: true },
+  { method: "POST", path: "/users/:id/retry", needs: "user_manager", countsAsUse: true },
+  { method: "GET", path: "/users/:id/timeline", needs: "viewer", countsAsUse: true },
+  { method: "POST", path: "/users/:id/trial", needs: "viewer", countsAsUse: true },
+  { method: "POST", path: "/users/:id/invitation", needs: "user_manager", countsAsUse: true },
+  { method: "POST", path: "/users/:id/pairings", needs: "user_manager", countsAsUse: true },
+  { method: "DELETE", path: "/users/:id/pairings/:pairing", needs: "user_manager", countsAsUse: true },
+  { method: "POST", path: "/users/:id/totp", needs: "user_manager", countsAsUse: true },
+  { method: "POST", path: "/users/:id/totp/confirm", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/users/:id/preference", needs: "user_manager", countsAsUse: true },
+  { method: "POST", path: "/users/:id/unlock", needs: "user_manager", countsAsUse: true },
   { method: "GET", path: "/outbox", needs: "viewer", countsAsUse: false },
-  { method: "POST", path: "/outbox/:id/reveal", needs: "owner", countsAsUse: true },
+  { method: "POST", path: "/outbox/:id/reveal", needs: "owner", countsAsUse: true, stepUp: true },
 ];
 
 /** The row for a request, or `null` when there is no such route. HEAD is asked like GET. */

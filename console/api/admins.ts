@@ -1,20 +1,39 @@
-// The console's administrators: those of the configuration, those made by the set-up link, and that link itself.
+// The console's administrators as sign-in sees them: those of the configuration, those of the store, and the links by
+// which a new one, or one who lost the way in, chooses how to sign in.
 
 import type { AdminSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
-import { type Clock, type Random, toBase64Url } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { equalDigests, type Vault } from "../../vault.ts";
-import type { Role } from "./access.ts";
+import {
+  type Admin,
+  adminKey,
+  adminKeyName,
+  adminOfRecord,
+  adminOfSettings,
+  type AdminRecord,
+  ADMINS_GUARD,
+  isAdminName,
+  listAdminRecords,
+} from "./admin_records.ts";
 import { auditMutation } from "./audit.ts";
-import { createPasswordHasher, type PasswordHash, type PasswordHasher } from "./passwords.ts";
+import { factorsKey, newAccountId } from "./factors.ts";
+import { type Claim, type ClaimLink, createInvitations, type Invitations } from "./invitations.ts";
+import { createPasswordHasher, type PasswordHasher } from "./passwords.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Somebody who may sign in. `credential` changes with the password or the role, which ends their sessions. */
-export interface Admin {
+export type { Admin } from "./admin_records.ts";
+
+/** What somebody with a link asks for. Without a password, `also` must write another way to sign in. */
+export interface AdminClaim {
+  readonly token: string;
+  /** Ignored when the link names the person. */
   readonly name: string;
-  readonly role: Role;
-  readonly credential: string;
+  readonly password: string | null;
+  readonly source: string;
+  /** More to write in the same commit, such as a passkey. */
+  readonly also?: (admin: Admin) => readonly Mutation[];
 }
 
 export interface Admins {
@@ -25,27 +44,21 @@ export interface Admins {
    * It holds for an hour.
    */
   setupLink(): Promise<string | null>;
+  /** What a link is for. @throws Refusal `bad_set_up_link`, `bad_invitation`. */
+  link(token: string): Promise<ClaimLink>;
   /**
-   * Creates the first owner.
+   * Creates the first owner, or the account of an invitation; or gives an account its new way in.
    *
-   * @throws Refusal `bad_set_up_link`, `bad_name`, `weak_password`, `busy`.
+   * @throws Refusal `bad_set_up_link`, `bad_invitation`, `bad_name`, `weak_password`, `busy`.
    */
-  setUp(claim: { token: string; name: string; password: string; source: string }): Promise<Admin>;
+  setUp(claim: AdminClaim): Promise<Admin>;
   /** Who that name and password belong to, or `null`; takes the same time whether the name is known or not. */
   check(name: string, password: string): Promise<Admin | null>;
+  /** Whoever may sign in by that name; `null` also for those who are disabled. */
   find(name: string): Promise<Admin | null>;
-}
-
-interface AdminRecord {
-  readonly name: string;
-  readonly role: Role;
-  readonly password: PasswordHash;
-  readonly createdMs: number;
-}
-
-interface SetupRecord {
-  readonly digest: string;
-  readonly deadlineMs: number;
+  /** Whether that account can sign in by a password. */
+  hasPassword(name: string): Promise<boolean>;
+  readonly invitations: Invitations;
 }
 
 export interface AdminsDeps {
@@ -60,133 +73,104 @@ export interface AdminsDeps {
   readonly hasher?: PasswordHasher;
 }
 
-const SETUP_KEY: Deno.KvKey = ["console_setup"];
-const SETUP_TOKEN_OCTETS = 16;
-const SETUP_MS = 60 * 60 * 1000;
 const MIN_PASSWORD_CHARACTERS = 12;
 const MAX_PASSWORD_CHARACTERS = 1024;
-const MAX_NAME_CHARACTERS = 64;
-const MAX_ADMINS = 1000;
-
-/** The name under which an administrator is kept: compared without case. */
-export function adminKeyName(name: string): string {
-  return name.normalize("NFC").trim().toLowerCase();
-}
-
-function adminKey(name: string): Deno.KvKey {
-  return ["console_admin", adminKeyName(name)];
-}
 
 export function createAdmins(deps: AdminsDeps): Admins {
   const { store, vault, clock, random } = deps;
   const hasher = deps.hasher ?? createPasswordHasher({ random });
   const configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
 
-  const ofConfig = (admin: AdminSettings): Admin => ({
-    name: admin.name,
-    role: admin.role,
-    credential: vault.digest("console credential", `config\0${admin.role}\0${admin.password}`),
-  });
-  const ofRecord = (record: AdminRecord): Admin => ({
-    name: record.name,
-    role: record.role,
-    credential: vault.digest("console credential", `store\0${record.role}\0${record.password.hash}`),
-  });
   const recordOf = async (name: string): Promise<AdminRecord | null> =>
-    isName(name) ? (await store.get<AdminRecord>(adminKey(name))).value : null;
+    isAdminName(name) ? (await store.get<AdminRecord>(adminKey(name))).value : null;
 
   let ownerSeen = false;
   const hasOwner = async (): Promise<boolean> => {
     ownerSeen ||= await findOwner();
     return ownerSeen;
   };
-  const findOwner = async (): Promise<boolean> => {
-    if (deps.configAdmins.some((admin) => admin.role === "owner")) return true;
-    for await (const entry of store.list<AdminRecord>(["console_admin"], { limit: MAX_ADMINS })) {
-      if (entry.value?.role === "owner") return true;
-    }
-    return false;
-  };
+  const findOwner = async (): Promise<boolean> =>
+    deps.configAdmins.some(({ role }) => role === "owner") ||
+    (await listAdminRecords(store)).some(({ role, disabled }) => role === "owner" && disabled === undefined);
+  const invitations = createInvitations({ ...deps, hasOwner });
 
-  const openClaim = async (token: string) => {
-    const setup = await store.get<SetupRecord>(SETUP_KEY);
-    const digest = vault.digest("console setup", token);
-    const good = setup.value !== null && setup.value.deadlineMs > clock.nowMs() &&
-      equalDigests(setup.value.digest, digest) && !(await hasOwner());
-    if (!good) throw new Refusal("bad_set_up_link");
-    return setup;
+  /** The record that a claim makes: a new account, or the old one with a new way in. */
+  const recordFor = async (claim: Claim, { name, password }: AdminClaim): Promise<AdminRecord> => {
+    const wanted = claim.link.name ?? name;
+    if (!isAdminName(wanted) || configured.has(adminKeyName(wanted))) throw new Refusal("bad_name");
+    if (password !== null && !isStrong(password)) throw new Refusal("weak_password");
+    const known = await recordOf(wanted);
+    const renewed = known !== null && known.id === claim.accountId ? known : null;
+    if (known !== null && renewed === null) throw new Refusal("name_taken");
+    return {
+      ...(renewed ??
+        { name: wanted.normalize("NFC").trim(), role: claim.link.role, createdMs: clock.nowMs() }),
+      // Also for an account that is kept: its old sessions and factors end with the old id.
+      id: newAccountId(random),
+      password: password === null ? null : await hasher.make(password),
+    };
   };
 
   return {
     hasOwner,
-    async setupLink() {
-      if (await hasOwner()) {
-        await store.commit({ mutations: [{ type: "delete", key: SETUP_KEY }] });
-        return null;
-      }
-      const token = toBase64Url(random.bytes(SETUP_TOKEN_OCTETS));
-      const value: SetupRecord = {
-        digest: vault.digest("console setup", token),
-        deadlineMs: clock.nowMs() + SETUP_MS,
-      };
-      await store.commit({ mutations: [{ type: "set", key: SETUP_KEY, value, expireInMs: SETUP_MS }] });
-      return `${deps.publicUrl}/setup#${token}`;
-    },
-    async setUp({ token, name, password, source }) {
-      if (!isName(name) || configured.has(adminKeyName(name))) throw new Refusal("bad_name");
-      if (!isStrong(password)) throw new Refusal("weak_password");
-      await openClaim(token);
-      const record: AdminRecord = {
-        name: name.normalize("NFC").trim(),
-        role: "owner",
-        password: await hasher.make(password),
-        createdMs: clock.nowMs(),
-      };
+    invitations,
+    setupLink: invitations.setupLink,
+    link: async (token) => (await invitations.open(token)).link,
+    async setUp(asked) {
+      const early = await invitations.open(asked.token);
+      const record = await recordFor(early, asked);
       // Read again after the hash: whoever commits first has used the link up.
-      const setup = await openClaim(token);
-      const mutations: Mutation[] = [
-        { type: "set", key: adminKey(name), value: record },
-        { type: "delete", key: SETUP_KEY },
-        auditMutation(deps, {
-          actor: record.name,
-          source,
-          action: "administrator.create",
-          object: record.name,
-          after: record.role,
-        }),
-      ];
+      const claim = await invitations.open(asked.token);
+      const admin = adminOfRecord(record, vault);
+      const taken = await store.get<AdminRecord>(adminKey(record.name));
       const done = await store.commit({
-        checks: [{ key: SETUP_KEY, versionstamp: setup.versionstamp }],
-        mutations,
+        checks: [claim.check, { key: taken.key, versionstamp: taken.versionstamp }],
+        mutations: [
+          { type: "set", key: adminKey(record.name), value: record },
+          { type: "delete", key: claim.check.key },
+          { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+          ...(claim.accountId === null
+            ? []
+            : [{ type: "delete" as const, key: factorsKey(claim.accountId) }]),
+          ...(asked.also?.(admin) ?? []),
+          auditMutation(deps, {
+            actor: record.name,
+            source: asked.source,
+            action: claim.accountId === null ? "administrator.create" : "administrator.renew",
+            object: `administrator:${record.name}`,
+            after: record.role,
+          }),
+        ],
       });
-      if (!done.ok) throw new Refusal("bad_set_up_link");
-      deps.log.info("the first owner was set up", { admin: record.name, source });
-      return ofRecord(record);
+      if (!done.ok) throw new Refusal(claim.link.kind === "set_up" ? "bad_set_up_link" : "bad_invitation");
+      deps.log.info("an administrator was set up", { admin: record.name, role: record.role });
+      return admin;
     },
     async check(name, password) {
       if (password.length > MAX_PASSWORD_CHARACTERS) return null;
       const setting = configured.get(adminKeyName(name));
       const record = setting === undefined ? await recordOf(name) : null;
       const matches = await hasher.check(password, record?.password ?? null);
-      if (record !== null) return matches ? ofRecord(record) : null;
+      if (record !== null) {
+        return matches && record.disabled === undefined ? adminOfRecord(record, vault) : null;
+      }
       // A password of the configuration is known in clear anyway; its digest is compared, after the same work.
       const given = vault.digest("console password", password);
       const wanted = vault.digest("console password", setting?.password ?? "");
       const same = equalDigests(given, wanted);
-      return setting !== undefined && setting.password !== "" && same ? ofConfig(setting) : null;
+      return setting !== undefined && setting.password !== "" && same
+        ? adminOfSettings(setting, vault)
+        : null;
     },
+    hasPassword: async (name) =>
+      configured.has(adminKeyName(name)) || ((await recordOf(name))?.password ?? null) !== null,
     async find(name) {
       const setting = configured.get(adminKeyName(name));
-      if (setting !== undefined) return ofConfig(setting);
+      if (setting !== undefined) return adminOfSettings(setting, vault);
       const record = await recordOf(name);
-      return record === null ? null : ofRecord(record);
+      return record === null || record.disabled !== undefined ? null : adminOfRecord(record, vault);
     },
   };
-}
-
-function isName(name: string): boolean {
-  const trimmed = name.trim();
-  return trimmed.length > 0 && name.length <= MAX_NAME_CHARACTERS && !/\p{C}/u.test(name);
 }
 
 function isStrong(password: string): boolean {

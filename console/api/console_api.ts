@@ -1,21 +1,40 @@
 // The console's API below /console/api: the checks that every route shares, then the routes.
 
-import { Hono, type MiddlewareHandler } from "hono";
-import { accessRow, isAllowed } from "./access.ts";
-import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.ts";
-import { type HttpEnv, sameOrigin } from "./http_env.ts";
-import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
-import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox_routes.ts";
-import { Refusal } from "./refusal.ts";
+import { Hono } from "hono";
 import {
-  createSessionRoutes,
-  createSetUpRoutes,
-  type SessionRouteDeps,
-  sessionToken,
-} from "./session_routes.ts";
-import type { Sessions } from "./sessions.ts";
+  type AdministratorRouteDeps,
+  createAdministratorRoutes,
+  createInvitationRoutes,
+} from "./administrator_routes.ts";
+import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.ts";
+import { type ChartRouteDeps, createChartRoutes } from "./chart_routes.ts";
+import { createFactorRoutes, type FactorRouteDeps } from "./factor_routes.ts";
+import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts";
+import type { HttpEnv } from "./http_env.ts";
+import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
+import { createOidcRoutes, type OidcRouteDeps } from "./oidc_routes.ts";
+import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox_routes.ts";
+import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
+import { createSessionListRoutes, type SessionListDeps } from "./session_list_routes.ts";
+import { createSessionRoutes } from "./session_routes.ts";
+import { createSetUpRoutes, type SetUpRouteDeps } from "./setup_routes.ts";
+import { createTokenRoutes, type TokenRouteDeps } from "./token_routes.ts";
+import { createUserRoutes, type UserRouteDeps } from "./user_routes.ts";
 
-export type ConsoleApiDeps = SessionRouteDeps & LiveRouteDeps & ApprovalRouteDeps & OutboxRouteDeps;
+export type ConsoleApiDeps =
+  & RoleGateDeps
+  & SetUpRouteDeps
+  & OidcRouteDeps
+  & FactorRouteDeps
+  & SessionListDeps
+  & AdministratorRouteDeps
+  & TokenRouteDeps
+  & LiveRouteDeps
+  & HistoryRouteDeps
+  & ChartRouteDeps
+  & ApprovalRouteDeps
+  & OutboxRouteDeps
+  & UserRouteDeps;
 
 export const CONSOLE_API_PATH = "/console/api";
 
@@ -24,26 +43,19 @@ export type ConsoleApi = ReturnType<typeof createConsoleApi>;
 
 export function createConsoleApi(deps: ConsoleApiDeps) {
   return new Hono<HttpEnv>()
-    .use(sameOrigin)
-    .use(requireRole(deps.sessions))
+    .use(createRoleGate(deps, { prefix: CONSOLE_API_PATH }))
     .route("/session", createSessionRoutes(deps))
     .route("/setup", createSetUpRoutes(deps))
+    .route("/oidc", createOidcRoutes(deps))
+    .route("/factors", createFactorRoutes(deps))
+    .route("/sessions", createSessionListRoutes(deps))
+    .route("/administrators", createAdministratorRoutes(deps))
+    .route("/invitations", createInvitationRoutes(deps))
+    .route("/tokens", createTokenRoutes(deps))
     .route("/live", createLiveRoutes(deps))
+    .route("/history", createHistoryRoutes(deps))
+    .route("/charts", createChartRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
+    .route("/users", createUserRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps));
-}
-
-/** The one place where roles are enforced; what a route needs is a row of `ACCESS`. */
-function requireRole(sessions: Sessions): MiddlewareHandler<HttpEnv> {
-  return async (c, next) => {
-    const row = accessRow(c.req.method, c.req.path.slice(CONSOLE_API_PATH.length));
-    if (row === null) throw new Refusal("not_found");
-    if (row.needs !== "anyone") {
-      const session = await sessions.resume(sessionToken(c), { countsAsUse: row.countsAsUse });
-      if (session === null) throw new Refusal("not_signed_in");
-      if (!isAllowed(session.admin.role, row.needs)) throw new Refusal("role");
-      c.set("session", session);
-    }
-    await next();
-  };
 }

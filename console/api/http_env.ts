@@ -13,18 +13,37 @@ export interface HttpEnv {
     /** Whether the browser reached us over https, so that cookies may be Secure. */
     readonly secure: boolean;
   };
-  Variables: { session: Session };
+  Variables: {
+    session: Session;
+    /** Whether the request would be let in now, too: what stays open asks it from time to time. */
+    isStillAllowed: () => Promise<boolean>;
+  };
 }
 
 const MAX_JSON_DEPTH = 16;
 
 /** Refuses state changes that another site's page could have caused: SameSite cookies are the first line, this the second. */
-export const sameOrigin: MiddlewareHandler<HttpEnv> = async (c, next) => {
+export function refuseForeignOrigin(c: Context<HttpEnv>): void {
   if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c.req.raw, c.env)) {
     throw new Refusal("not_same_origin");
   }
+}
+
+/** The same, before every route of an API. */
+export const sameOrigin: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  refuseForeignOrigin(c);
   await next();
 };
+
+/** The site's own address, as the browser that asks knows it. */
+export function ownOrigin(c: Context<HttpEnv>): string {
+  return `${c.env.secure ? "https" : "http"}://${new URL(c.req.url).host}`;
+}
+
+/** Where a request comes from, for the list of sessions. */
+export function placeOf(c: Context<HttpEnv>): { source: string; agent: string } {
+  return { source: c.env.remoteAddress, agent: c.req.header("user-agent") ?? "" };
+}
 
 /** Browsers send Origin with every state change; a request that has neither header is no page of ours. */
 function isSameOrigin(request: Request, { secure }: { secure: boolean }): boolean {

@@ -102,6 +102,7 @@ export const REFUSALS = {
   unknown_request: { status: 404, message: "That request is not known to this phone." },
   wrong_number: { status: 403, message: "That was not the number of the login, so it was denied." },
   too_many_tries: { status: 429, message: "Too many tries. Wait a few minutes." },
+  bad_query: { status: 400, message: "A filter in the address is not what it should be." },
   no_directory: { status: 404, message: "This console runs without a directory." },
   unknown_target: { status: 404, message: "There is no target of that name." },
   unknown_object: { status: 404, message: "That is not in the directory." },
@@ -127,6 +128,7 @@ export const REFUSALS = {
   backend_failed: { status: 502, message: "A backend refused the change. Nothing was changed." },
   backend_unreachable: { status: 503, message: "A backend cannot be reached. Nothing was changed." },
   busy_target: { status: 503, message: "Too much is asked of the directory at once. Try again in a moment." },
+  login_gone: { status: 404, message: "That login is not known here, or not kept any more." },
   internal: { status: 500, message: "Something went wrong here. The server's log says what." },
 } as const satisfies Record<string, RefusalRow>;
 

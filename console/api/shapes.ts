@@ -11,6 +11,12 @@ export interface SessionInfo {
   readonly nowMs: number;
   readonly deadlineMs: number;
   readonly idleDeadlineMs: number;
+  /** Until then what needs a fresh factor goes without asking. */
+  readonly freshUntilMs: number;
+  /** Where the account comes from; the provider's have nothing to type here. */
+  readonly origin: "settings" | "console" | "provider";
+  /** Which second factors the account has. */
+  readonly has: { readonly totp: boolean; readonly passkey: boolean };
 }
 
 /** Which parts this gateway has; external services take theirs elsewhere. */
@@ -25,6 +31,8 @@ export interface SessionAnswer {
   /** No owner exists yet; the server's start printed a link. */
   readonly needsSetUp: boolean;
   readonly features: Features;
+  /** What the sign-in provider is called; `null` without one. */
+  readonly provider: string | null;
 }
 
 /** The newest of what waits, and how many there are. */
@@ -58,4 +66,48 @@ export interface LiveMessage {
   readonly outbox?: readonly OutboxItem[];
   /** Changes came faster than they can be kept: fetch the snapshot again. */
   readonly lost?: number;
+}
+
+/** An administrator in the list. The settings file's have no time of making. */
+export interface AdminRow {
+  readonly name: string;
+  readonly role: Role;
+  readonly origin: "settings" | "console" | "provider";
+  readonly disabled: boolean;
+  readonly createdMs: number | null;
+  readonly has: { readonly password: boolean; readonly totp: boolean; readonly passkeys: number };
+}
+
+/** A link that waits to be used; `renews`: it is for an account that there is. */
+export interface InvitationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly by: string;
+  readonly deadlineMs: number;
+  readonly renews: boolean;
+}
+
+/** An API token in the list; the token itself is nowhere. */
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly createdBy: string;
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  readonly usedMs: number | null;
+}
+
+/** One's own factors. */
+export interface FactorSummary {
+  readonly nowMs: number;
+  readonly totpSinceMs: number | null;
+  readonly recoveryCodesLeft: number;
+  readonly passkeys: readonly {
+    readonly id: string;
+    readonly label: string;
+    readonly createdMs: number;
+    readonly usedMs: number | null;
+  }[];
 }

@@ -10,7 +10,8 @@ const TOML = `[radius]\nsecret = "${PLANTED}"\n[[radius.client]]\nname = "vpn"\n
   `first_factor_server = { address = "192.0.2.20:1812", secret = "${PLANTED}" }\n` +
   `[second_factor]\nurl = "https://a"\nconsumer_key = "${PLANTED}"\nconsumer_secret = "${PLANTED}"\n` +
   `[telephony]\nurl = "https://b"\naccount_id = "AC1"\nauth_token = "${PLANTED}"\nfrom = "+1"\n` +
-  `[http]\ntls_cert = "c"\ntls_key = "k"\n[[console.admin]]\nname = "ann"\npassword = "${PLANTED}"\n`;
+  `[http]\ntls_cert = "c"\ntls_key = "k"\n[[console.admin]]\nname = "ann"\npassword = "${PLANTED}"\n` +
+  `[console.oidc]\nissuer = "https://id"\nclient_id = "x"\nclient_secret = "${PLANTED}"\n`;
 
 function planted(): Config {
   const files = {

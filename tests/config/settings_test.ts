@@ -24,6 +24,7 @@ const URLS = [
   ['""', '"https://api.example.com"', '"http://127.0.0.1:9/base/"', '"https://[2001:db8::1]"'],
   ['"api.example.com"', '"ftp://a"', '"https://u@a"', '"https://a/?"', '"https://a/#x"', '"https://"', "5"],
 ] as const;
+const NAMES = [["[]", '["a", "b c"]'], ['"a"', '[""]', "[5]"]] as const;
 const window = (low: number, high: number) => [[`${low}`, `${high}`], [`${low - 1}`, `${high + 1}`]] as const;
 
 const GENERAL: Samples = {
@@ -79,6 +80,20 @@ const GENERAL: Samples = {
   "telephony.timeout_ms": CALL_MS,
   "console.session_hours": window(1, 720),
   "console.idle_minutes": window(1, 1440),
+  "console.oidc.issuer": [['""', '"https://id.example.org/realm"', '"http://localhost:9"'], [
+    '"id.example.org"',
+    '"http://id.example.org"',
+    "5",
+  ]],
+  "console.oidc.name": [['""', '"Example"'], [`"${"x".repeat(65)}"`, "5"]],
+  "console.oidc.client_id": [['""', '"abc"'], ["5"]],
+  "console.oidc.client_secret": SECRET,
+  "console.oidc.scopes": [['"openid"', '"openid groups"'], ['""', "5"]],
+  "console.oidc.role_claim": [['"roles"'], ['""', "5"]],
+  "console.oidc.owners": NAMES,
+  "console.oidc.user_managers": NAMES,
+  "console.oidc.operators": NAMES,
+  "console.oidc.viewers": NAMES,
 };
 
 const POLICY: Samples = {

@@ -118,6 +118,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     console: {
       sessionMs: options.sessionMs ?? 12 * 3_600_000,
       idleMs: options.idleMs ?? 15 * 60_000,
+      admins: options.admins ?? ADMINS,
     },
     log,
     clock,
@@ -137,7 +138,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
   const call = (path: string, { method = "GET", json, cookie, headers = {} }: CallOptions = {}) =>
     fetch(origin + path, {
       method,
-      redirect: "error",
+      redirect: "manual",
       headers: {
         ...(method === "GET" || method === "HEAD" ? {} : { origin }),
         ...(json === undefined ? {} : { "content-type": "application/json" }),

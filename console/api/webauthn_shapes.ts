@@ -1,0 +1,44 @@
+// What browsers answer for a passkey (WebAuthn Level 3 §5.1.8), as shapes: bounded texts, so that nothing large reaches the
+// library that judges them.
+
+import * as v from "valibot";
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
+
+const octets = (maxCharacters: number) =>
+  v.pipe(v.string(), v.maxLength(maxCharacters), v.regex(/^[A-Za-z0-9_-]*$/));
+const ID = octets(1400);
+const BODY = octets(16_384);
+const COMMON = {
+  id: ID,
+  rawId: ID,
+  type: v.literal("public-key"),
+  authenticatorAttachment: v.optional(v.picklist(["cross-platform", "platform"])),
+  // What extensions answer is not used, so it is dropped.
+  clientExtensionResults: v.pipe(v.unknown(), v.transform(() => ({}))),
+};
+
+/** The answer to `navigator.credentials.create()`. */
+export const REGISTRATION: v.GenericSchema<unknown, RegistrationResponseJSON> = v.object({
+  ...COMMON,
+  response: v.object({
+    clientDataJSON: BODY,
+    attestationObject: BODY,
+    transports: v.optional(
+      v.pipe(
+        v.array(v.picklist(["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"])),
+        v.maxLength(8),
+      ),
+    ),
+  }),
+});
+
+/** The answer to `navigator.credentials.get()`. */
+export const AUTHENTICATION: v.GenericSchema<unknown, AuthenticationResponseJSON> = v.object({
+  ...COMMON,
+  response: v.object({
+    clientDataJSON: BODY,
+    authenticatorData: BODY,
+    signature: BODY,
+    userHandle: v.optional(octets(256)),
+  }),
+});
