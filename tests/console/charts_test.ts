@@ -1,0 +1,87 @@
+// Charts: counts add up, percentiles come out of buckets, and what was counted survives in bounded steps.
+
+import { assert, assertEquals } from "@std/assert";
+import { addTallies, percentileMs, seriesOf } from "../../console/api/chart_series.ts";
+import { createChartStore } from "../../console/api/chart_store.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import { createLog } from "../../log.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { createStore } from "../../store.ts";
+import { createManualClock, startConsole } from "../fakes/console_app.ts";
+import { createFakeWatch } from "../fakes/console_gateway.ts";
+
+const MINUTE_MS = 60_000;
+function tally(client: string, outcomes: Record<string, number>, tookMs = 1000) {
+  const times = new Array<number>(TIME_BUCKETS).fill(0);
+  times[bucketOf(tookMs)] = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
+  return { client, outcomes, times };
+}
+
+Deno.test("percentileMs() is within the width of a bucket of the time that was put in", () => {
+  for (const tookMs of [1, 5, 40, 900, 6200, 60_000, 300_000]) {
+    const times = new Array<number>(TIME_BUCKETS).fill(0);
+    times[bucketOf(tookMs)] = 10;
+    const found = percentileMs(times, 0.95) ?? 0;
+    assert(found >= tookMs / 1.5 - 1 && found <= tookMs * 1.5 + 1, `${tookMs}: ${found}`);
+  }
+  assertEquals(percentileMs([], 0.5), null);
+});
+
+Deno.test("addTallies() adds up what is of one client", () => {
+  const [sum] = addTallies([tally("a", { accepted: 1 }), tally("a", { accepted: 2, rejected: 1 })]);
+  assertEquals(sum?.outcomes, { accepted: 3, rejected: 1 });
+  assertEquals(sum?.times.reduce((total, count) => total + count, 0), 4);
+});
+
+Deno.test("seriesOf() has a step for every minute, joins steps of a long range, and narrows to a client", () => {
+  const records = [
+    { atMs: 0, tallies: [tally("a", { accepted: 1 }), tally("b", { rejected: 5 })] },
+    { atMs: 2 * MINUTE_MS, tallies: [tally("a", { accepted: 3 })] },
+  ];
+  const series = seriesOf(records, { fromMs: 0, toMs: 3 * MINUTE_MS - 1, stepMs: MINUTE_MS, client: "a" });
+  assertEquals(series.outcomes.accepted, [1, 0, 3]);
+  assertEquals(series.outcomes.rejected, [0, 0, 0]);
+  assertEquals(series.p50Ms[1], null);
+  assertEquals(series.clients.map(({ client, total }) => [client, total]), [["b", 5], ["a", 4]]);
+  const long = seriesOf(records, { fromMs: 0, toMs: 4000 * MINUTE_MS, stepMs: MINUTE_MS, client: "" });
+  assert(long.atMs.length <= 401);
+  assertEquals(long.outcomes.accepted[0], 4);
+});
+
+Deno.test("createChartStore() writes a minute once however often it grows, and reads it back by another process", async () => {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const watch = createFakeWatch();
+  const deps = { watch, store, clock, random: createSystemRandom(), log };
+  const [charts, other] = [createChartStore(deps), createChartStore(deps)];
+  watch.finish(tally("vpn-1", { accepted: 2 }));
+  await charts.flush();
+  watch.finish(tally("vpn-1", { accepted: 1, rejected: 1 }));
+  await charts.flush();
+  let records = 0;
+  for await (const _ of store.list(["chart"])) records++;
+  assertEquals(records, 2, "one of the minute, one of the hour");
+  watch.finish(tally("vpn-1", { expired: 1 }));
+  await other.flush();
+  const nowMs = clock.nowMs();
+  const series = await charts.read({ fromMs: nowMs - 5 * MINUTE_MS, toMs: nowMs, client: "" });
+  assertEquals(series.outcomes.accepted.at(-1), 3);
+  assertEquals(series.outcomes.expired.at(-1), 1);
+  assertEquals(series.stepMs, MINUTE_MS);
+  const days = await charts.read({ fromMs: nowMs - 20 * 24 * 60 * MINUTE_MS, toMs: nowMs, client: "" });
+  assertEquals(days.outcomes.accepted.at(-1), 3);
+  await store.close();
+});
+
+Deno.test("GET /charts answers for an hour by itself, and refuses a range that ends before it begins", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  site.watch.finish(tally("vpn-1", { accepted: 2 }));
+  const response = await site.call("/console/api/charts", { cookie });
+  const { outcomes, clients } = await response.json();
+  assertEquals(outcomes.accepted.reduce((sum: number, count: number) => sum + count, 0), 2);
+  assertEquals(clients.map(({ client }: { client: string }) => client), ["vpn-1"]);
+  const wrong = await site.call("/console/api/charts?from=2000&to=1000", { cookie });
+  assertEquals((await wrong.json()).error.code, "bad_query");
+});

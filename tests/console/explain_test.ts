@@ -1,0 +1,68 @@
+// Explanations: no row of the flow table that rejects and no reason for a drop is without one.
+
+import { assert, assertEquals } from "@std/assert";
+import {
+  explainLogin,
+  explainStray,
+  REASON_CODES,
+  reasonOfRow,
+  reasonOfStray,
+  ROW_REASONS,
+  STRAY_REASONS,
+} from "../../console/api/explain.ts";
+import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
+import { FLOW } from "../../radius/facts/flow.ts";
+import { REFUSALS } from "../../radius/doing/request.ts";
+import { conversation, ended } from "../fakes/console_gateway.ts";
+
+Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that does not exist", () => {
+  const rejecting = FLOW.filter(({ to }) => to === "reject").map(({ name }) => name);
+  assertEquals(rejecting.filter((row) => !(row in ROW_REASONS)), []);
+  const known = new Set([...FLOW.map(({ name }) => name), "gone", "expired", "superseded", "user_left"]);
+  assertEquals(Object.keys(ROW_REASONS).filter((row) => !known.has(row)), []);
+});
+
+Deno.test("STRAY_REASONS has every reason for a drop and every refusal outside a login", () => {
+  const expected = [...Object.keys(DROP_REASONS), ...Object.keys(REFUSALS)];
+  assertEquals([...STRAY_REASONS].toSorted(), expected.toSorted());
+});
+
+Deno.test("reasonOfRow() tells apart why a user was refused, where that is known", () => {
+  assertEquals(reasonOfRow("refused"), "user_refused");
+  assertEquals(reasonOfRow("refused", "locked"), "user_locked");
+  assertEquals(reasonOfRow("code_wrong", "locked"), "passcode_wrong");
+  assertEquals(reasonOfRow("a row of another version"), "other");
+  assertEquals(reasonOfStray("constructor"), "other");
+  assert(REASON_CODES.includes("user_locked"));
+});
+
+Deno.test("explainLogin() says after how many seconds the phone denied, and gives the chain", () => {
+  const view = conversation(1);
+  const asked = view.moments[1]?.atMs ?? 0;
+  const explanation = explainLogin(
+    ended(view, { outcome: "rejected", row: "not_approved", atMs: asked + 6230 }),
+  );
+  assertEquals(explanation?.code, "phone_denied");
+  assertEquals(explanation?.values.seconds, 6.2);
+  assertEquals(explanation?.evidence.map(({ row }) => row), ["no_first_factor", "pushed", "not_approved"]);
+});
+
+Deno.test("explainLogin() has nothing to explain while a login goes on, or when it was accepted", () => {
+  const view = conversation(1);
+  assertEquals(explainLogin(view), null);
+  assertEquals(explainLogin(ended(view, { outcome: "accepted", row: "approved", atMs: 1 })), null);
+});
+
+Deno.test("explainStray() counts what the source sent in this streak, since its beginning", () => {
+  const reason = "wrong_message_authenticator";
+  const stray = {
+    ...{ id: 1, reason, source: "192.0.2.1", client: "vpn-1", answered: false, lastMs: 900, inbound: true },
+    ...{ atMs: 800, copies: 1, verdict: reason, hex: "", rows: [] },
+  };
+  const tally = { reason, source: "192.0.2.1", client: "vpn-1", count: 14, firstMs: 100, lastMs: 900 };
+  assertEquals(explainStray(stray, tally), {
+    code: reason,
+    values: { source: "192.0.2.1", client: "vpn-1", count: 14, sinceMs: 100 },
+    evidence: [],
+  });
+});

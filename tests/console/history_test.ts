@@ -1,0 +1,134 @@
+// The history's API: narrowed, paged by key, and exported so that a spreadsheet runs nothing.
+
+import { assert, assertEquals } from "@std/assert";
+import { csvCell } from "../../console/api/history_routes.ts";
+import {
+  type FinishedLogin,
+  historyKey,
+  packFinished,
+  unpackFinished,
+} from "../../radius/pure/finished_login.ts";
+import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+
+const START_MS = 1_800_000_000_000;
+const login = (values: Partial<FinishedLogin> = {}): FinishedLogin => ({
+  user: "ada",
+  client: "vpn-1",
+  source: "10.1.0.7",
+  place: "198.51.100.23",
+  factor: "device",
+  startedMs: START_MS,
+  endedMs: START_MS + 6200,
+  outcome: "rejected",
+  refusedFor: null,
+  moments: [
+    { atMs: START_MS, step: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", row: "pushed" },
+    { atMs: START_MS + 6200, step: "rejected", row: "not_approved" },
+  ],
+  ...values,
+});
+const idAt = (atMs: number) => `${(atMs * 1024).toString(36).padStart(11, "0")}abcdef`;
+
+async function keep(site: TestConsole, logins: readonly Partial<FinishedLogin>[]): Promise<void> {
+  await site.store.commit({
+    mutations: logins.map((values, at) => {
+      const startedMs = START_MS + at * 1000;
+      const value = packFinished(login({ startedMs, endedMs: startedMs + 6200, ...values }));
+      return { type: "set", key: historyKey(idAt(startedMs)), value };
+    }),
+  });
+}
+async function ask(site: TestConsole, query: string) {
+  const response = await site.call(`/console/api/history${query}`, { cookie: await site.signIn("viewer") });
+  return { status: response.status, body: await response.json() };
+}
+const usersOf = (body: { items: { user: string }[] }) => body.items.map(({ user }) => user);
+
+Deno.test("unpackFinished() gives back what packFinished() took, and null for anything else", () => {
+  assertEquals(unpackFinished(packFinished(login())), login());
+  for (const other of [null, "x", 5, new Uint8Array(3), new TextEncoder().encode("[1,2]")]) {
+    assertEquals(unpackFinished(other), null);
+  }
+});
+
+Deno.test("GET /history is newest first, with the reason, and pages by key without a gap", async () => {
+  await using site = await startConsole();
+  await keep(site, [{ user: "a" }, { user: "b", outcome: "accepted" }, { user: "c" }]);
+  const first = await ask(site, "?limit=2");
+  assertEquals(usersOf(first.body), ["c", "b"]);
+  assertEquals(first.body.items.map(({ reason }: { reason: string | null }) => reason), [
+    "phone_denied",
+    null,
+  ]);
+  const second = await ask(site, `?limit=2&before=${first.body.next}`);
+  assertEquals([usersOf(second.body), second.body.next], [["a"], null]);
+});
+
+Deno.test("GET /history narrows by outcome, user, client and time", async () => {
+  await using site = await startConsole();
+  await keep(site, [
+    { user: "Ada", client: "wifi" },
+    { user: "grace", outcome: "accepted" },
+    { user: "ADA", outcome: "expired" },
+  ]);
+  assertEquals(usersOf((await ask(site, "?outcome=accepted")).body), ["grace"]);
+  assertEquals(usersOf((await ask(site, "?user=ada")).body), ["ADA", "Ada"]);
+  assertEquals(usersOf((await ask(site, "?client=wifi")).body), ["Ada"]);
+  assertEquals(usersOf((await ask(site, `?from=${START_MS + 1000}&to=${START_MS + 1500}`)).body), ["grace"]);
+  assertEquals(usersOf((await ask(site, `?from=${START_MS + 9000}&to=${START_MS}`)).body), []);
+});
+
+Deno.test("GET /history refuses what is no filter", async () => {
+  await using site = await startConsole();
+  for (const query of ["?outcome=won", "?from=yesterday", "?limit=0", "?limit=999", "?before=../x"]) {
+    assertEquals((await ask(site, query)).body.error?.code, "bad_query", query);
+  }
+});
+
+Deno.test("GET /history/export is a file of all that match, and defuses what a spreadsheet would run", async () => {
+  await using site = await startConsole();
+  await keep(site, [{ user: "=cmd|' /C calc'!A0" }, { user: 'a"b,c\nd' }, {
+    user: "grace",
+    outcome: "accepted",
+  }]);
+  const cookie = await site.signIn("viewer");
+  const csv = await site.call("/console/api/history/export?outcome=rejected", { cookie });
+  assertEquals(csv.headers.get("content-disposition"), 'attachment; filename="logins.csv"');
+  const text = await csv.text();
+  assert(text.startsWith("started,ended,took_ms,user,"));
+  assert(text.includes(`,'=cmd|' /C calc'!A0,`));
+  assert(text.includes(`,"a""b,c\nd",`));
+  assert(!text.includes("grace"));
+  const json = await site.call("/console/api/history/export?format=json", { cookie });
+  assertEquals((await json.json()).length, 3);
+  assertEquals(csvCell("-1+1"), "'-1+1");
+});
+
+Deno.test("GET /history/export of nothing is an empty list", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  const json = await site.call("/console/api/history/export?format=json", { cookie });
+  assertEquals(await json.json(), []);
+});
+
+Deno.test("GET /live/logins/:id finds a login in the history, without packets, and explains it", async () => {
+  await using site = await startConsole();
+  await keep(site, [{
+    outcome: "rejected",
+    refusedFor: "locked",
+    moments: [
+      { atMs: START_MS, step: "rejected", row: "refused" },
+    ],
+  }]);
+  const cookie = await site.signIn("viewer");
+  const found = await site.call(`/console/api/live/logins/${idAt(START_MS)}`, { cookie });
+  const { view, packets, explanation } = await found.json();
+  assertEquals([view.user, view.outcome, packets, explanation.code], [
+    "ada",
+    "rejected",
+    null,
+    "user_locked",
+  ]);
+  const missing = await site.call("/console/api/live/logins/nothing", { cookie });
+  assertEquals([missing.status, (await missing.json()).error.code], [404, "login_gone"]);
+});
