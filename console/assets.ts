@@ -1,6 +1,9 @@
 // The built files, read once into memory, and how they are answered: names carry a hash of the content, so they never
 // change and may be kept for ever.
 
+import { brotliCompress, gzip } from "node:zlib";
+import { promisify } from "node:util";
+
 /** One built file. */
 export interface Asset {
   readonly body: Uint8Array<ArrayBuffer>;
@@ -37,6 +40,11 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
 };
+/** The best first. */
+const ENCODINGS = ["br", "gzip"] as const;
+type Encoding = typeof ENCODINGS[number];
+/** Below it packing saves less than its header costs. */
+const PACK_FROM_OCTETS = 256;
 const FOR_EVER = "public, max-age=31536000, immutable";
 
 /**
@@ -70,14 +78,52 @@ async function etagOf(body: Uint8Array<ArrayBuffer>): Promise<string> {
   return `"${digest.slice(0, 12).toBase64({ alphabet: "base64url" })}"`;
 }
 
-/** The answer for one file; 304 when the browser has it already. */
-export function assetResponse(asset: Asset, request: Request): Response {
-  const headers = { "cache-control": FOR_EVER, etag: asset.etag };
-  const held = request.headers.get("if-none-match");
-  if (held !== null && held.split(",").some((tag) => tag.trim().replace(/^W\//, "") === asset.etag)) {
-    return new Response(null, { status: 304, headers });
-  }
-  return new Response(asset.body, {
-    headers: { ...headers, "content-type": asset.type, "content-length": String(asset.body.length) },
+/** The answer for one file, packed as the browser can take it; 304 when the browser has it already. */
+export async function assetResponse(asset: Asset, request: Request): Promise<Response> {
+  const always = { "cache-control": FOR_EVER, vary: "accept-encoding" };
+  const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) =>
+    tag.trim().replace(/^W\//, "")
+  );
+  const encoding = encodingFor(request, asset);
+  // Each packing is a representation of its own, so it has a tag of its own (RFC 9110 §8.8.3.3).
+  const etag = encoding === null ? asset.etag : asset.etag.replace(/"$/, `-${encoding}"`);
+  if (held.includes(etag)) return new Response(null, { status: 304, headers: { ...always, etag } });
+  const body = encoding === null ? asset.body : await packed(asset, encoding);
+  return new Response(body, {
+    headers: {
+      ...always,
+      etag,
+      "content-type": asset.type,
+      "content-length": String(body.length),
+      ...(encoding === null ? {} : { "content-encoding": encoding }),
+    },
   });
+}
+
+/** The best that both sides know; small files and other types are sent as they are. */
+function encodingFor(request: Request, { body }: Asset): Encoding | null {
+  if (body.length < PACK_FROM_OCTETS) return null;
+  const accepted = (request.headers.get("accept-encoding") ?? "").split(",")
+    .map((one) => one.trim().toLowerCase())
+    .filter((one) => !/;\s*q=0(\.0{0,3})?$/.test(one))
+    .map((one) => one.split(";")[0]);
+  return ENCODINGS.find((one) => accepted.includes(one)) ?? null;
+}
+
+/** Each file is packed once, when it is first asked for. */
+const packings = new WeakMap<Asset, Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>>();
+
+function packed(asset: Asset, encoding: Encoding): Promise<Uint8Array<ArrayBuffer>> {
+  const known = packings.get(asset) ?? new Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>();
+  packings.set(asset, known);
+  const packing = known.get(encoding) ?? pack(asset.body, encoding);
+  known.set(encoding, packing);
+  return packing;
+}
+
+async function pack(body: Uint8Array<ArrayBuffer>, encoding: Encoding): Promise<Uint8Array<ArrayBuffer>> {
+  const octets = encoding === "br"
+    ? await promisify(brotliCompress)(body)
+    : await promisify(gzip)(body, { level: 9 });
+  return new Uint8Array(octets);
 }

@@ -24,9 +24,14 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
+interface PageOptions {
+  /** Modules that this address will fetch at once, by their path below `console/`: the browser begins with them. */
+  readonly late?: readonly string[];
+}
+
 /** The page as an answer. It is checked again each time: the names in it change with each build. */
-export function pageResponse(page: PageName, dist: Dist): Response {
-  return new Response(pageHtml(page, dist), {
+export function pageResponse(page: PageName, dist: Dist, { late = [] }: PageOptions = {}): Response {
+  return new Response(pageHtml(page, { dist, late }), {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": PAGE_POLICY,
@@ -35,9 +40,13 @@ export function pageResponse(page: PageName, dist: Dist): Response {
   });
 }
 
-function pageHtml(page: PageName, dist: Dist): string {
+function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: readonly string[] }): string {
   const { entry, title, noscript } = PAGES[page];
   const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
+  const preloads = new Set([
+    ...files.preloads,
+    ...late.flatMap((module) => dist.manifest.late[module] ?? []),
+  ]);
   const lines = [
     "<!doctype html>",
     '<html lang="en">',
@@ -48,7 +57,7 @@ function pageHtml(page: PageName, dist: Dist): string {
     `<title>${title}</title>`,
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
-    ...files.preloads.map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
+    ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
     `<body><div id="app"></div><noscript>${noscript}</noscript></body>`,

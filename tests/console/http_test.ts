@@ -8,7 +8,8 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { loadDist } from "../../console/assets.ts";
+import { assetResponse, loadDist } from "../../console/assets.ts";
+import { lateModules } from "../../console/late_modules.ts";
 import { serveHttp } from "../../console/listener.ts";
 import { systemClock } from "../../runtime.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -111,6 +112,44 @@ Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its 
   const html = await page.text();
   assertStringIncludes(html, '<script type="module" src="/assets/web.js"></script>');
   assertEquals(/ style=| on\w+=|<script>|<style/.test(html), false);
+});
+
+Deno.test("assetResponse() packs as the browser can take it, under a tag of its own", async () => {
+  const body = new TextEncoder().encode("export const words = {};\n".repeat(100));
+  const asset = { body, type: "text/javascript; charset=utf-8", etag: '"e1"' };
+  const ask = (headers: Record<string, string>) =>
+    assetResponse(asset, new Request("http://x/", { headers }));
+  for (
+    const [accepts, encoding] of [["gzip, br", "br"], ["gzip", "gzip"], ["br;q=0, gzip", "gzip"], [
+      "zstd",
+      null,
+    ]] as const
+  ) {
+    const answer = await ask({ "accept-encoding": accepts });
+    const octets = new Uint8Array(await answer.arrayBuffer());
+    assertEquals(answer.headers.get("content-encoding"), encoding);
+    assertEquals(octets.length < body.length, encoding !== null);
+    assertEquals(answer.headers.get("content-length"), String(octets.length));
+    assertEquals(answer.headers.get("etag"), encoding === null ? '"e1"' : `"e1-${encoding}"`);
+  }
+  const packed = await ask({ "accept-encoding": "gzip" });
+  const plain = new Response(packed.body?.pipeThrough(new DecompressionStream("gzip")));
+  assertEquals(new Uint8Array(await plain.arrayBuffer()), body);
+  assertEquals((await ask({ "accept-encoding": "gzip", "if-none-match": '"e1-gzip"' })).status, 304);
+  assertEquals((await ask({ "accept-encoding": "gzip", "if-none-match": '"e1-br"' })).status, 200);
+});
+
+Deno.test("lateModules() names what an address will fetch, by session and language", () => {
+  const of = (path: string, headers: Record<string, string> = {}) =>
+    lateModules(new Request(`http://x${path}`, { headers }));
+  assertEquals(of("/live", { cookie: "a=1; countersign=x" }), [
+    "web/pages/live_page.tsx",
+    "web/words/en/frame.ts",
+    "web/words/en/live.ts",
+  ]);
+  assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" })[0], "web/pages/sign_in_page.tsx");
+  assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" })[1], "web/words/de/frame.ts");
+  assertEquals(of("/nowhere"), []);
 });
 
 Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {
