@@ -1,8 +1,10 @@
 // The typed client of the console's API: refusals become one kind of failure, with a code to branch on.
 
-import { hc } from "hono/client";
+import type { hc } from "hono/client";
 import type { ConsoleApi } from "../api/console_api.ts";
+import type { Receipt } from "../../scim/ports.ts";
 import type { RefusalBody } from "../api/refusal.ts";
+import { calls } from "./api_calls.ts";
 import { failureWord, t } from "./words/translate.ts";
 
 /** Why a call did not work. `code` is the API's, or `offline` or `nonsense`. */
@@ -10,19 +12,26 @@ export class ApiFailure extends Error {
   readonly code: string;
   /** Milliseconds to wait, as the server asked; 0 when it did not. */
   readonly retryAfterMs: number;
+  /** What each backend did, when some were asked. */
+  readonly receipt: Receipt | null;
 
-  constructor(code: string, { message, retryAfterMs = 0 }: { message?: string; retryAfterMs?: number } = {}) {
+  constructor(code: string, { message, retryAfterMs = 0, receipt = null }: {
+    message?: string;
+    retryAfterMs?: number;
+    receipt?: Receipt | null;
+  } = {}) {
     super(message ?? code);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
+    this.receipt = receipt;
   }
 }
 
 /** The calls, without the network's and the refusals' ways of failing. */
-export function createApiClient() {
-  return hc<ConsoleApi>("/console/api");
+export function createApiClient(): ApiClient {
+  return calls("/console/api") as ApiClient;
 }
-export type ApiClient = ReturnType<typeof createApiClient>;
+export type ApiClient = ReturnType<typeof hc<ConsoleApi>>;
 
 /** What a typed answer holds. */
 interface TypedAnswer<T> {
@@ -53,7 +62,11 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
   const retryAfterMs = Number(response.headers.get("retry-after") ?? 0) * 1000;
   try {
     const { error } = await response.json() as RefusalBody;
-    return new ApiFailure(error.code, { message: error.message, retryAfterMs });
+    return new ApiFailure(error.code, {
+      message: error.message,
+      retryAfterMs,
+      receipt: error.receipt ?? null,
+    });
   } catch (_notOurs) {
     return new ApiFailure(response.status >= 500 ? "offline" : "nonsense", { retryAfterMs });
   }
