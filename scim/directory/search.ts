@@ -7,6 +7,7 @@ import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../pure/wor
 import { createFilterSearch } from "./filter_search.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
+import type { MemberSets } from "./member_sets.ts";
 import { compareText } from "./order.ts";
 import { recordWords } from "./pack.ts";
 import type { Reader } from "./reader.ts";
@@ -16,6 +17,7 @@ export interface SearchDeps {
   readonly store: Store;
   readonly keys: Keys;
   readonly indexes: Indexes;
+  readonly memberSets: MemberSets;
   readonly reader: Reader;
   readonly mapping: Mapping;
 }
