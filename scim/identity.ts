@@ -59,7 +59,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
   ): Backend => {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const backend = settings.kind === "ldap"
-      ? createLdapBackend({ ...shared, settings })
+      ? createLdapBackend({ ...shared, settings, random })
       : createScimBackend({
         ...shared,
         settings,
