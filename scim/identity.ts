@@ -46,6 +46,8 @@ export interface Identity {
   close(): Promise<void>;
 }
 
+/** The data directory is locked, so whoever has its store is the only one, whatever process that is. */
+const STORE_HOLDER = "data directory";
 const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 /** Opens the directories of all targets and starts what delivers to their backends. */
@@ -89,6 +91,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
       }),
     openBackend,
     orderedId: deps.orderedId,
+    owner: STORE_HOLDER,
   });
   const credentials = await createCredentials({
     store,
