@@ -6,10 +6,10 @@ import type { LoadResult } from "./generator.ts";
 import { runLoad } from "./load.ts";
 import type { MemberTimes } from "./members.ts";
 import type { RefreshFigures } from "./refresh.ts";
+import type { Seeded } from "./seed.ts";
 import {
   type MeasuredServer,
   runBeside,
-  seedDataDir,
   startCountersign,
   startFloor,
   startScimmy,
@@ -119,7 +119,7 @@ async function provideSeed(
     return null;
   }
   say(`seeding ${count(users)} users`);
-  const { usersPerSecond } = await seedDataDir(dataDir, users);
+  const { usersPerSecond } = await runBeside<Seeded>("seed.ts", [dataDir, String(users)]);
   if (kept !== null) await copySeed(dataDir, kept);
   return usersPerSecond;
 }

@@ -1,11 +1,10 @@
 // The servers that are measured, each a process of its own on a free port of the loopback interface.
 
-import { endChild, runProgram } from "../../ground/child.ts";
+import { endChild } from "../../ground/child.ts";
 import { startGateway } from "../../ground/gateway.ts";
 import { TextLineStream } from "../../ground/lines.ts";
 import { residentMb } from "../process_figures.ts";
 import type { Dialect } from "./deeds.ts";
-import type { Seeded } from "./seed.ts";
 
 export type ServerName = "countersign" | "floor" | "scimmy";
 
@@ -33,29 +32,10 @@ password = "${PASSWORD}"
 targets = ["default"]
 access = "write"
 `;
-/** A million people are given a few minutes; a host that needs longer is not one to measure on. */
-const SEED_TIMEOUT_MS = 3600_000;
+/** The seeding of a million people takes minutes; a host that needs longer than this is not one to measure on. */
+const RUN_TIMEOUT_MS = 3600_000;
 const START_TIMEOUT_MS = 600_000;
 const STORE_FILES = ["countersign.kv", "countersign.kv-wal"] as const;
-
-/** How a seeded data directory came about. */
-export async function seedDataDir(dataDir: string, users: number): Promise<Seeded> {
-  // Its progress goes to the terminal, its result to its output.
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "-A", `${HERE}seed.ts`, dataDir, String(users)],
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  const timer = setTimeout(() => void endChild(child, 1000), SEED_TIMEOUT_MS);
-  try {
-    const { code, stdout } = await child.output();
-    if (code !== 0) throw new Error(`Cannot seed ${users} users: the seeding ended with code ${code}`);
-    return JSON.parse(new TextDecoder().decode(stdout));
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /** What a data directory's store takes on the disk. */
 export async function storeMb(dataDir: string): Promise<number> {
@@ -148,14 +128,20 @@ async function startProgram(
   }
 }
 
-/** Runs one of the programs beside this file to its end; its output is JSON. */
+/** Runs one of the programs beside this file to its end: its progress goes to the terminal, and its output is JSON. */
 export async function runBeside<T>(file: string, args: readonly string[]): Promise<T> {
-  const ended = await runProgram(Deno.execPath(), {
+  const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "-A", `${HERE}${file}`, ...args],
-    timeoutMs: SEED_TIMEOUT_MS,
-  });
-  if (ended.code !== 0) {
-    throw new Error(`${file} ended with code ${ended.code}: ${ended.stderr.slice(-1000)}`);
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const timer = setTimeout(() => void endChild(child, 1000), RUN_TIMEOUT_MS);
+  try {
+    const { code, stdout } = await child.output();
+    if (code !== 0) throw new Error(`Cannot measure: ${file} ended with code ${code}`);
+    return JSON.parse(new TextDecoder().decode(stdout));
+  } finally {
+    clearTimeout(timer);
   }
-  return JSON.parse(ended.stdout);
 }
