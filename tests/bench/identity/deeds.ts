@@ -92,6 +92,14 @@ export const DEEDS = {
   },
   twoWords: {
     ask: ({ dialect, users, draw }) => {
+      const { givenName, number } = personAt(draw(users));
+      return search(dialect, `${givenName} ${number}`);
+    },
+    status: 200,
+    holds: isOne,
+  },
+  fullName: {
+    ask: ({ dialect, users, draw }) => {
       const { givenName, familyName } = personAt(draw(users));
       return search(dialect, `${givenName} ${familyName}`);
     },

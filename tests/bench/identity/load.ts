@@ -7,8 +7,8 @@ import type { LoadPlan, LoadResult } from "./generator.ts";
 import type { MeasuredServer } from "./servers.ts";
 
 const GENERATOR = new URL("./generator.ts", import.meta.url).pathname;
-/** What answers that were begun may take beyond the measurement: 16 pages of a slow peer. */
-const GRACE_MS = 240_000;
+/** What answers that were begun may take beyond the measurement: 16 pages of a slow peer are two minutes. */
+const GRACE_MS = 600_000;
 const MOST_REQUESTS = 200_000;
 
 export interface LoadOptions {

@@ -175,7 +175,7 @@ function figureLines(samples: readonly Sample[]): string[] {
 
 function verdictLines(verdicts: readonly Verdict[]): string[] {
   if (verdicts.length === 0) return [];
-  const ratio = (value: number | null) => value === null ? "" : value.toFixed(2);
+  const ratio = (value: number | null) => value === null ? "" : format(value, value < 100 ? 2 : 0);
   return laidOut([
     ["bar", "at", "measured", "of floor", "of SCIMMY", "bar", ""],
     ...verdicts.map((one) => [
