@@ -94,7 +94,7 @@ async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): 
     const tell = (done: number) => progress.tell("checking", { done, total: null });
     const checked = await checkFile(file, { mapping, faults, seed, tell });
     if (faults.count > 0) {
-      return refusal(`${faultTitle(faults, plan)} Nothing was changed.\n${faults.text()}`);
+      return refusal(`${faultTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
     }
     const importRun = createImportRun({ ...plan, ask: desk.ask, mapping, covers: file.covers, faults });
     return await write(plan, { file, checked, faults, importRun, progress });
@@ -134,7 +134,7 @@ async function write(plan: ImportPlan, writing: Writing): Promise<CommandOutcome
     file.notes.map((note) => `\nNote: ${printable(note)}\n`).join("")
   }`;
   if (faults.count === 0) return { out, err: "", exitCode: 0 };
-  return { out, err: `${faultTitle(faults, plan)}\n${faults.text()}`, exitCode: 1 };
+  return { out, err: `${faultTitle(faults, plan)}:\n${faults.text()}`, exitCode: 1 };
 }
 
 function unknownTarget(name: string, targets: readonly TargetSettings[]): string {
@@ -144,7 +144,7 @@ function unknownTarget(name: string, targets: readonly TargetSettings[]): string
 
 function faultTitle({ count }: FaultList, { isDryRun }: ImportPlan): string {
   const rows = count === 1 ? "One row" : `${count.toLocaleString("en-US")} rows`;
-  return isDryRun ? `${rows} would be refused:` : `${rows} cannot be imported:`;
+  return isDryRun ? `${rows} would be refused` : `${rows} cannot be imported`;
 }
 
 function summary({ isDryRun }: ImportPlan, counts: ImportCounts): string {

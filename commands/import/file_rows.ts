@@ -108,7 +108,10 @@ async function* tableRows(
     const { line } = record;
     if (!record.ok) yield { ok: false, line, problem: sentence(record.problem) };
     else if (record.cells.length !== columns.length) {
-      const problem = `It has ${record.cells.length} cells, and the header has ${columns.length}.`;
+      const { length } = record.cells;
+      const problem = `It has ${
+        length === 1 ? "one cell" : `${length} cells`
+      }, and the header has ${columns.length}.`;
       yield { ok: false, line, problem };
     } else yield { ok: true, row: { line, kind, ...bodyOfRow(columns, record.cells) } };
   }
