@@ -14,15 +14,17 @@ export interface Seeded {
   readonly usersPerSecond: number;
 }
 
-/** Writes people 0 to `users` - 1, and the group. Throws when the directory refuses one. */
+/** Writes people 0 to `users` - 1, and the group; goes on where it was cut off. Throws when the directory refuses one. */
 export async function seedDirectory(
   directory: Directory,
   { users, say }: { users: number; say: (line: string) => void },
 ): Promise<Seeded> {
   const startedMs = performance.now();
-  const rate = (done: number) => done / Math.max(0.001, (performance.now() - startedMs) / 1000);
+  // They are written in order, so the count says who is there.
+  const already = directory.count("user");
+  const rate = (done: number) => (done - already) / Math.max(0.001, (performance.now() - startedMs) / 1000);
   let saidMs = startedMs;
-  for (let from = 0; from < users; from += AT_ONCE) {
+  for (let from = already; from < users; from += AT_ONCE) {
     const until = Math.min(from + AT_ONCE, users);
     const writes = Array.from({ length: until - from }, (_, at) => writeOf(userContent(personAt(from + at))));
     const results = await directory.writeMany(writes);
