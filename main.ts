@@ -23,6 +23,7 @@ import { createSystemRandom, systemClock } from "./runtime.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
+import { createBulk } from "./scim/bulk/bulk.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
@@ -247,6 +248,7 @@ function openControl(
     secondFactorDesk: services.embedded?.desk ?? null,
     credentials: identity.credentials,
     targets: identity.targets,
+    bulk: createBulk({ clock, orderedId: radius.orderedId, publicUrl: config.http.publicUrl }),
     store,
     clock,
     orderedId: radius.orderedId,

@@ -3,6 +3,7 @@
 import { renderUnicodeCompact } from "uqr";
 import type { DeskDone, ShownCredential, ShownLock, ShownPairing } from "../host/desk_answer.ts";
 import type { Factor } from "../radius/facts/factors.ts";
+import type { OwedWrite } from "../scim/ports.ts";
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -13,7 +14,7 @@ export function printable(text: string): string {
 
 /** What an answer says, line by line. */
 export function answerText(answer: DeskDone): string {
-  const { did, notes, pairings, preferred, more = 0, invitation, lock, credentials, made } = answer;
+  const { did, notes, pairings, preferred, more = 0, invitation, lock, credentials, made, owed } = answer;
   return [
     `${printable(did)}\n`,
     ...pairings === undefined || pairings.length === 0 ? [] : ["\n", pairingTable(pairings)],
@@ -22,6 +23,7 @@ export function answerText(answer: DeskDone): string {
     ...invitation === undefined ? [] : [invitationText(invitation)],
     ...lock === undefined ? [] : ["\n", lockText(lock)],
     ...credentials === undefined || credentials.length === 0 ? [] : ["\n", credentialTable(credentials)],
+    ...owed === undefined || owed.length === 0 ? [] : ["\n", owedTable(owed)],
     ...made === undefined ? [] : [madeText(made)],
     ...notes.map((note) => `\nNote: ${printable(note)}\n`),
   ].join("");
@@ -85,6 +87,20 @@ function credentialTable(credentials: readonly ShownCredential[]): string {
 function madeText({ name, password, url }: { name: string; password: string | null; url: string }): string {
   const shown = password === null ? "" : `\n  Password: ${printable(password)}   (shown this once)\n`;
   return `${shown}\nTry it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
+}
+
+/** `nextMs` of `null`: a dead letter. */
+function owedTable(owed: readonly OwedWrite[]): string {
+  const rows = owed.map(({ backend, kind, name, operation, attempts, sinceMs, nextMs, why }) => [
+    backend,
+    `${operation} ${kind}`,
+    name,
+    timeText(sinceMs),
+    String(attempts),
+    nextMs === null ? "dead letter" : timeText(nextMs),
+    why ?? "",
+  ]);
+  return table([["backend", "what", "name", "since", "attempts", "next attempt", "why"], ...rows]);
 }
 
 /** Cells in columns, two blanks apart and two in front. */

@@ -1,8 +1,8 @@
-// The desk without a server: a command takes the data directory for itself, does its operation, and lets it go.
+// The desk without a server: a command takes the data directory for itself, does its operations, and lets it go.
 
 import type { Config } from "../config.ts";
 import { type DataDir, openDataDir } from "../host/data_dir.ts";
-import { createDesk } from "../host/desk.ts";
+import { createDesk, type Desk } from "../host/desk.ts";
 import type { DeskAnswer, DeskRequest } from "../host/desk_answer.ts";
 import { createLog, type Log, wholeWrites } from "../log.ts";
 import { createLearnt } from "../radius/doing/learnt.ts";
@@ -12,8 +12,10 @@ import { createPairings } from "../radius/doing/pairings.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
 import { matchTotp, totpAt } from "../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../runtime.ts";
+import { createBulk } from "../scim/bulk/bulk.ts";
 import { createCredentials } from "../scim/http/credentials.ts";
 import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "../upstream/embedded/second_factor.ts";
+import { createStoreTargets } from "./store_targets.ts";
 
 interface Ground {
   readonly config: Config;
@@ -23,16 +25,22 @@ interface Ground {
   readonly log: Log;
 }
 
+/** A desk on the store itself. */
+export interface StoreDesk {
+  handle(request: DeskRequest): Promise<DeskAnswer>;
+  /** Lets the data directory go. */
+  close(): Promise<void>;
+}
+
 /**
- * Does one operation on the store itself.
+ * Takes the data directory for this process.
  *
  * @param masterKeyHex see {@link openDataDir}.
  * @throws DataDirFault when another process holds the directory, or something in it cannot be used.
  */
-export async function callStoreDesk(
-  request: DeskRequest,
+export async function openStoreDesk(
   { config, masterKeyHex }: { config: Config; masterKeyHex: string },
-): Promise<DeskAnswer> {
+): Promise<StoreDesk> {
   const random = createSystemRandom();
   const dataDir = await openDataDir(config.server.dataDir, { random, masterKeyHex });
   const log = createLog({
@@ -41,48 +49,68 @@ export async function callStoreDesk(
     clock: systemClock,
     write: wholeWrites(Deno.stderr),
   });
-  try {
-    return await handle(request, { config, dataDir, clock: systemClock, random, log });
-  } finally {
+  const close = async (): Promise<void> => {
     await log.flush();
     await dataDir.close();
+  };
+  try {
+    const opened = await openOn({ config, dataDir, clock: systemClock, random, log });
+    return {
+      handle: (request) => opened.desk.handle(request),
+      async close() {
+        await opened.close().finally(close);
+      },
+    };
+  } catch (fault) {
+    await close();
+    throw fault;
   }
 }
 
-async function handle(request: DeskRequest, ground: Ground): Promise<DeskAnswer> {
+async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<void> }> {
   const { config, dataDir: { store, vault }, clock, random, log } = ground;
   const pairings = createPairings({ store, vault, clock, random, target: config.radius.directory });
   const limits = createLimits({ store, clock, settings: config.factors });
   const learnt = createLearnt({ store, log });
   await Promise.all([pairings.load(), limits.load(), learnt.load()]);
   const embedded = config.secondFactor.url === "" ? await openEmbedded(ground) : null;
-  try {
-    const orderedId = createOrderedIds(clock, random);
-    const desk = createDesk({
-      config,
-      credentials: createCredentials({
-        ...ground,
-        store,
-        vault,
-        hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
-        settings: config.scim.credentials,
-        orderedId,
-      }),
-      targets: { names: config.targets.map(({ name }) => name) },
-      pairings,
-      limits,
-      learnt,
-      clients: config.radius.clients.map(({ name }) => name),
-      secondFactorDesk: embedded?.desk ?? null,
+  const secondFactorDesk = embedded?.desk ?? null;
+  const orderedId = createOrderedIds(clock, random);
+  const targets = createStoreTargets({
+    ...ground,
+    orderedId,
+    pairings,
+    unpair: secondFactorDesk === null ? null : (id) => secondFactorDesk.revokePairing(id),
+  });
+  const desk = createDesk({
+    config,
+    credentials: createCredentials({
+      ...ground,
       store,
-      clock,
+      vault,
+      hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
+      settings: config.scim.credentials,
       orderedId,
-      log,
-    });
-    return await desk.handle(request);
-  } finally {
-    await embedded?.close();
-  }
+    }),
+    targets,
+    bulk: createBulk({ clock, orderedId, publicUrl: config.http.publicUrl }),
+    pairings,
+    limits,
+    learnt,
+    clients: config.radius.clients.map(({ name }) => name),
+    secondFactorDesk,
+    store,
+    clock,
+    orderedId,
+    log,
+  });
+  return {
+    desk,
+    async close() {
+      await targets.close();
+      await embedded?.close();
+    },
+  };
 }
 
 async function openEmbedded(

@@ -20,7 +20,7 @@ const MOST_CONNECTIONS = 8;
 const REST_MS = 200;
 
 const REFUSED_LINES: Readonly<Record<Extract<LineRead, { ok: false }>["reason"], DeskAnswer>> = {
-  too_long: refused("too_long", "Cannot read the request: it is longer than 64 KiB."),
+  too_long: refused("too_long", "Cannot read the request: it is longer than 2 MiB."),
   incomplete: refused("not_a_request", "Cannot read the request: it ended before its line did."),
   not_text: refused("not_a_request", "Cannot read the request: it is not UTF-8."),
 };

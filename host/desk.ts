@@ -4,8 +4,12 @@
 import { clientOperations } from "./desk_clients.ts";
 import { credentialOperations } from "./desk_credentials.ts";
 import { lockOperations } from "./desk_locks.ts";
-import type { DeskDeps, Operation } from "./desk_operation.ts";
+import { createJobs } from "./desk_jobs.ts";
+import type { DeskDeps, DeskState, Operation } from "./desk_operation.ts";
 import { pairOperations } from "./desk_pairings.ts";
+import { peopleOperations } from "./desk_people.ts";
+import { createShelf } from "./desk_shelf.ts";
+import { targetOperations } from "./desk_targets.ts";
 import { type DeskAnswer, refused } from "./desk_answer.ts";
 
 export type { DeskDeps } from "./desk_operation.ts";
@@ -17,11 +21,22 @@ export interface Desk {
 }
 
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  Object.entries({ ...pairOperations, ...lockOperations, ...clientOperations, ...credentialOperations }),
+  Object.entries({
+    ...pairOperations,
+    ...lockOperations,
+    ...clientOperations,
+    ...credentialOperations,
+    ...peopleOperations,
+    ...targetOperations,
+  }),
 );
 
 /** Operations that may wait for their turn. */
 const MOST_WAITING = 32;
+
+/** Exports that may be under way, and how long one may be forgotten. */
+const MOST_LISTINGS = 4;
+const LISTING_IDLE_MS = 60_000;
 
 const FAILED = refused(
   "failed",
@@ -33,13 +48,33 @@ export function createDesk(deps: DeskDeps): Desk {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
-  const inTurn = (work: (deps: DeskDeps) => Promise<DeskAnswer>): Promise<DeskAnswer> => {
+  const newId = deps.orderedId;
+  const state: DeskState = {
+    ...deps,
+    jobs: createJobs({ clock: deps.clock, newId }),
+    listings: createShelf({
+      clock: deps.clock,
+      newId,
+      most: MOST_LISTINGS,
+      idleMs: LISTING_IDLE_MS,
+      mayGo: () => true,
+      drop: (listing) =>
+        void listing.close().catch((fault: unknown) =>
+          deps.log?.warn("an export could not be closed", { fault: String(fault) })
+        ),
+    }),
+  };
+
+  type Work = (state: DeskState) => Promise<DeskAnswer>;
+  const watched = (work: Promise<DeskAnswer>): Promise<DeskAnswer> => {
     waiting += 1;
-    const turn = last.then(() => work(deps))
-      .catch((fault: unknown) => {
-        deps.log?.error("an operator's command failed", { fault: String(fault) });
-        return FAILED;
-      }).finally(() => waiting -= 1);
+    return work.catch((fault: unknown) => {
+      deps.log?.error("an operator's command failed", { fault: String(fault) });
+      return FAILED;
+    }).finally(() => waiting -= 1);
+  };
+  const inTurn = (work: Work): Promise<DeskAnswer> => {
+    const turn = watched(last.then(() => work(state)));
     last = turn;
     return turn;
   };
@@ -61,7 +96,7 @@ export function createDesk(deps: DeskDeps): Desk {
       if (waiting >= MOST_WAITING) {
         return refused("busy", "Cannot do that now: too much is asked at once. Try again.");
       }
-      return await inTurn(work);
+      return await (row.apart ? watched(work(state)) : inTurn(work));
     },
   };
 }

@@ -1,11 +1,13 @@
 // What goes over the control socket: a request of an operator's command, and what it is told.
 
 import type { Factor } from "../radius/facts/factors.ts";
+import type { RowOutcome } from "../scim/bulk/rows.ts";
+import type { BackendInfo, JsonValue, OwedWrite } from "../scim/ports.ts";
 
 /** One operation with its inputs, as JSON. Which inputs each operation takes stands in the table of the desk. */
 export interface DeskRequest {
   readonly op: string;
-  readonly [input: string]: string | number | null;
+  readonly [input: string]: JsonValue;
 }
 
 /** Why an operation was not done, with what it means. */
@@ -19,6 +21,9 @@ export const DESK_REFUSALS = {
   unknown_client: "no client has that name",
   unknown_credential: "no credential has that name",
   unknown_target: "the settings have no target of that name",
+  unknown_job: "nothing of that id is under way",
+  target_refused: "the target refused it",
+  backend: "a backend could not be read",
   in_settings: "it stands in the settings, which this program does not write",
   busy: "more is asked at once than is worked on",
   too_slow: "the time ran out; the change may have been made",
@@ -76,6 +81,19 @@ export interface DeskDone {
   readonly invitation?: { readonly link: string; readonly deadlineMs: number };
   readonly lock?: ShownLock;
   readonly credentials?: readonly ShownCredential[];
+  /** It goes on; ask for its answer with `job.wait`. */
+  readonly job?: { readonly id: string; readonly progress: string };
+  /** What became of the rows of an import, in their order. */
+  readonly outcomes?: readonly RowOutcome[];
+  /** Lines of an export: each one resource as JSON. None at the end. */
+  readonly listed?: { readonly id: string; readonly lines: readonly string[]; readonly isEnd: boolean };
+  readonly about?: {
+    readonly users: number;
+    readonly groups: number;
+    readonly backends: readonly BackendInfo[];
+  };
+  /** Oldest first. */
+  readonly owed?: readonly OwedWrite[];
   /** A credential that was just made: its password in clear, this once, and an address to try it at. */
   readonly made?: { readonly name: string; readonly password: string | null; readonly url: string };
 }

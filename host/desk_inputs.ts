@@ -18,6 +18,9 @@ const MAX_USER_CHARACTERS = 256;
 const MAX_ID_CHARACTERS = 128;
 const MAX_CLIENT_CHARACTERS = 64;
 const MAX_TARGETS_CHARACTERS = 4096;
+/** Names of backends, or of attributes with their extension's URN. */
+const MAX_NAMES = 1000;
+const MAX_NAME_CHARACTERS = 512;
 const CREDENTIAL_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const MIN_SECRET_CHARACTERS = 12;
 const MAX_SECRET_CHARACTERS = 1024;
@@ -98,6 +101,37 @@ export const INPUTS = {
   targets: optional(
     text(MAX_TARGETS_CHARACTERS, "targets are names, separated by commas"),
   ),
+  targetName: text(
+    MAX_CLIENT_CHARACTERS,
+    `a target's name has 1 to ${MAX_CLIENT_CHARACTERS} printable characters`,
+  ),
+  backendName: optional(
+    text(MAX_CLIENT_CHARACTERS, `a backend's name has 1 to ${MAX_CLIENT_CHARACTERS} printable characters`),
+  ),
+  resourceKind: {
+    problem: "a kind is user or group",
+    read: (value) => value === "user" || value === "group" ? { value } : null,
+  },
+  /** `false` when it is left out. */
+  flag: {
+    problem: "a flag is true or false",
+    read: (value) => {
+      if (value === undefined) return { value: false };
+      return typeof value === "boolean" ? { value } : null;
+    },
+  },
+  list: { problem: "rows are a list", read: (value) => Array.isArray(value) ? { value } : null },
+  /** `null` when they are left out. */
+  names: {
+    problem: `names are a list of texts, ${MAX_NAMES} at most`,
+    read: (value) => {
+      if (value === undefined || value === null) return { value: null };
+      const isSound = Array.isArray(value) && value.length <= MAX_NAMES &&
+        value.every((one) => typeof one === "string" && one.length <= MAX_NAME_CHARACTERS);
+      return isSound ? { value } : null;
+    },
+  },
+  workId: text(MAX_ID_CHARACTERS, "an id is what an answer gave"),
   totpLength: {
     problem: "the length of a device's passcodes is 4 to 10, or 0 for none",
     read: (value) => {
@@ -130,6 +164,13 @@ export const INPUTS = {
   credentialAccess: Input<"read" | "write">;
   credentialPassword: Input<string | null>;
   targets: Input<string | null>;
+  targetName: Input<string>;
+  backendName: Input<string | null>;
+  resourceKind: Input<"user" | "group">;
+  flag: Input<boolean>;
+  list: Input<readonly unknown[]>;
+  names: Input<readonly string[] | null>;
+  workId: Input<string>;
   totpLength: Input<number>;
   number: Input<string>;
   seed: Input<Uint8Array>;

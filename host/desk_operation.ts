@@ -8,10 +8,14 @@ import type { Pairings } from "../radius/doing/pairings.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Credentials } from "../scim/http/credentials.ts";
-import type { Targets } from "../scim/ports.ts";
+import type { Bulk } from "../scim/bulk/bulk.ts";
+import type { Listing } from "../scim/bulk/listing.ts";
+import type { Target } from "../scim/ports.ts";
 import type { SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
 import { type DeskAnswer, refused } from "./desk_answer.ts";
 import type { Inputs, ValuesOf } from "./desk_inputs.ts";
+import type { Jobs } from "./desk_jobs.ts";
+import type { Shelf } from "./desk_shelf.ts";
 
 export interface DeskDeps {
   readonly config: Pick<Config, "factors" | "http" | "secondFactor">;
@@ -26,8 +30,12 @@ export interface DeskDeps {
   readonly secondFactorDesk: SecondFactorDesk | null;
   /** Who may use the identity interface. */
   readonly credentials: Credentials;
-  /** The targets of the settings. */
-  readonly targets: Pick<Targets, "names">;
+  /** The targets of the settings. A command without a server opens them when one is asked for. */
+  readonly targets: {
+    readonly names: readonly string[];
+    get(name: string): Target | null | Promise<Target | null>;
+  };
+  readonly bulk: Bulk;
   readonly store: Store;
   readonly clock: Clock;
   readonly orderedId: () => string;
@@ -35,18 +43,28 @@ export interface DeskDeps {
   readonly log?: Log;
 }
 
+/** What an operation works with: what the desk was given, and what outlives a request. */
+export interface DeskState extends DeskDeps {
+  readonly jobs: Jobs;
+  readonly listings: Shelf<Listing>;
+}
+
 /** A row of the desk's table: the inputs, and what is done with them. */
 export interface Operation {
+  /** It waits for nobody's turn: what it works on sees to its own order. */
+  readonly apart: boolean;
   /** @returns the work to do, or a refusal when an input is not sound. */
-  prepare(request: object): ((deps: DeskDeps) => Promise<DeskAnswer>) | DeskAnswer;
+  prepare(request: object): ((state: DeskState) => Promise<DeskAnswer>) | DeskAnswer;
 }
 
 /** Makes a row whose `run` gets its inputs read and checked. */
 export function operation<I extends Inputs>(
   inputs: I,
-  run: (deps: DeskDeps, values: ValuesOf<I>) => Promise<DeskAnswer> | DeskAnswer,
+  run: (state: DeskState, values: ValuesOf<I>) => Promise<DeskAnswer> | DeskAnswer,
+  { apart = false }: { apart?: boolean } = {},
 ): Operation {
   return {
+    apart,
     prepare(request) {
       const given = new Map<string, unknown>(Object.entries(request));
       const values: Record<string, unknown> = {};
@@ -59,7 +77,7 @@ export function operation<I extends Inputs>(
       if (extra) {
         return refused("not_a_request", "Cannot do that: the request has an input that it does not take.");
       }
-      return async (deps) => await run(deps, values as ValuesOf<I>);
+      return async (state) => await run(state, values as ValuesOf<I>);
     },
   };
 }

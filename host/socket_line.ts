@@ -1,7 +1,9 @@
 // One line over a stream socket, and no more: what both ends of the control socket speak.
 
-/** Longest line, with its end. */
-export const MAX_LINE_OCTETS = 64 * 1024;
+/** Longest line, with its end: room for one resource of the identity interface. */
+export const MAX_LINE_OCTETS = 2 * 1024 * 1024;
+/** What nearly every line fits into. */
+const FIRST_OCTETS = 64 * 1024;
 
 const LINE_END = 0x0a;
 
@@ -11,9 +13,14 @@ export type LineRead =
 
 /** Reads up to the first line end; what follows it is not looked at. Rejects when the connection breaks. */
 export async function readLine(connection: Pick<Deno.Conn, "read">): Promise<LineRead> {
-  const buffer = new Uint8Array(MAX_LINE_OCTETS);
+  let buffer = new Uint8Array(FIRST_OCTETS);
   let filled = 0;
-  while (filled < buffer.length) {
+  while (filled < MAX_LINE_OCTETS) {
+    if (filled === buffer.length) {
+      const larger = new Uint8Array(buffer.length * 2);
+      larger.set(buffer);
+      buffer = larger;
+    }
     const count = await connection.read(buffer.subarray(filled));
     if (count === null) return { ok: false, reason: "incomplete" };
     const end = buffer.subarray(filled, filled + count).indexOf(LINE_END);

@@ -46,6 +46,8 @@ export interface Identity {
   close(): Promise<void>;
 }
 
+/** The data directory is locked, so whoever has its store is the only one, whatever process that is. */
+const STORE_HOLDER = "data directory";
 const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 /** Opens the directories of all targets and starts what delivers to their backends. */
@@ -59,7 +61,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
   ): Backend => {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const backend = settings.kind === "ldap"
-      ? createLdapBackend({ ...shared, settings })
+      ? createLdapBackend({ ...shared, settings, random })
       : createScimBackend({
         ...shared,
         settings,
@@ -89,6 +91,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
       }),
     openBackend,
     orderedId: deps.orderedId,
+    owner: STORE_HOLDER,
   });
   const credentials = await createCredentials({
     store,

@@ -145,7 +145,7 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
     name: settings.name,
     kind: "ldap",
     mode: settings.mode,
-    covers: coveredAttributes(layout.user.rows.map((row) => row.frontEnd), mapping, "user"),
+    covers: coveredAttributes(layout.user.rows, mapping, "user"),
     holds: { groups: hasGroups, active: layout.activeText !== null || layout.schema.active === "bit" },
     read(kind, name) {
       if (kind === "group" && !hasGroups) return Promise.resolve({ ok: true, value: null });

@@ -8,7 +8,7 @@ import type { LdapBackendSettings } from "../../config.ts";
 import type { Clock } from "../../runtime.ts";
 import { TOO_LATE, withDeadline } from "./deadline.ts";
 import { LdapRefusal } from "./ldap_codes.ts";
-import { nonsense, Trouble, unreachable } from "./trouble.ts";
+import { busy, nonsense, Trouble, unreachable } from "./trouble.ts";
 
 /** Values of one attribute of a new entry or a change. */
 export type LdapValues = readonly string[] | readonly Uint8Array[];
@@ -181,9 +181,8 @@ function createConnection(
 
   /** One request. After anything but an answer the connection is of no use. */
   const ask = async <T>(request: () => Promise<T>, { writes = false } = {}): Promise<T> => {
-    if (broken || clock.nowMs() >= deadlineMs) {
-      throw unreachable("the time was over before the request was sent");
-    }
+    if (broken) throw unreachable("the connection to the directory is closed");
+    if (clock.nowMs() >= deadlineMs) throw busy("the time was over before the directory was asked");
     line.startCounting();
     const wroteBefore = wrote;
     if (writes) wrote = true;

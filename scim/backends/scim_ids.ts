@@ -11,17 +11,20 @@ export interface ScimIds {
   nameOf(id: string): string | undefined;
   remember(name: string, id: string): void;
   forget(name: string): void;
-  clear(): void;
+  /** Forgets all. `false` when there was nothing to forget. */
+  clear(): boolean;
 }
 
 export function createScimIds(clock: Clock): ScimIds {
   const ids = new Map<string, string>();
   const names = new Map<string, string>();
   let sinceMs = clock.nowMs();
-  const clear = (): void => {
+  const clear = (): boolean => {
+    const had = ids.size > 0 || names.size > 0;
     ids.clear();
     names.clear();
     sinceMs = clock.nowMs();
+    return had;
   };
   const age = (): void => {
     if (ids.size >= MAX_REMEMBERED || names.size >= MAX_REMEMBERED) clear();

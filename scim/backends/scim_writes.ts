@@ -1,6 +1,6 @@
 // Writing to another SCIM server: POST what is new, PUT what differs, PATCH where only members do. Nothing is sent twice blindly.
 
-import type { Content, Desired, JsonObject, Mapping, ResourceKind } from "../ports.ts";
+import type { Desired, JsonObject, Mapping, ResourceKind } from "../ports.ts";
 import type { ScimAbilities } from "./scim_dialects.ts";
 import type { ScimAnswer } from "./scim_http.ts";
 import type { ScimIds } from "./scim_ids.ts";
@@ -23,24 +23,36 @@ interface Job extends ScimWriter {
 }
 
 /** Makes the server hold `desired`; returns its id there. */
-export async function putResource(
-  desired: Desired,
-  { writer, id, deadlineMs }: { writer: ScimWriter; id: string | undefined; deadlineMs: number },
-): Promise<string> {
+export async function putResource(desired: Desired, order: PutOrder): Promise<string> {
+  try {
+    return await putOnce(desired, order);
+  } catch (thrown) {
+    // A member may have been made anew there, under another id than the one that is remembered.
+    const mayBeStale = desired.content.kind === "group" && desired.content.members.length > 0 &&
+      thrown instanceof Trouble && thrown.fault.kind === "refused" && !thrown.fault.retry;
+    if (!mayBeStale || !order.writer.ids.clear()) throw thrown;
+    return await putOnce(desired, order);
+  }
+}
+
+interface PutOrder {
+  readonly writer: ScimWriter;
+  readonly id: string | undefined;
+  readonly deadlineMs: number;
+}
+
+async function putOnce(desired: Desired, { writer, id, deadlineMs }: PutOrder): Promise<string> {
   const { content } = desired;
-  const { service } = writer;
+  const { service, ids } = writer;
   const abilities = await service.abilities(deadlineMs);
   const found = await service.find({ kind: content.kind, name: content.name, id, deadlineMs });
   if (content.kind === "group" && !service.hasGroups()) throw unsupported("the server has no groups");
-  const job: Job = { ...writer, desired, abilities, deadlineMs, members: await jobMembers(content) };
+  const desk: MemberDesk = { service, ids, dialect: abilities.dialect, deadlineMs };
+  const members = await membersOf(content.kind === "group" ? content.members : [], desk);
+  const job: Job = { ...writer, desired, abilities, deadlineMs, members };
   const made = found === null ? await create(job) : await replace(found, job);
-  if (content.kind === "user") writer.ids.remember(content.name, made);
+  if (content.kind === "user") ids.remember(content.name, made);
   return made;
-
-  function jobMembers(wanted: Content): Promise<JsonObject[]> {
-    const desk: MemberDesk = { ...writer, dialect: abilities.dialect, deadlineMs };
-    return membersOf(wanted.kind === "group" ? wanted.members : [], desk);
-  }
 }
 
 async function create(job: Job): Promise<string> {

@@ -84,6 +84,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     store,
     keys,
     indexes,
+    memberSets,
     reader,
     mapping: deps.mapping ?? createMapping({ user: {}, group: {} }),
   });

@@ -8,6 +8,7 @@ import { filterView, matchesFilter } from "../pure/filter_match.ts";
 import { cutWord, firstWord } from "../pure/words.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
+import type { MemberSets } from "./member_sets.ts";
 import type { Reader } from "./reader.ts";
 import { compareText } from "./order.ts";
 import type { WordRange } from "./word_range.ts";
@@ -16,6 +17,7 @@ export interface FilterSearchDeps {
   readonly store: Store;
   readonly keys: Keys;
   readonly indexes: Indexes;
+  readonly memberSets: MemberSets;
   readonly reader: Reader;
   readonly range: WordRange;
   readonly mapping: Mapping;
@@ -65,9 +67,28 @@ const INDEXED: Readonly<Record<ResourceKind, ReadonlyMap<string, "text" | "phone
   group: new Map([["displayName", "text"]]),
 };
 
+/** Attributes that the memberships answer. */
+const LINKED: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
+  user: new Set(["groups", "groups.value", "groups.display"]),
+  group: new Set(["members", "members.value", "members.display"]),
+};
+
 export function createFilterSearch(deps: FilterSearchDeps): FilterSearch {
   const { reader, range, mapping, indexes } = deps;
   const named = namedBy(mapping);
+
+  /** The members of a group, or the groups of a user, and maybe some that were: each is checked. */
+  const linkedTo = async (kind: ResourceKind, other: string): Promise<readonly string[]> => {
+    if (kind === "user") {
+      const group = await reader.record("group", other);
+      return group === null ? [] : (await deps.memberSets.load(group.setId)).canonicals;
+    }
+    const groups: string[] = [];
+    for await (const { value } of deps.store.list<string>(deps.keys.memberships(other))) {
+      if (value !== null) groups.push(value);
+    }
+    return groups;
+  };
 
   const sourceOfComparison = async (
     kind: ResourceKind,
@@ -78,6 +99,10 @@ export function createFilterSearch(deps: FilterSearchDeps): FilterSearch {
     if (typeof value !== "string" || (operator !== "eq" && operator !== "sw")) return null;
     if (operator === "eq" && named[kind].has(path)) {
       return { kind: "names", names: [canonicalName(value)], count: 1 };
+    }
+    if (operator === "eq" && LINKED[kind].has(path)) {
+      const names = await linkedTo(kind, canonicalName(value));
+      return { kind: "names", names, count: names.length };
     }
     const manner = INDEXED[kind].get(path);
     const word = manner === undefined ? null : firstWord(value, manner);

@@ -7,6 +7,7 @@ import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../pure/wor
 import { createFilterSearch } from "./filter_search.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
+import type { MemberSets } from "./member_sets.ts";
 import { compareText } from "./order.ts";
 import { recordWords } from "./pack.ts";
 import type { Reader } from "./reader.ts";
@@ -16,6 +17,7 @@ export interface SearchDeps {
   readonly store: Store;
   readonly keys: Keys;
   readonly indexes: Indexes;
+  readonly memberSets: MemberSets;
   readonly reader: Reader;
   readonly mapping: Mapping;
 }
@@ -24,6 +26,8 @@ export interface SearchDeps {
 const MAX_CANDIDATES = 10_000;
 /** A word of more resources than this is looked for in the resources instead of being listed. */
 const MAX_LISTED = 20_000;
+/** Looking into a resource costs about as much as listing so many. */
+const LISTED_A_LOOK = 4;
 /** Records read side by side. */
 const AT_ONCE = 50;
 
@@ -89,7 +93,7 @@ export function createSearch(deps: SearchDeps): Directory["search"] {
     let names = await range.names({ kind, start: rarest.start }, { offset: 0, limit: MAX_CANDIDATES });
     const unsure = counted.filter(({ word }) => word.length > MAX_WORD_CHARACTERS).map(({ word }) => word);
     for (const { word, start, count } of others) {
-      if (count > MAX_LISTED) unsure.push(word);
+      if (count > Math.min(MAX_LISTED, names.length * LISTED_A_LOOK)) unsure.push(word);
       else {
         const listed = new Set(await range.names({ kind, start }, { offset: 0, limit: MAX_LISTED }));
         names = names.filter((name) => listed.has(name));

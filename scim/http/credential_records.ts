@@ -53,11 +53,6 @@ export const MAX_PASSWORD_CHARACTERS = 1024;
 const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 const MAX_LISTED = 1000;
 
-/** Whether a name may be a credential's. */
-export function isCredentialName(name: string): boolean {
-  return NAME.test(name);
-}
-
 const keyOf = (name: string): Deno.KvKey => ["scim_credential", name];
 
 export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {

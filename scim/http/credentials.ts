@@ -11,7 +11,6 @@ import {
   type AddOutcome,
   createCredentialRecords,
   type Credential,
-  isCredentialName,
   MAX_PASSWORD_CHARACTERS,
   type RecordsDeps,
   type RevokeOutcome,
@@ -116,6 +115,11 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     return started;
   };
 
+  const isSomebody = async (name: string): Promise<boolean> => {
+    const kept = await records.read(name);
+    return kept !== null || settings.has(name);
+  };
+
   const checkInTurn = async (given: Given, source: string): Promise<Credential | null> => {
     refuseWhenLimited(limit.waitMs(source));
     const known = recall(given.name, given.digest);
@@ -126,8 +130,8 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     if (found === null) {
       limit.fail(source);
       log.warn("a credential of the identity interface was refused", {
-        // What does not look like a name may be a password in the wrong place.
-        credential: isCredentialName(given.name) ? given.name : "no such name",
+        // What is nobody's name may be a password in the wrong place.
+        credential: await isSomebody(given.name) ? given.name : "no such name",
         source,
       });
     }

@@ -1,7 +1,7 @@
 // The mapping of a target between SCIM attributes and front-end attributes, in both directions. What no row names maps by its own name.
 
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../facts/mapping_table.ts";
-import type { Content, FrontEnd, JsonObject, Mapping, MappingRow, ResourceKind } from "../ports.ts";
+import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "../ports.ts";
 import { type AttributePath, property, readPath, textsAt, textsOf, writePath } from "./attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { ATTRIBUTES, findAttribute } from "./attributes.ts";
@@ -137,14 +137,16 @@ export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
   if (content.kind === "user") put(plan.active, [String(content.active)]);
   else for (const name of plan.members) put(name, content.members);
   for (const { path, frontEnd: name } of plan.rows) put(name, textsAt(content.attributes, path));
-  const putByName = (attributes: JsonObject) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (!plan.takenFrontEnds.has(name) && !plan.takenAttributes.has(name)) put(name, textsOf(value));
-    }
+  const putByName = ([name, value]: [string, JsonValue]) => {
+    if (!plan.takenFrontEnds.has(name) && !plan.takenAttributes.has(name)) put(name, textsOf(value));
   };
   const enterprise = property(content.attributes, ENTERPRISE_SCHEMA);
-  if (isObject(enterprise)) putByName(enterprise);
-  putByName(content.attributes);
+  // What the extension does not define would come back beside it.
+  const defined = isObject(enterprise)
+    ? Object.entries(enterprise).filter(([name]) => isEnterprise(name))
+    : [];
+  defined.forEach(putByName);
+  Object.entries(content.attributes).forEach(putByName);
   return frontEnd;
 }
 
@@ -154,13 +156,16 @@ function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly
     return plan.rows.filter(({ frontEnd }) => frontEnd === frontEndName).map(({ path }) => path);
   }
   if (plan.takenAttributes.has(frontEndName)) return [];
-  const name = frontEndName.toLowerCase();
-  const isEnterprise = kind === "user" && !ATTRIBUTES.user.has(name) && ENTERPRISE.has(name);
-  const path = readPath(kind, isEnterprise ? `${ENTERPRISE_SCHEMA}:${frontEndName}` : frontEndName);
+  const isInExtension = kind === "user" && isEnterprise(frontEndName);
+  const path = readPath(kind, isInExtension ? `${ENTERPRISE_SCHEMA}:${frontEndName}` : frontEndName);
   return isSimple(path) ? [path] : [];
 }
 
-const ENTERPRISE = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
+/** Whether the enterprise extension has an attribute of that name, and a user none. */
+function isEnterprise(name: string): boolean {
+  const set = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
+  return set?.has(name.toLowerCase()) === true && findAttribute(ATTRIBUTES.user, name) === undefined;
+}
 
 /** Whether a front-end attribute can be that SCIM attribute by its own name: nothing with sub-attributes, nothing that the server makes. */
 function isSimple({ attribute, sub, multi, known }: AttributePath): boolean {

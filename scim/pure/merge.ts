@@ -5,7 +5,7 @@ import type { Content, JsonObject, JsonValue } from "../ports.ts";
 import { property, textsOf } from "./attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { isArray, isObject } from "./json_limits.ts";
-import { mergeEntries, mergeObject, type Reach } from "./merge_entries.ts";
+import { mergeEntries, mergeObject, type Reach, sameTexts } from "./merge_entries.ts";
 import { withName } from "./person_name.ts";
 
 const WHOLE: Reach = { subs: null, firstOnly: false };
@@ -22,11 +22,7 @@ export function mergeContent(
   read: Content,
   covers: ReadonlySet<string> | null,
 ): Content {
-  const attributes = mergeAttributes(
-    previous.attributes,
-    alignManager(previous.attributes, read.attributes),
-    covers,
-  );
+  const attributes = mergeAroundManager(previous.attributes, read.attributes, covers);
   if (previous.kind === "user") {
     const active = read.kind === "user" ? read.active : previous.active;
     return { kind: "user", name: previous.name, active, attributes: withName(attributes) };
@@ -44,7 +40,7 @@ function mergeAttributes(
   const merged: [string, JsonValue][] = [];
   for (const name of names) {
     const before = property(previous, name);
-    const isCovered = covers === null || covers.has(name) || managerIsCovered(name, before, covers);
+    const isCovered = covers === null || covers.has(name);
     const value = isCovered
       ? mergeValue(before, property(read, name), covers === null ? WHOLE : reachOf(name, covers))
       : before;
@@ -53,21 +49,10 @@ function mergeAttributes(
   return Object.fromEntries(merged);
 }
 
-/** The manager that stands in the extension is the one that `manager` covers. */
-function managerIsCovered(
-  name: string,
-  before: JsonValue | undefined,
-  covers: ReadonlySet<string>,
-): boolean {
-  return name === ENTERPRISE_SCHEMA && covers.has("manager") && isObject(before) &&
-    property(before, "manager") !== undefined;
-}
-
 function reachOf(name: string, covers: ReadonlySet<string>): Reach {
   const separator = name.startsWith("urn:") ? ":" : ".";
   const head = `${name}${separator}`;
   const subs = [...covers].filter((path) => path.startsWith(head)).map((path) => path.slice(head.length));
-  if (name === ENTERPRISE_SCHEMA && covers.has("manager")) subs.push("manager");
   // Only the attribute as a whole is named.
   if (subs.length === 0) return WHOLE;
   return { subs: new Set(subs), firstOnly: [...covers].some((path) => path.startsWith(`${name}[0].`)) };
@@ -84,7 +69,7 @@ function mergeValue(
   if (isObject(previous) && reach.subs !== null) {
     return mergeObject(previous, isObject(read) ? read : {}, reach.subs);
   }
-  if (read === undefined || previous === undefined || isObject(read)) return read;
+  if (isObject(previous) || isObject(read)) return read;
   // A number, or a list of one, comes back from a backend of texts as a text.
   return sameTexts(textsOf(previous), textsOf(read)) ? previous : read;
 }
@@ -98,29 +83,37 @@ function asEntries(value: JsonValue | undefined): JsonObject[] {
   return list.filter(isObject);
 }
 
-function sameTexts(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, at) => text === b[at]);
+/**
+ * The manager stands beside the core attributes, as the document has it, or in the enterprise extension: it is merged wherever it stands, and stays
+ * where it stood before.
+ */
+function mergeAroundManager(
+  previous: JsonObject,
+  read: JsonObject,
+  covers: ReadonlySet<string> | null,
+): JsonObject {
+  const before = property(previous, ENTERPRISE_SCHEMA);
+  const stoodInside = isObject(before) && property(before, "manager") !== undefined &&
+    property(previous, "manager") === undefined;
+  const stoodBeside = property(previous, "manager") !== undefined;
+  if (!stoodInside && !stoodBeside) return mergeAttributes(previous, read, covers);
+  if (stoodBeside) {
+    const isMoved = property(read, "manager") === undefined;
+    return mergeAttributes(previous, isMoved ? besideExtension(read) : read, covers);
+  }
+  const { manager, ...merged } = mergeAttributes(besideExtension(previous), besideExtension(read), covers);
+  if (manager === undefined) return merged;
+  const extension = property(merged, ENTERPRISE_SCHEMA);
+  return { ...merged, [ENTERPRISE_SCHEMA]: { ...(isObject(extension) ? extension : {}), manager } };
 }
 
-/** Puts the manager that was read where it stood before: beside the core attributes, or in the enterprise extension. */
-function alignManager(previous: JsonObject, read: JsonObject): JsonObject {
-  const { manager, [ENTERPRISE_SCHEMA]: extension, ...rest } = read;
-  const inside = isObject(extension) ? extension : {};
-  const before = property(previous, ENTERPRISE_SCHEMA);
-  const wasInside = isObject(before) && property(before, "manager") !== undefined;
-  const wasBeside = property(previous, "manager") !== undefined;
-  if (manager !== undefined && wasInside && !wasBeside) {
-    return { ...rest, [ENTERPRISE_SCHEMA]: { ...inside, manager } };
-  }
-  const { manager: insideManager, ...others } = inside;
-  if (insideManager !== undefined && manager === undefined && wasBeside && !wasInside) {
-    return {
-      ...rest,
-      manager: insideManager,
-      ...(Object.keys(others).length === 0 ? {} : { [ENTERPRISE_SCHEMA]: others }),
-    };
-  }
-  return read;
+/** The same attributes with the manager taken out of the extension, unless there is one beside it. */
+function besideExtension(attributes: JsonObject): JsonObject {
+  const { [ENTERPRISE_SCHEMA]: extension, ...rest } = attributes;
+  if (!isObject(extension) || property(rest, "manager") !== undefined) return attributes;
+  const { manager, ...others } = extension;
+  if (manager === undefined) return attributes;
+  return { ...rest, manager, ...(Object.keys(others).length === 0 ? {} : { [ENTERPRISE_SCHEMA]: others }) };
 }
 
 /** Another spelling of a member is the same member. */

@@ -2,7 +2,6 @@
 
 import type { JsonObject, JsonValue } from "../ports.ts";
 import { property, textsOf } from "./attribute_path.ts";
-import { isObject } from "./json_limits.ts";
 
 /** Sub-attributes that say what an entry is for; they outlive a backend that forgets them. */
 const KEPT_WITH_VALUE = ["type", "primary", "display"];
@@ -26,11 +25,11 @@ export function mergeObject(
 ): JsonObject | undefined {
   const merged = new Map<string, JsonValue>(Object.entries(previous));
   for (const sub of subs) {
-    const before = merged.get(sub);
     const now = property(read, sub);
+    // What the backend holds alike stays as it is: an empty text is nothing to it.
+    if (sameTexts(textsOf(merged.get(sub)), textsOf(now))) continue;
     if (now === undefined) merged.delete(sub);
-    // The manager inside of the extension: what is not a text there stays.
-    else merged.set(sub, isObject(before) && isObject(now) ? { ...before, ...now } : now);
+    else merged.set(sub, now);
   }
   return merged.size === 0 ? undefined : Object.fromEntries(merged);
 }
@@ -129,4 +128,8 @@ function pick(entry: JsonObject, names: readonly string[]): JsonObject {
       return value === undefined ? [] : [[name, value]];
     }),
   );
+}
+
+export function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, at) => text === b[at]);
 }

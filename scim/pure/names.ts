@@ -26,6 +26,8 @@ const DOT_SEGMENTS = new Set([".", ".."]);
  * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
  */
 export function readName(text: string): NameOutcome {
+  // Nearly every name is plain, and a group may bring tens of thousands: what is looked for below is not in it.
+  if (isPlain(text)) return { ok: true, name: text };
   // Before it is normalised: a text of a megabyte is no name, and a lone surrogate is no text.
   if (text.length > 4 * MAX_CHARACTERS) return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
   if (!text.isWellFormed()) return refuse("a name is well-formed Unicode");
@@ -63,6 +65,19 @@ export function distinctNames(names: readonly string[]): string[] {
     if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
   }
   return [...byCanonical.values()];
+}
+
+const SLASH = 0x2f;
+const DOT = 0x2e;
+
+/** Printable ASCII without a slash and without a dot in front, of a length that a name may have. */
+function isPlain(text: string): boolean {
+  if (text.length === 0 || text.length > MAX_CHARACTERS || text.charCodeAt(0) === DOT) return false;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || unit > 0x7e || unit === SLASH) return false;
+  }
+  return true;
 }
 
 function countCharacters(text: string): number {

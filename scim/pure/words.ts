@@ -54,12 +54,12 @@ export function wordsOfGroup(name: string): string[] {
 }
 
 /**
- * The words of a query, each once, none the beginning of another. A text that can only be a phone number ("+49 171 1234567") is one word. Empty when there is
- * nothing to look for.
+ * The words of a query, each once, none the beginning of another. A text that can only be a phone number ("+49 171 1234567") is one word.
+ * Empty when there is nothing to look for.
  */
 export function queryWords(q: string): string[] {
   const text = canonicalName(q.toWellFormed()).trim();
-  if (/^\+[\d\s()./-]+$/.test(text)) return [`+${text.replace(/\D/g, "")}`];
+  if (/^\+\d[\d\s()./-]*$/.test(text)) return [text.replace(/\D/g, "")];
   const words = text.split(SPACES).map(withoutEdges).filter((word) => word !== "");
   return longest([...new Set(words)]).slice(0, MAX_QUERY_WORDS);
 }
@@ -68,7 +68,7 @@ export function queryWords(q: string): string[] {
 export function firstWord(text: string, manner: "text" | "phone"): string | null {
   if (manner === "phone") {
     const digits = text.replace(/\D/g, "");
-    if (digits !== "") return text.trimStart().startsWith("+") ? `+${digits}` : digits;
+    if (digits !== "") return digits;
   }
   if (text.length > MAX_TEXT_CHARACTERS) return null;
   return canonicalName(text.toWellFormed()).split(SPACES).find((piece) => piece !== "") ?? null;
@@ -132,12 +132,11 @@ function addText(words: Set<string>, value: JsonValue | undefined): void {
   }
 }
 
-/** A phone number is found by its digits, with the plus and without. */
+/** A phone number is found by its digits. A plus says nothing: many write the same number without. */
 function addPhone(words: Set<string>, value: string): void {
   const digits = value.slice(0, MAX_TEXT_CHARACTERS).replace(/\D/g, "");
-  if (digits === "") return addText(words, value);
-  words.add(digits);
-  if (value.trimStart().startsWith("+")) words.add(`+${digits}`);
+  if (digits === "") addText(words, value);
+  else words.add(digits);
 }
 
 function valuesOf(entries: JsonValue | undefined): string[] {
@@ -151,10 +150,12 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Without quotes and commas around it, and without the plus of a phone number. */
 function withoutEdges(word: string): string {
   let from = 0;
   let to = word.length;
   while (from < to && EDGES.has(word.charAt(from))) from++;
   while (to > from && EDGES.has(word.charAt(to - 1))) to--;
-  return word.slice(from, to);
+  const bare = word.slice(from, to);
+  return /^\+\d+$/.test(bare) ? bare.slice(1) : bare;
 }

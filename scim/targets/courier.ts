@@ -88,6 +88,8 @@ export function createCourier(deps: CourierDeps): Courier {
   /** Goes once through what is owed and starts what is due. */
   const round = async (): Promise<void> => {
     soonestMs = Number.POSITIVE_INFINITY;
+    // Every write that is added wakes us; while the backend is away that must not read the outbox each time.
+    if (isPaused()) return dueAt(pausedUntilMs);
     for await (const known of outbox.live(link.name)) {
       const key = lockKey(known.entry.kind, known.entry.name);
       if (active.has(key)) continue;

@@ -20,11 +20,13 @@ export interface TargetsDeps {
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
   /** Grows with every call. */
   orderedId(): string;
+  /** Whom leases belong to: the same over restarts where no other process can have the store, so that what a killed one held is not waited for. */
+  readonly owner?: string;
 }
 
 /** Opens every target and starts what delivers. Rejects when the store fails; a backend that is away stops nothing. */
 export async function createTargets(deps: TargetsDeps): Promise<Targets> {
-  const owner = toHex(deps.random.bytes(8));
+  const owner = deps.owner ?? toHex(deps.random.bytes(8));
   const targets = new Map<string, OpenTarget>();
   for (const settings of deps.settings) {
     const directory = await deps.openDirectory(settings.name);

@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../ground/peers.ts";
 import { type Durations, type Figures, measureThroughput, measureWaiting } from "./figures.ts";
+import { runIdentityBench } from "./identity/run.ts";
 import { compileLoad, VoidMeasurement } from "./load.ts";
 import { reportLines, type Rounds } from "./report.ts";
 import { startCountersign, startFreeradius, type StartServer } from "./servers.ts";
@@ -10,6 +11,7 @@ import { startCountersign, startFreeradius, type StartServer } from "./servers.t
 const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback, in interleaved rounds.
 
   deno task bench [--rounds <n>] [--seconds <s>] [--quick]
+  deno task bench identity …    measures the identity interface instead; deno task bench identity --help
 
   --rounds <n>   rounds for each server, 1 to 50 (5)
   --seconds <s>  length of each measurement in a round, 0.5 to 60 (3)
@@ -121,6 +123,7 @@ async function main({ help, rounds, durations }: ReturnType<typeof readOptions>)
     const results = await measureAll(rounds, { generator, durations });
     console.log("");
     for (const line of reportLines(results)) console.log(line);
+    console.log("\nThe identity interface: deno task bench identity");
     return 0;
   } finally {
     await Deno.remove(scratch, { recursive: true });
@@ -138,9 +141,9 @@ function optionsOrEnd(): ReturnType<typeof readOptions> {
 }
 
 if (import.meta.main) {
-  const options = optionsOrEnd();
+  const [word, ...rest] = Deno.args;
   try {
-    Deno.exit(await main(options));
+    Deno.exit(word === "identity" ? await runIdentityBench(rest) : await main(optionsOrEnd()));
   } catch (fault) {
     console.error(fault instanceof Error ? fault.message : String(fault));
     Deno.exit(1);

@@ -10,6 +10,7 @@ import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createCredentials, type Credentials } from "../../scim/http/credentials.ts";
 import { configOf } from "../config/samples.ts";
 import { type Ended, runProgram } from "../ground/child.ts";
@@ -85,7 +86,8 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
   const desk = createDesk({
     config,
     credentials,
-    targets: { names: ["default"] },
+    targets: { names: ["default"], get: () => null },
+    bulk: createBulk({ clock, orderedId, publicUrl: "http://127.0.0.1:8080" }),
     pairings,
     limits: createLimits({ store, clock, settings: config.factors }),
     learnt: createLearnt({ store, log }),

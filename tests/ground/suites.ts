@@ -33,7 +33,7 @@ export const SUITES = {
     paths: ["tests"],
     ignore: ["tests/interop", "tests/e2e", "tests/guards"],
     parallel: true,
-    timeoutMs: 240_000,
+    timeoutMs: 600_000,
     permissions: PERMISSIONS,
   },
   guards: {
@@ -49,7 +49,7 @@ export const SUITES = {
     paths: ["tests/interop"],
     ignore: [],
     parallel: false,
-    timeoutMs: 240_000,
+    timeoutMs: 420_000,
     permissions: PERMISSIONS,
   },
   e2e: {

@@ -118,7 +118,7 @@ const GARBAGE = [
   ["an empty line", octets("\n"), "not_a_request"],
   ["no JSON", octets("hello JBSWY3DPEHPK3PXP\n"), "not_a_request"],
   ["octets that are no UTF-8", Uint8Array.of(0x22, 0xff, 0xfe, 0x22, 0x0a), "not_a_request"],
-  ["64 KiB without a line end", new Uint8Array(MAX_LINE_OCTETS).fill(0x20), "too_long"],
+  ["2 MiB without a line end", new Uint8Array(MAX_LINE_OCTETS).fill(0x20), "too_long"],
   ["a deep nest of brackets without a line end", octets("[".repeat(MAX_LINE_OCTETS)), "too_long"],
 ] as const;
 

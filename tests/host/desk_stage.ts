@@ -10,7 +10,9 @@ import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
 import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
 import { createSystemRandom } from "../../runtime.ts";
+import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createCredentials, type Credentials } from "../../scim/http/credentials.ts";
+import type { Target } from "../../scim/ports.ts";
 import { createStore, type Store } from "../../store.ts";
 import {
   createEmbeddedSecondFactor,
@@ -48,8 +50,11 @@ export interface DeskStage extends AsyncDisposable {
   dump(): Promise<string>;
 }
 
-/** @param toml settings over the presets. */
-export async function openDeskStage(toml = ""): Promise<DeskStage> {
+/** @param toml settings over the presets. `target`: what every name of a target gives. */
+export async function openDeskStage(
+  toml = "",
+  { target = null }: { target?: Target | null } = {},
+): Promise<DeskStage> {
   const config = configOf(toml);
   const clock = createManualClock();
   const random = createSystemRandom();
@@ -85,7 +90,8 @@ export async function openDeskStage(toml = ""): Promise<DeskStage> {
   const desk = createDesk({
     config,
     credentials,
-    targets: { names: config.targets.map(({ name }) => name) },
+    targets: { names: config.targets.map(({ name }) => name), get: () => target },
+    bulk: createBulk({ clock, orderedId, publicUrl: "http://127.0.0.1:8080" }),
     pairings,
     limits,
     learnt,

@@ -139,6 +139,26 @@ Deno.test("put() meets 409 by replacing what is there", async () => {
   assertEquals(lines(calls), ["GET /Users", "POST /Users", "GET /Users", "PUT /Users/9"]);
 });
 
+Deno.test("put() looks members up again when the server refuses those that are remembered", async () => {
+  let annaId = "old";
+  const { backend, calls } = open(({ method, path, body }) => {
+    if (method === "GET" && path === "/Users") {
+      return json(200, { totalResults: 1, Resources: [{ id: annaId, userName: "anna" }] });
+    }
+    if (method === "GET") return json(200, EMPTY);
+    if (path === "/Users/old") return json(200, { id: "old" });
+    const isKnown = JSON.stringify(body?.members) === JSON.stringify([{ value: annaId }]);
+    return isKnown ? json(201, { id: "g" }) : json(400, { detail: "no such member" });
+  });
+  value(await backend.put({ content: user("anna", { title: "T" }) }));
+  annaId = "new";
+  assertEquals(value(await backend.put({ content: group("team", ["anna"]) })), { remoteId: "g" });
+  assertEquals(calls.filter(({ method }) => method === "POST").map(({ body }) => body?.members), [
+    [{ value: "old" }],
+    [{ value: "new" }],
+  ]);
+});
+
 Deno.test("put() never sends a POST twice, and says that it may have arrived", async () => {
   const { backend, calls } = open(({ method }) => {
     if (method === "GET") return json(200, EMPTY);

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { canonicalName } from "../../../canonical_name.ts";
-import type { Directory, JsonObject, ResourceKind } from "../../../scim/ports.ts";
+import type { Content, Directory, JsonObject, ResourceKind, WriteResult } from "../../../scim/ports.ts";
 import { createStore, type Store } from "../../../store.ts";
 import { createModel, type Model } from "./model.ts";
 import { drop, links, loginOf, NAME, openWorld, pageOf, putGroup, putUser, type World } from "./world.ts";
@@ -69,6 +69,20 @@ async function perform(directory: Directory, one: Act): Promise<void> {
   else if (one.kind === "group") await putGroup(directory, one.name, one.members);
   else if (one.kind === "members") await directory.changeMembers(one);
   else await drop(directory, { kind: one.what, name: one.name });
+}
+
+/** The write of an act, with the version that stands now. */
+async function writeOf(directory: Directory, one: Act): Promise<() => Promise<WriteResult>> {
+  if (one.kind === "members") return () => directory.changeMembers(one);
+  const kind = one.kind === "drop" ? one.what : one.kind;
+  const expected = (await directory.read(kind, canonicalName(one.name)))?.version ?? null;
+  const content: Content | null = one.kind === "drop"
+    ? null
+    : one.kind === "user"
+    ? one
+    : { kind: "group", name: one.name, attributes: {}, members: one.members };
+  const next = content === null ? null : { content, backends: {} };
+  return () => directory.write({ kind, name: one.name, expected, next });
 }
 
 function note(model: Model, one: Act): void {
@@ -203,6 +217,46 @@ Deno.test("createDirectory() counts and finds exactly when fences are divided an
       }
       assertEquals(gathered.sort(), expected.sort());
     }
+  }
+});
+
+Deno.test("createDirectory() takes writes that come at once as if they had come one by one", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(act, { maxLength: 15 }),
+      fc.array(act, { minLength: 2, maxLength: 12 }),
+      async (before, acts) => {
+        await using world = await openWorld();
+        const model = createModel();
+        for (const one of before) {
+          await perform(world.directory, one);
+          note(model, one);
+        }
+        const writes = await Promise.all(acts.map((one) => writeOf(world.directory, one)));
+        const results = await Promise.all(writes.map((write) => write()));
+        // A version may have been overtaken by a neighbour; what was refused must have changed nothing.
+        for (const [at, one] of acts.entries()) if (results[at]?.ok) note(model, one);
+        await assertSame(world.directory, model);
+        await assertFinds(await world.reopen(), model);
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+Deno.test("writeMany() leaves no tombstone of who is deleted and created in the same commit", async () => {
+  await using world = await openWorld();
+  await putUser(world.directory, "anna");
+  const expected = (await world.directory.read("user", "anna"))?.version ?? null;
+  const content = { kind: "user", name: "Anna", active: true, attributes: { name: NAME } } as const;
+  const results = await world.directory.writeMany([
+    { kind: "user", name: "anna", expected, next: null },
+    { kind: "user", name: "anna", expected: null, next: { content, backends: {} } },
+  ]);
+  assertEquals(results.map(({ ok }) => ok), [true, true]);
+  assertEquals(world.directory.count("user"), 1);
+  for (const prefix of ["gone", "departure"]) {
+    assertEquals((await Array.fromAsync(world.store.list([prefix]))).length, 0);
   }
 });
 

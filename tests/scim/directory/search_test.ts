@@ -56,6 +56,7 @@ const ROWS: readonly Found[] = [
   { q: "home", finds: ["anna.smith"] },
   { q: "+49 171 12", finds: ["anna.smith"] },
   { q: "+49 171 12 ", finds: ["anna.smith"] },
+  { q: "anna +49171", finds: ["anna.smith"] },
   { q: "49171", finds: ["anna.smith"] },
   { q: "vpn", finds: ["anna.smith", "bert"] },
   { q: "users smith an", finds: ["anna.smith"] },
@@ -141,8 +142,19 @@ Deno.test("search() refuses to look at more than 10,000 resources, and counts on
       backends: {},
     },
   })));
+  await putGroup(world.directory, "all", names);
+  const few = pageOf(await world.directory.search("group", 'members.value eq "U7"', { page: 1, size: 9 }));
+  assertEquals(namesOf(few.resources), ["all"]);
   const options = { page: 101, size: 100 };
-  for (const q of ['title eq "boss"', 'name.familyName sw "do"', "u doe", 'not (userName eq "u1")']) {
+  for (
+    const q of [
+      'title eq "boss"',
+      'name.familyName sw "do"',
+      "u doe",
+      'groups.value eq "all"',
+      'not (userName eq "u1")',
+    ]
+  ) {
     const outcome = await world.directory.search("user", q, options);
     assertEquals([q, !outcome.ok && outcome.problem.kind], [q, "tooMany"]);
   }

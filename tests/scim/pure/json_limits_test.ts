@@ -27,8 +27,8 @@ const REFUSED: readonly (readonly [text: string, problem: string, why: string])[
   [nested(MAX_DEPTH + 1), "The body is nested over 32 levels deep.", "33 levels"],
   ["[".repeat(5_000_000), "The body is nested over 32 levels deep.", "5,000,000 brackets"],
   ['{"a":'.repeat(100_000), "The body is nested over 32 levels deep.", "100,000 objects in one another"],
-  [many(MAX_VALUES + 1), "The body has over 50000 values.", "50,001 values"],
-  [`{${",".repeat(MAX_VALUES)}`, "The body has over 50000 values.", "50,000 commas"],
+  [many(MAX_VALUES + 1), "The body has over 200000 values.", "200,001 values"],
+  [`{${",".repeat(MAX_VALUES)}`, "The body has over 200000 values.", "200,000 commas"],
 ];
 
 for (const [text, problem, why] of REFUSED) {

@@ -21,10 +21,10 @@ targets = ${JSON.stringify(targets)}
 access = "${access}"
 `;
 
-/** The settings of three credentials; the writer and the reader are for `targets`. */
+/** The settings of the credentials; the writer and the reader are for `targets`. */
 export function credentialsToml(targets: readonly string[]): string {
-  return credential(WRITER, targets, "write") + credential(READER, targets, "read") +
-    credential(STRANGER, targets.filter((name) => name === "small"), "write");
+  const stranger = targets.includes("small") ? credential(STRANGER, ["small"], "write") : "";
+  return credential(WRITER, targets, "write") + credential(READER, targets, "read") + stranger;
 }
 
 /** Three targets in the embedded store: `default`, `small` with pages of three, `own` with a mapping of its own. */

@@ -1,0 +1,172 @@
+// `deno task export`: the users and groups of a target as lines of JSON or as a table, beside a running server as well as without one.
+
+import type { DeskDone } from "../host/desk_answer.ts";
+import type { JsonObject, Mapping, ResourceKind } from "../scim/ports.ts";
+import { createMapping } from "../scim/pure/mapping.ts";
+import { type CommandOutcome, finish, refusal, withDesk } from "./desk_call.ts";
+import type { DeskLine } from "./desk_line.ts";
+import { printable } from "./desk_text.ts";
+import { fileOutput, type Output, standardOutput } from "./export/output.ts";
+import { createTableOut } from "./export/table_out.ts";
+import { type Progress, terminalProgress } from "./progress.ts";
+import { asksHelp, readTyped } from "./typed.ts";
+
+const USAGE =
+  `Users and groups of a target, for deno task import. Works beside a running server as well as without one.
+
+  deno task export <target>            the users as JSON, one a line
+                [--groups]             JSON: the groups as well, before the users; CSV: the groups instead
+                [--format json|csv]    csv: a table (json)
+                [--output <file>]      into a file that only its owner may read, instead of to standard output
+
+Passwords are not exported: they are kept as hashes. A table cannot hold everything that JSON can; what it lacks is named.
+In a table, a cell that a spreadsheet would take for a formula begins with an apostrophe, which the import takes off.
+
+Exit code 0: done; 1: refused, with the reason; 2: wrong use.
+`;
+
+const OPTIONS = new Map([["--format", "value"], ["--groups", "alone"], ["--output", "value"]] as const);
+
+export interface ExportPlan {
+  readonly target: string;
+  readonly format: "json" | "csv";
+  readonly kinds: readonly ResourceKind[];
+  /** `null`: standard output. */
+  readonly output: string | null;
+}
+
+/** What the arguments ask for, or what is wrong with them. */
+export function planExport(args: readonly string[]): ExportPlan | string {
+  const typed = readTyped(args, OPTIONS);
+  if (!typed.ok) return typed.problem;
+  const { words: [target, second], options } = typed;
+  if (target === undefined) return "the target is missing";
+  if (second !== undefined) return "there is more than one target";
+  const format = options.get("--format") ?? "json";
+  if (format !== "json" && format !== "csv") return "--format is json or csv";
+  const output = options.get("--output") ?? null;
+  if (output === "") return "--output names no file";
+  const hasGroups = options.has("--groups");
+  const withGroups: readonly ResourceKind[] = format === "csv" ? ["group"] : ["group", "user"];
+  return { target, format, kinds: hasGroups ? withGroups : ["user"], output };
+}
+
+/** The export cannot go on. */
+class ExportRefused extends Error {}
+
+async function run(plan: ExportPlan, progress: Progress): Promise<CommandOutcome> {
+  try {
+    return await withDesk(async (desk, config) => {
+      const settings = config.targets.find(({ name }) => name === plan.target);
+      return await exportTarget(plan, {
+        desk,
+        mapping: settings === undefined ? null : createMapping(settings.mapping),
+        progress,
+      });
+    });
+  } finally {
+    progress.clear();
+  }
+}
+
+interface Hands {
+  readonly desk: DeskLine;
+  /** `null`: the settings have no such target; the desk says so. */
+  readonly mapping: Mapping | null;
+  readonly progress: Progress;
+}
+
+async function exportTarget(plan: ExportPlan, { desk, mapping, progress }: Hands): Promise<CommandOutcome> {
+  const about = await desk.ask({ op: "target.about", target: plan.target });
+  if (!about.ok) return refusal(`${printable(about.message)}\n`);
+  let output: Output;
+  try {
+    output = plan.output === null ? standardOutput() : await fileOutput(plan.output);
+  } catch (fault) {
+    if (!(fault instanceof Error) || !(fault.name in Deno.errors)) throw fault;
+    return refusal(`Cannot write the file (${fault.name}).\n`);
+  }
+  const total = plan.kinds.reduce((sum, kind) => sum + countOf(about, kind), 0);
+  const source = { desk, plan, tell: (done: number) => progress.tell("exporting", { done, total }) };
+  try {
+    const lost = plan.format === "json" || mapping === null
+      ? await writeJson(source, output)
+      : await writeTable(source, { output, mapping });
+    await output.finish();
+    return { out: "", err: lostText(lost), exitCode: 0 };
+  } catch (fault) {
+    await output.abandon();
+    if (!(fault instanceof ExportRefused)) throw fault;
+    return refusal(`${printable(fault.message)}\n`);
+  }
+}
+
+function countOf({ about }: DeskDone, kind: ResourceKind): number {
+  return (kind === "user" ? about?.users : about?.groups) ?? 0;
+}
+
+function lostText(lost: readonly string[]): string {
+  if (lost.length === 0) return "";
+  const more = lost.length - 10;
+  const named = lost.slice(0, 10).map((path) => printable(JSON.stringify(path))).join(", ");
+  return `A table cannot hold all of ${named}${
+    more > 0 ? ` and ${more} more` : ""
+  }: use --format json for everything.\n`;
+}
+
+interface Source {
+  readonly desk: DeskLine;
+  readonly plan: ExportPlan;
+  readonly tell: (done: number) => void;
+}
+
+/** The resources of the export as lines, step by step. */
+async function* steps({ desk, plan: { target, kinds }, tell }: Source): AsyncGenerator<readonly string[]> {
+  let done = 0;
+  for (const kind of kinds) {
+    let answer = await desk.ask({ op: "people.list", target, kind });
+    while (answer.ok && answer.listed !== undefined && !answer.listed.isEnd) {
+      const { id, lines } = answer.listed;
+      yield lines;
+      tell(done += lines.length);
+      answer = await desk.ask({ op: "people.next", listing: id });
+    }
+    if (!answer.ok) throw new ExportRefused(answer.message);
+  }
+}
+
+async function writeJson(source: Source, output: Output): Promise<string[]> {
+  for await (const lines of steps(source)) {
+    if (!await output.write(`${lines.join("\n")}\n`)) break;
+  }
+  return [];
+}
+
+/** Reads everything twice: which columns there are is known only at the end. */
+async function writeTable(
+  source: Source,
+  { output, mapping }: { output: Output; mapping: Mapping },
+): Promise<string[]> {
+  const [kind = "user"] = source.plan.kinds;
+  const table = createTableOut(kind, mapping);
+  for await (const lines of steps(source)) for (const line of lines) table.see(resourceOf(line));
+  let isRead = await output.write(table.header());
+  for await (const lines of steps(source)) {
+    if (!isRead) break;
+    isRead = await output.write(lines.map((line) => table.line(resourceOf(line))).join(""));
+  }
+  return [...table.lost];
+}
+
+/** Lines come from a desk of this version. */
+function resourceOf(line: string): JsonObject {
+  return JSON.parse(line) as JsonObject;
+}
+
+if (import.meta.main) {
+  const plan = planExport(Deno.args);
+  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  else if (typeof plan === "string") {
+    finish({ out: "", err: `Cannot export: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
+  } else finish(await run(plan, terminalProgress()));
+}

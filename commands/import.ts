@@ -1,0 +1,180 @@
+// `deno task import`: users and groups from a file into a target, beside a running server as well as without one.
+
+import type { Config, TargetSettings } from "../config.ts";
+import { createMapping } from "../scim/pure/mapping.ts";
+import { type CommandOutcome, finish, refusal, withDesk } from "./desk_call.ts";
+import type { DeskLine } from "./desk_line.ts";
+import { printable } from "./desk_text.ts";
+import { checkFile, type FileCheck } from "./import/checked_rows.ts";
+import { createFaultList, type FaultList } from "./import/fault_list.ts";
+import { FileFault, openRowFile, type RowFile } from "./import/file_rows.ts";
+import { createImportRun, type ImportCounts, type ImportRun, ImportStopped } from "./import/import_run.ts";
+import { type Progress, terminalProgress } from "./progress.ts";
+import { asksHelp, readTyped } from "./typed.ts";
+
+const USAGE =
+  `Users and groups from a file into a target. Works beside a running server as well as without one.
+
+  deno task import <target> <file>
+                [--dry-run]            says what would be created, updated, left alone and refused; changes nothing
+                [--update]             replaces who is there already, instead of refusing the row
+                [--backends <a,b>]     for these backends of the target only
+
+The whole file is checked first; where a row is faulty, nothing is changed, and the faults are listed with their lines.
+
+CSV: separated by comma, semicolon or tab; UTF-8. The first line names the columns: attributes of the target's mapping
+(userName, familyName, givenName, mail, phoneNumber, active, groups, password…) or SCIM paths (emails[].type). Several
+values in a cell are separated by "|". With --update, columns that the file has not stay as they are. A file with
+groupName and member brings groups; a group may have several rows.
+
+JSON: an array, a ListResponse, or one object a line; users and groups as the identity interface takes them. With
+--update a resource is replaced as a whole, except its password.
+
+A user's groups are added to what the user has; a group that is missing is created. After an interruption, run the same
+again with --update.
+
+Exit code 0: done; 1: a row was refused, or nothing could be done; 2: wrong use.
+`;
+
+const OPTIONS = new Map(
+  [["--dry-run", "alone"], ["--update", "alone"], ["--backends", "values"]] as const,
+);
+
+export interface ImportPlan {
+  readonly target: string;
+  readonly file: string;
+  readonly isDryRun: boolean;
+  readonly mayUpdate: boolean;
+  readonly backends: readonly string[] | null;
+}
+
+/** What the arguments ask for, or what is wrong with them. */
+export function planImport(args: readonly string[]): ImportPlan | string {
+  const typed = readTyped(args, OPTIONS);
+  if (!typed.ok) return typed.problem;
+  const [target, file, third] = typed.words;
+  if (target === undefined) return "the target is missing";
+  if (file === undefined) return "the file is missing";
+  if (third !== undefined) return "there is more than one file";
+  const given = typed.options.get("--backends");
+  const backends = given?.split(",").map((name) => name.trim()).filter((name) => name !== "") ?? null;
+  if (backends?.length === 0) return "--backends names no backend";
+  return {
+    target,
+    file,
+    isDryRun: typed.options.has("--dry-run"),
+    mayUpdate: typed.options.has("--update"),
+    backends,
+  };
+}
+
+/** Runs an import with the settings of the environment. */
+async function run(plan: ImportPlan, progress: Progress): Promise<CommandOutcome> {
+  try {
+    return await withDesk((desk, config) => importFile(plan, { desk, config, progress }));
+  } finally {
+    progress.clear();
+  }
+}
+
+interface Hands {
+  readonly desk: DeskLine;
+  readonly config: Config;
+  readonly progress: Progress;
+}
+
+async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): Promise<CommandOutcome> {
+  const settings = config.targets.find(({ name }) => name === plan.target);
+  if (settings === undefined) return refusal(unknownTarget(plan.target, config.targets));
+  const mapping = createMapping(settings.mapping);
+  try {
+    const file = await openRowFile(plan.file, { mapping });
+    const faults = createFaultList();
+    const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
+    const tell = (done: number) => progress.tell("checking", { done, total: null });
+    const checked = await checkFile(file, { mapping, faults, seed, tell });
+    if (faults.count > 0) {
+      return refusal(`${faultTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
+    }
+    const importRun = createImportRun({ ...plan, ask: desk.ask, mapping, covers: file.covers, faults });
+    return await write(plan, { file, checked, faults, importRun, progress });
+  } catch (fault) {
+    if (!(fault instanceof FileFault)) throw fault;
+    return refusal(`${printable(fault.message)}\n`);
+  }
+}
+
+interface Writing {
+  readonly file: RowFile;
+  readonly checked: FileCheck;
+  readonly faults: FaultList;
+  readonly importRun: ImportRun;
+  readonly progress: Progress;
+}
+
+async function write(plan: ImportPlan, writing: Writing): Promise<CommandOutcome> {
+  const { file, checked, faults, importRun, progress } = writing;
+  const total = checked.users + checked.groups;
+  const started = performance.now();
+  let done = 0;
+  try {
+    for await (const read of file.rows()) {
+      if (read.ok) await importRun.add(read.row);
+      progress.tell(plan.isDryRun ? "comparing" : "importing", { done: ++done, total });
+    }
+    await importRun.finish();
+  } catch (fault) {
+    if (!(fault instanceof ImportStopped)) throw fault;
+    return refusal(stoppedText(fault, { plan, counts: importRun.counts, faults }));
+  }
+  const seconds = (performance.now() - started) / 1000;
+  const rate = Math.round(total / Math.max(seconds, 0.001)).toLocaleString("en-US");
+  const took = `${seconds.toFixed(1)} s, ${rate} rows a second`;
+  const out = `${summary(plan, importRun.counts)} (${took})\n${
+    file.notes.map((note) => `\nNote: ${printable(note)}\n`).join("")
+  }`;
+  if (faults.count === 0) return { out, err: "", exitCode: 0 };
+  return { out, err: `${faultTitle(faults, plan)}:\n${faults.text()}`, exitCode: 1 };
+}
+
+function unknownTarget(name: string, targets: readonly TargetSettings[]): string {
+  const known = targets.slice(0, 20).map((one) => JSON.stringify(one.name)).join(", ");
+  return `There is no target ${printable(JSON.stringify(name))}. The settings have ${known}.\n`;
+}
+
+function faultTitle({ count }: FaultList, { isDryRun }: ImportPlan): string {
+  const rows = count === 1 ? "One row" : `${count.toLocaleString("en-US")} rows`;
+  return isDryRun ? `${rows} would be refused` : `${rows} cannot be imported`;
+}
+
+function summary({ isDryRun }: ImportPlan, counts: ImportCounts): string {
+  const number = (value: number) => value.toLocaleString("en-US");
+  const { created, updated, unchanged, refused, filledGroups, madeGroups } = counts;
+  const rows = `${number(created)} created, ${number(updated)} updated, ${number(unchanged)} left alone, ${
+    number(refused)
+  } refused`;
+  const groups = filledGroups === 0
+    ? ""
+    : `; ${number(filledGroups)} ${filledGroups === 1 ? "group" : "groups"} with new members, ${
+      number(madeGroups)
+    } of them new`;
+  return `${isDryRun ? "Dry run, nothing is changed. It would be: " : ""}${rows}${groups}.`;
+}
+
+function stoppedText(
+  { line, message }: ImportStopped,
+  { plan, counts, faults }: { plan: ImportPlan; counts: ImportCounts; faults: FaultList },
+): string {
+  const again = plan.isDryRun ? "" : " Run the same again with --update to go on.";
+  return `Stopped at line ${line}: ${printable(message)}\nUntil then: ${
+    summary(plan, counts)
+  }${again}\n${faults.text()}`;
+}
+
+if (import.meta.main) {
+  const plan = planImport(Deno.args);
+  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  else if (typeof plan === "string") {
+    finish({ out: "", err: `Cannot import: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
+  } else finish(await run(plan, terminalProgress()));
+}

@@ -1,0 +1,100 @@
+// The targets of the settings without a server: opened when a command asks for one, and closed with it.
+
+import type { Config } from "../config.ts";
+import type { DataDir } from "../host/data_dir.ts";
+import type { Log } from "../log.ts";
+import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
+import type { Pairing, Pairings } from "../radius/doing/pairings.ts";
+import type { Clock, Random } from "../runtime.ts";
+import { createIdentity, type Identity } from "../scim/identity.ts";
+import type { Leaving, Target } from "../scim/ports.ts";
+import type { Mutation } from "../store.ts";
+import { openHttpClient } from "../upstream/http_client.ts";
+
+export interface StoreTargetsDeps {
+  readonly config: Config;
+  readonly dataDir: DataDir;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly orderedId: () => string;
+  readonly pairings: Pairings;
+  /** Unpairs the phone of somebody who left; `null` when an external service is configured. */
+  readonly unpair: ((pairingId: string) => Promise<unknown>) | null;
+}
+
+export interface StoreTargets {
+  readonly names: readonly string[];
+  get(name: string): Promise<Target | null>;
+  close(): Promise<void>;
+}
+
+const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+
+/** Opens nothing yet: most commands ask for no target. */
+export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
+  const { config, log, unpair } = deps;
+  const names = config.targets.map(({ name }) => name);
+  const client = openHttpClient();
+  const unpaired: Pairing[] = [];
+  let opening: Promise<Identity> | null = null;
+  const open = (): Promise<Identity> => {
+    const { dataDir: { store, vault }, clock, random, orderedId } = deps;
+    return createIdentity({
+      config,
+      store,
+      vault,
+      clock,
+      random,
+      log,
+      fetch: client.fetch,
+      hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
+      orderedId,
+      prepareLeaving: (user) => prepareLeaving(deps, { user, unpaired }),
+    });
+  };
+  return {
+    names,
+    async get(name) {
+      if (!names.includes(name)) return null;
+      opening ??= open();
+      return (await opening).targets.get(name);
+    },
+    async close() {
+      if (opening !== null) await (await opening).close();
+      client.close();
+      for (const { id } of unpaired) {
+        await unpair?.(id).catch((fault: unknown) =>
+          log.warn("a leaver's phone could not be unpaired", { fault: String(fault) })
+        );
+      }
+    },
+  };
+}
+
+/** A leaver's pairings. Conversations need nothing: the next packet of one is refused, because its user is gone. */
+function prepareLeaving(
+  { pairings, clock, orderedId }: StoreTargetsDeps,
+  { user, unpaired }: { user: string; unpaired: Pairing[] },
+): Leaving {
+  const taken = pairings.takeAll(user);
+  const audits = taken.pairings.map(({ id, kind, shownUser }): Mutation => ({
+    type: "set",
+    key: ["audit", orderedId()],
+    value: {
+      atMs: clock.nowMs(),
+      actor: "command",
+      action: "pairing.revoked",
+      because: "user_left",
+      user: shownUser,
+      pairing: id,
+      factor: kind,
+    },
+    expireInMs: AUDIT_KEPT_MS,
+  }));
+  return {
+    mutations: [...taken.mutations, ...audits],
+    done: () => void unpaired.push(...taken.pairings.filter(({ kind }) => kind === "device")),
+    undo: taken.putBack,
+  };
+}

@@ -1,0 +1,178 @@
+// Decides what one row of an import means for a target, knowing what is there: nothing, one write of the store, or an operation of the target.
+
+import { canonicalName } from "../../canonical_name.ts";
+import type { Clock } from "../../runtime.ts";
+import type { Actor, Content, DirectoryWrite, GroupContent, Stored, Target } from "../ports.ts";
+import { readContent } from "../pure/content.ts";
+import { mergeContent } from "../pure/mapping.ts";
+import { distinctNames } from "../pure/names.ts";
+import { actionOf, auditRecord, changedAttributes } from "../targets/audit.ts";
+import { sameContent } from "../targets/same_content.ts";
+import { has } from "../targets/standing.ts";
+import type { BulkRow, RowOutcome } from "./rows.ts";
+
+export interface BulkDeps {
+  readonly clock: Clock;
+  readonly orderedId: () => string;
+}
+
+export interface BulkRequest {
+  readonly rows: readonly BulkRow[];
+  readonly actor: Actor;
+  /** A resource that is there already is replaced instead of refused. */
+  readonly mayUpdate: boolean;
+  /** Says what would be done, and writes nothing. */
+  readonly isDryRun: boolean;
+  /** Names of backends; absent for all. */
+  readonly backends?: readonly string[];
+  /** What an update reaches, as `coveredAttributes` says it, with `active` and `members`; `null`: it replaces the whole resource. */
+  readonly covers: ReadonlySet<string> | null;
+}
+
+export interface Work {
+  readonly target: Target;
+  readonly request: BulkRequest;
+  readonly deps: BulkDeps;
+  /** Names of the backends that it is for. */
+  readonly named: readonly string[];
+}
+
+/** `settled`: nothing is left to do. `store`: one write of the directory does it. `target`: an operation of the target does. */
+export type Plan =
+  | { readonly step: "settled"; readonly outcome: RowOutcome }
+  | {
+    readonly step: "store";
+    readonly write: DirectoryWrite;
+    readonly deed: Deed;
+    readonly outcome: RowOutcome;
+  }
+  | { readonly step: "target"; readonly deed: Deed; readonly outcome: RowOutcome };
+
+export type Deed =
+  | {
+    readonly verb: "create" | "replace";
+    readonly content: Content;
+    readonly password: string | undefined;
+  }
+  | { readonly verb: "members"; readonly group: string; readonly add: readonly string[] };
+
+/** Reads what is there and decides; writes nothing. */
+export async function planRow(work: Work, row: BulkRow): Promise<Plan> {
+  return row.row === "members" ? await planMembers(work, row) : await planResource(work, row);
+}
+
+async function planMembers(
+  { target }: Work,
+  { group, add }: Extract<BulkRow, { row: "members" }>,
+): Promise<Plan> {
+  const stored = await target.directory.read("group", canonicalName(group));
+  if (stored === null || stored.content.kind !== "group") {
+    const content: GroupContent = { kind: "group", name: group, attributes: {}, members: distinctNames(add) };
+    return {
+      step: "target",
+      deed: { verb: "create", content, password: undefined },
+      outcome: { did: "created" },
+    };
+  }
+  const known = new Set(stored.content.members.map(canonicalName));
+  const missing = add.filter((name) => !known.has(canonicalName(name)));
+  if (missing.length === 0) return settled({ did: "unchanged" });
+  return { step: "target", deed: { verb: "members", group, add: missing }, outcome: { did: "updated" } };
+}
+
+async function planResource(
+  work: Work,
+  row: Extract<BulkRow, { row: "resource" }>,
+): Promise<Plan> {
+  const { target, request, named } = work;
+  const read = readContent(row.kind, row.body, { mapping: target.mapping, newName: () => "" });
+  if (!read.ok) return settled({ did: "refused", code: read.code, detail: read.detail });
+  if (read.content.name === "") {
+    return settled({ did: "refused", code: "invalid_value", detail: "It has no name." });
+  }
+  const stored = await target.directory.read(row.kind, canonicalName(read.content.name));
+  const exists = stored !== null && isThere(target, named, stored);
+  if (exists && !request.mayUpdate && !row.joins) return settled(TAKEN);
+  const content = stored === null ? read.content : contentOver(stored, read.content, {
+    covers: request.covers,
+    joins: row.joins,
+  });
+  const { password } = read;
+  if (exists && password === undefined && isHeldSo(stored, { content, named })) {
+    return settled({ did: "unchanged" });
+  }
+  const deed: Deed = { verb: exists ? "replace" : "create", content, password };
+  const outcome: RowOutcome = { did: exists ? "updated" : "created" };
+  const write = storeWrite(work, { stored, content, password });
+  return write === null ? { step: "target", deed, outcome } : { step: "store", write, deed, outcome };
+}
+
+const TAKEN: RowOutcome = {
+  did: "refused",
+  code: "taken",
+  detail: "A resource of that name exists already.",
+};
+
+function settled(outcome: RowOutcome): Plan {
+  return { step: "settled", outcome };
+}
+
+/** Whether it exists as far as the named backends go; so does one whose backends are not in the settings any more. */
+function isThere(target: Target, named: readonly string[], { backends }: Stored): boolean {
+  const isOrphan = !target.backends.some(({ name }) => backends[name] !== undefined);
+  return isOrphan || named.some((name) => has(backends[name]));
+}
+
+function isHeldSo(
+  stored: Stored,
+  { content, named }: { content: Content; named: readonly string[] },
+): boolean {
+  const isHeld = named.every((name) =>
+    has(stored.backends[name]) && stored.backends[name]?.differs === undefined
+  );
+  return isHeld && sameContent(stored.content, content);
+}
+
+/** What the resource shall be, knowing what it is. */
+function contentOver(
+  { content: before }: Stored,
+  given: Content,
+  { covers, joins }: { covers: ReadonlySet<string> | null; joins: boolean },
+): Content {
+  const over = covers === null ? given : mergeContent(before, given, covers);
+  if (over.kind === "user") {
+    const keepsActive = covers !== null && !covers.has("active") && before.kind === "user";
+    return keepsActive ? { ...over, active: before.active } : over;
+  }
+  if (before.kind !== "group" || given.kind !== "group") return over;
+  if (joins) return { ...over, members: distinctNames([...before.members, ...given.members]) };
+  return covers !== null && !covers.has("members") ? { ...over, members: before.members } : over;
+}
+
+/** The one write of the directory that does it, where the embedded store is the target's only backend; else `null`. */
+function storeWrite(
+  { target, request, deps: { clock, orderedId }, named }: Work,
+  { stored, content, password }: { stored: Stored | null; content: Content; password: string | undefined },
+): DirectoryWrite | null {
+  const [only, second] = target.backends;
+  if (only?.kind !== "store" || second !== undefined || password !== undefined) return null;
+  const states = Object.entries(stored?.backends ?? {});
+  if (states.some(([name, { state, differs }]) => name !== only.name || state !== "present" || differs)) {
+    return null;
+  }
+  const audit = auditRecord({ target: target.name, nowMs: () => clock.nowMs(), orderedId }, {
+    actor: request.actor,
+    action: actionOf(content.kind, stored === null ? "create" : "replace"),
+    [content.kind]: content.name,
+    changed: changedAttributes(stored?.content ?? null, content),
+    backends: named,
+  });
+  const sinceMs = stored?.backends[only.name]?.sinceMs ?? clock.nowMs();
+  return {
+    kind: content.kind,
+    name: content.name,
+    expected: stored?.version ?? null,
+    next: { content, backends: { [only.name]: { state: "present", sinceMs } } },
+    also: [audit],
+  };
+}

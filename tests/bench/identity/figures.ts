@@ -1,0 +1,116 @@
+// What is measured of the identity interface, as rows: figures, how the load for them looks, and the bars they are held against.
+
+import type { DeedName } from "./deeds.ts";
+import type { ServerName } from "./servers.ts";
+
+export interface FigureRow {
+  readonly title: string;
+  readonly unit: "ms" | "/s" | "MB";
+  readonly decimals: number;
+  /** Compared from the smallest size to the largest: it may grow by {@link FLAT_MOST}. */
+  readonly flat?: true;
+}
+
+export const FIGURES = {
+  pageP50: { title: "page of 100, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  pageP99: { title: "  p99", unit: "ms", decimals: 2 },
+  pageRate: { title: "  pages", unit: "/s", decimals: 0 },
+  getP50: { title: "GET one, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  getRate: { title: "  answers", unit: "/s", decimals: 0 },
+  equalP50: { title: "userName eq, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  equalRate: { title: "  answers", unit: "/s", decimals: 0 },
+  rareWordP50: { title: "q, a rare word, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  rareWordRate: { title: "  answers", unit: "/s", decimals: 0 },
+  letterP50: { title: "q, one letter, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  letterRate: { title: "  pages", unit: "/s", decimals: 0 },
+  twoWordsP50: { title: "q, a common and a rare word, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  twoWordsRate: { title: "  answers", unit: "/s", decimals: 0 },
+  // Not flat by its nature: the more people, the more namesakes.
+  fullNameP50: { title: "q, given and family name, 16 at once: p50", unit: "ms", decimals: 2 },
+  fullNameRate: { title: "  answers", unit: "/s", decimals: 0 },
+  createP50: { title: "create, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  createP99: { title: "  p99", unit: "ms", decimals: 2 },
+  createRate: { title: "  created", unit: "/s", decimals: 0 },
+  replaceP50: { title: "replace, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
+  replaceRate: { title: "  replaced", unit: "/s", decimals: 0 },
+  memberPutP50: { title: "one member of 10,000, by PUT: p50", unit: "ms", decimals: 1, flat: true },
+  memberPutP99: { title: "  p99", unit: "ms", decimals: 1 },
+  memberP50: { title: "one member of 10,000, in process: p50", unit: "ms", decimals: 2, flat: true },
+  memberP99: { title: "  p99", unit: "ms", decimals: 2 },
+  firstAnswer: { title: "start to first answer", unit: "ms", decimals: 0 },
+  resident: { title: "resident memory after the load", unit: "MB", decimals: 0 },
+  store: { title: "store on the disk, seeded", unit: "MB", decimals: 0 },
+  seedRate: { title: "seeded, users", unit: "/s", decimals: 0 },
+  refreshFirst: { title: "refresh from slapd: first import, users", unit: "/s", decimals: 0 },
+  refreshAgain: { title: "  again, nothing changed, users", unit: "/s", decimals: 0 },
+  refreshResident: { title: "  resident memory after it", unit: "MB", decimals: 0 },
+} as const satisfies Record<string, FigureRow>;
+
+export type FigureName = keyof typeof FIGURES;
+
+/** One value of one figure; several of the same are rounds. */
+export interface Sample {
+  readonly server: ServerName;
+  readonly users: number;
+  readonly figure: FigureName;
+  readonly value: number;
+}
+
+/** One kind of load, and which figures it gives. */
+export interface MeasurementRow {
+  readonly deed: DeedName;
+  readonly connections: number;
+  readonly on: readonly ServerName[];
+  readonly p50: FigureName;
+  readonly p99?: FigureName;
+  readonly rate?: FigureName;
+}
+
+const ALL = ["countersign", "floor", "scimmy"] as const;
+const OURS = ["countersign"] as const;
+
+/** In this order: what changes the store comes last. */
+export const MEASUREMENTS: readonly MeasurementRow[] = [
+  { deed: "page", connections: 16, on: ALL, p50: "pageP50", p99: "pageP99", rate: "pageRate" },
+  { deed: "get", connections: 16, on: ALL, p50: "getP50", rate: "getRate" },
+  {
+    deed: "equal",
+    connections: 16,
+    on: ["countersign", "scimmy"],
+    p50: "equalP50",
+    rate: "equalRate",
+  },
+  { deed: "rareWord", connections: 16, on: OURS, p50: "rareWordP50", rate: "rareWordRate" },
+  { deed: "letter", connections: 16, on: OURS, p50: "letterP50", rate: "letterRate" },
+  { deed: "twoWords", connections: 16, on: OURS, p50: "twoWordsP50", rate: "twoWordsRate" },
+  { deed: "fullName", connections: 16, on: OURS, p50: "fullNameP50", rate: "fullNameRate" },
+  { deed: "create", connections: 16, on: ALL, p50: "createP50", p99: "createP99", rate: "createRate" },
+  { deed: "replace", connections: 16, on: ALL, p50: "replaceP50", rate: "replaceRate" },
+  {
+    deed: "member",
+    connections: 1,
+    on: ["countersign", "scimmy"],
+    p50: "memberPutP50",
+    p99: "memberPutP99",
+  },
+];
+
+/** A bar that Countersign is held against; `at` how many users, or else at the largest size that was measured. */
+export interface BarRow {
+  readonly figure: FigureName;
+  readonly at?: number;
+  readonly bar: { readonly most: number } | { readonly least: number };
+}
+
+export const BARS: readonly BarRow[] = [
+  { figure: "pageP50", at: 100_000, bar: { most: 60 } },
+  { figure: "getRate", bar: { least: 1500 } },
+  { figure: "equalRate", bar: { least: 1500 } },
+  { figure: "createRate", bar: { least: 500 } },
+  { figure: "memberPutP50", bar: { most: 10 } },
+  { figure: "memberP50", bar: { most: 10 } },
+  { figure: "firstAnswer", bar: { most: 1000 } },
+];
+
+/** How many times longer the same may take at the largest size than at the smallest. */
+export const FLAT_MOST = 2;

@@ -1,0 +1,61 @@
+// Runs the load generator against one server, and says when what it saw proves nothing.
+
+import { runProgram } from "../../ground/child.ts";
+import { VoidMeasurement } from "../load.ts";
+import type { DeedName } from "./deeds.ts";
+import type { LoadPlan, LoadResult } from "./generator.ts";
+import type { MeasuredServer } from "./servers.ts";
+
+const GENERATOR = new URL("./generator.ts", import.meta.url).pathname;
+/** What answers that were begun may take beyond the measurement: 16 pages of a slow peer are two minutes. */
+const GRACE_MS = 600_000;
+const MOST_REQUESTS = 200_000;
+
+export interface LoadOptions {
+  readonly connections: number;
+  readonly warmUpMs: number;
+  readonly measuredMs: number;
+  readonly seed: number;
+  readonly firstNew?: number;
+}
+
+/** Throws a {@link VoidMeasurement} when an answer was wrong or nothing was answered. */
+export async function runLoad(
+  server: MeasuredServer,
+  deed: DeedName,
+  options: LoadOptions,
+): Promise<LoadResult> {
+  const { port, dialect, users } = server;
+  const plan: LoadPlan = {
+    port,
+    dialect,
+    users,
+    deed,
+    firstNew: 0,
+    maxRequests: MOST_REQUESTS,
+    ...options,
+  };
+  const ended = await runProgram(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", GENERATOR],
+    stdin: JSON.stringify(plan),
+    timeoutMs: plan.warmUpMs + plan.measuredMs + GRACE_MS,
+  });
+  const what = `"${deed}" of ${server.name} at ${users} users`;
+  if (ended.code !== 0) {
+    throw new VoidMeasurement(
+      `The measurement of ${what} is void: the generator ended with code ${ended.code}: ${
+        ended.stderr.slice(-1000)
+      }`,
+    );
+  }
+  const result: LoadResult = JSON.parse(ended.stdout);
+  if (result.answered === 0) {
+    throw new VoidMeasurement(`The measurement of ${what} is void: nothing was answered in its time`);
+  }
+  if (result.wrong > 0) {
+    throw new VoidMeasurement(
+      `The measurement of ${what} is void: ${result.wrong} answers are wrong: ${result.fault}`,
+    );
+  }
+  return result;
+}

@@ -1,0 +1,212 @@
+// Measures: the gateway beside the floor at one size, SCIMMY at another, a refresh; each gives samples.
+
+import { VoidMeasurement } from "../load.ts";
+import { type FigureName, type MeasurementRow, MEASUREMENTS, type Sample } from "./figures.ts";
+import type { LoadResult } from "./generator.ts";
+import { runLoad } from "./load.ts";
+import type { MemberTimes } from "./members.ts";
+import type { RefreshFigures } from "./refresh.ts";
+import type { Seeded } from "./seed.ts";
+import {
+  type MeasuredServer,
+  runBeside,
+  startCountersign,
+  startFloor,
+  startScimmy,
+  storeMb,
+  timeFirstAnswer,
+} from "./servers.ts";
+
+/** How much of everything. */
+export interface Pace {
+  readonly rounds: number;
+  readonly measuredMs: number;
+  readonly warmUpMs: number;
+  readonly starts: number;
+  readonly memberChanges: number;
+}
+
+export interface MeasureOptions {
+  readonly pace: Pace;
+  /** An own directory on the disk for this measurement; whoever gives it removes it. */
+  readonly scratch: string;
+  readonly say: (line: string) => void;
+}
+
+/** People beyond those who were seeded; as many for each run as one can create. */
+const FIRST_NEW = 10_000_000;
+const NEW_A_RUN = 200_000;
+const TRIES = 3;
+
+/** Everything that is measured of one size. A data directory that was seeded earlier may be given. */
+export async function measureSize(
+  users: number,
+  { pace, scratch, say, seeds }: MeasureOptions & { readonly seeds: string | null },
+): Promise<Sample[]> {
+  const dataDir = `${scratch}/data`;
+  const samples: Sample[] = [];
+  const note = (figure: FigureName, value: number) =>
+    void samples.push({ server: "countersign", users, figure, value });
+
+  const seedRate = await provideSeed(users, { dataDir, seeds, say });
+  if (seedRate !== null) note("seedRate", seedRate);
+  note("store", await storeMb(dataDir));
+
+  const started: MeasuredServer[] = [];
+  try {
+    started.push(await startCountersign(dataDir, users));
+    say(`seeding the floor with ${count(users)} users`);
+    started.push(await startFloor(`${scratch}/floor.kv`, users));
+    samples.push(...await measureRounds(started, { pace, say }));
+  } finally {
+    for (const server of started) await server.stop();
+  }
+
+  for (let start = 0; start < pace.starts; start++) {
+    note("firstAnswer", await timeFirstAnswer(dataDir, users));
+  }
+  const times = await runBeside<MemberTimes>("members.ts", [
+    dataDir,
+    String(users),
+    String(pace.memberChanges),
+  ]);
+  note("memberP50", times.p50Ms);
+  note("memberP99", times.p99Ms);
+  return samples;
+}
+
+/** The peer, alone on the host. */
+export async function measureScimmy(
+  users: number,
+  options: Omit<MeasureOptions, "scratch">,
+): Promise<Sample[]> {
+  const server = await startScimmy(users);
+  try {
+    // Sixteen of its pages at 20,000 people take minutes: one round, and no page that does not count.
+    return await measureRounds([server], { ...options, pace: { ...options.pace, rounds: 1, warmUpMs: 0 } });
+  } finally {
+    await server.stop();
+  }
+}
+
+export async function measureRefresh(
+  users: number,
+  { scratch }: Pick<MeasureOptions, "scratch">,
+): Promise<Sample[]> {
+  const figures = await runBeside<RefreshFigures>("refresh.ts", [`${scratch}/data`, String(users)]);
+  const sample = (figure: FigureName, value: number): Sample => ({
+    server: "countersign",
+    users,
+    figure,
+    value,
+  });
+  return [
+    sample("refreshFirst", figures.firstPerSecond),
+    sample("refreshAgain", figures.againPerSecond),
+    sample("refreshResident", figures.residentMb),
+  ];
+}
+
+/** Users a second, or `null` when an earlier seed was taken. */
+async function provideSeed(
+  users: number,
+  { dataDir, seeds, say }: { dataDir: string; seeds: string | null; say: (line: string) => void },
+): Promise<number | null> {
+  const kept = seeds === null ? null : `${seeds}/${users}`;
+  if (kept !== null && await isThere(`${kept}/master.key`)) {
+    say(`taking the ${count(users)} users that were seeded earlier`);
+    await copySeed(kept, dataDir);
+    return null;
+  }
+  say(`seeding ${count(users)} users`);
+  const { usersPerSecond } = await runBeside<Seeded>("seed.ts", [dataDir, String(users)]);
+  if (kept !== null) await copySeed(dataDir, kept);
+  return usersPerSecond;
+}
+
+/** The key comes last: where it is, the store is whole. */
+async function copySeed(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true, mode: 0o700 });
+  for (const file of ["countersign.kv", "master.key"]) {
+    await Deno.copyFile(`${from}/${file}`, `${to}/${file}`);
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await Deno.stat(path);
+    return true;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw fault;
+  }
+}
+
+async function measureRounds(
+  servers: readonly MeasuredServer[],
+  { pace, say }: Omit<MeasureOptions, "scratch">,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (let round = 1; round <= pace.rounds; round++) {
+    for (const row of MEASUREMENTS) {
+      // The order turns with each round, so that neither server always has the warmer host.
+      for (const server of round % 2 === 1 ? servers : servers.toReversed()) {
+        if (!row.on.includes(server.name)) continue;
+        const result = await measureOne(server, row, { pace, round, say });
+        samples.push(...samplesOf(server, row, result));
+        say(
+          `round ${round}/${pace.rounds}  ${count(server.users).padStart(9)}  ${server.name.padEnd(11)}  ${
+            row.deed.padEnd(8)
+          }  p50 ${result.p50Ms.toFixed(2)} ms  ${Math.round(result.perSecond)}/s`,
+        );
+      }
+    }
+  }
+  for (const server of servers) {
+    const { now } = await server.residentMb();
+    samples.push({ server: server.name, users: server.users, figure: "resident", value: now });
+  }
+  return samples;
+}
+
+/** A measurement that proves nothing is made again, at most twice. */
+async function measureOne(
+  server: MeasuredServer,
+  { deed, connections }: MeasurementRow,
+  { pace, round, say }: { pace: Pace; round: number; say: (line: string) => void },
+): Promise<LoadResult> {
+  for (let tried = 1;; tried++) {
+    try {
+      const run = round * TRIES + tried;
+      return await runLoad(server, deed, {
+        connections,
+        measuredMs: pace.measuredMs,
+        warmUpMs: pace.warmUpMs,
+        seed: run,
+        firstNew: FIRST_NEW + run * NEW_A_RUN,
+      });
+    } catch (fault) {
+      if (!(fault instanceof VoidMeasurement) || tried === TRIES) throw fault;
+      say(`again: ${fault.message.split("\n")[0]}`);
+    }
+  }
+}
+
+function samplesOf(
+  { name, users }: MeasuredServer,
+  row: MeasurementRow,
+  { p50Ms, p99Ms, perSecond }: LoadResult,
+): Sample[] {
+  const values: [FigureName | undefined, number][] = [
+    [row.p50, p50Ms],
+    [row.p99, p99Ms],
+    [row.rate, perSecond],
+  ];
+  return values.flatMap(([figure, value]) =>
+    figure === undefined ? [] : [{ server: name, users, figure, value }]
+  );
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en-US");
+}

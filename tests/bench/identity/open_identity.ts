@@ -1,0 +1,50 @@
+// The identity interface's inside, opened in this process on a data directory: for what the measurements do without HTTP.
+
+import { replyAttributeProblem } from "../../../commands/check_config.ts";
+import { loadConfig } from "../../../config/load.ts";
+import { openDataDir } from "../../../host/data_dir.ts";
+import { createLog, wholeWrites } from "../../../log.ts";
+import { createPasswordHasher } from "../../../password_hasher.ts";
+import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
+import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { createIdentity, type Identity } from "../../../scim/identity.ts";
+
+export interface OpenIdentity extends AsyncDisposable {
+  readonly identity: Identity;
+}
+
+/** Opens everything as the program does, without its listeners. Nobody leaves anything behind elsewhere. */
+export async function openIdentity(
+  dataDirPath: string,
+  { toml = "" }: { toml?: string } = {},
+): Promise<OpenIdentity> {
+  const clock = systemClock;
+  const random = createSystemRandom();
+  const loaded = loadConfig({
+    env: (name) => name === "COUNTERSIGN_CONFIG" ? "bench.toml" : undefined,
+    readTextFile: () => toml,
+    cwd: dataDirPath,
+    checkReplyAttribute: replyAttributeProblem,
+  });
+  if (!loaded.ok) throw new Error(`Cannot use the settings: ${JSON.stringify(loaded.faults)}`);
+  const dataDir = await openDataDir(dataDirPath, { random, masterKeyHex: "" });
+  const identity = await createIdentity({
+    config: loaded.config,
+    store: dataDir.store,
+    vault: dataDir.vault,
+    clock,
+    random,
+    log: createLog({ format: "text", level: "warn", clock, write: wholeWrites(Deno.stderr) }),
+    fetch,
+    hasher: createPasswordHasher({ random }),
+    orderedId: createOrderedIds(clock, random),
+    prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+  });
+  return {
+    identity,
+    async [Symbol.asyncDispose]() {
+      await identity.close();
+      await dataDir.close();
+    },
+  };
+}

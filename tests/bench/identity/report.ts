@@ -1,0 +1,208 @@
+// The figures of the identity interface as tables of plain text: all of them by server and size, then the bars.
+
+import { median } from "../report.ts";
+import {
+  type BarRow,
+  BARS,
+  type FigureName,
+  type FigureRow,
+  FIGURES,
+  FLAT_MOST,
+  type Sample,
+} from "./figures.ts";
+import type { ServerName } from "./servers.ts";
+
+const SERVERS = {
+  countersign: "Countersign",
+  floor: "floor",
+  scimmy: "SCIMMY",
+} as const satisfies Record<ServerName, string>;
+
+const NAMES = Object.keys(FIGURES) as FigureName[];
+
+/** A bar, and how Countersign stands to it. Ratios above 1: better than the other. */
+export interface Verdict {
+  readonly title: string;
+  readonly at: string;
+  readonly value: number;
+  readonly unit: FigureRow["unit"] | "";
+  readonly decimals: number;
+  readonly ofFloor: number | null;
+  readonly ofScimmy: number | null;
+  readonly bar: string;
+  readonly met: boolean;
+}
+
+/** The median over the rounds, or `null` where nothing was measured. */
+function valueOf(
+  samples: readonly Sample[],
+  { server, users, figure }: { server: ServerName; users: number; figure: FigureName },
+): number | null {
+  const values = samples.filter((one) =>
+    one.server === server && one.users === users && one.figure === figure
+  );
+  return values.length === 0 ? null : median(values.map(({ value }) => value));
+}
+
+/** Sizes at which a figure was measured, the smallest first. */
+function sizesOf(
+  samples: readonly Sample[],
+  { server, figure }: { server: ServerName; figure?: FigureName },
+): number[] {
+  const sizes = samples.filter((one) =>
+    one.server === server && (figure === undefined || one.figure === figure)
+  );
+  return [...new Set(sizes.map(({ users }) => users))].sort((a, b) => a - b);
+}
+
+/** The size that is nearest to the one asked for, by how many times larger or smaller it is. */
+function nearest(sizes: readonly number[], users: number): number | null {
+  const distance = (size: number) => Math.abs(Math.log(size / users));
+  return sizes.toSorted((a, b) => distance(a) - distance(b))[0] ?? null;
+}
+
+/** Compares with another server at the size nearest to ours; `null` where it was not measured. */
+function ratioTo(
+  samples: readonly Sample[],
+  server: ServerName,
+  { users, figure, value }: { users: number; figure: FigureName; value: number },
+): number | null {
+  const size = nearest(sizesOf(samples, { server, figure }), users);
+  const theirs = size === null ? null : valueOf(samples, { server, users: size, figure });
+  if (theirs === null) return null;
+  return FIGURES[figure].unit === "/s" ? value / theirs : theirs / value;
+}
+
+/** One verdict for each bar whose figure was measured, then for each figure that must stay flat. */
+export function judge(samples: readonly Sample[]): Verdict[] {
+  return [...BARS.flatMap((row) => judgeBar(samples, row)), ...judgeFlatness(samples)];
+}
+
+function judgeBar(samples: readonly Sample[], { figure, at, bar }: BarRow): Verdict[] {
+  const sizes = sizesOf(samples, { server: "countersign", figure });
+  const users = at === undefined ? sizes.at(-1) ?? null : nearest(sizes, at);
+  const value = users === null ? null : valueOf(samples, { server: "countersign", users, figure });
+  if (users === null || value === null) return [];
+  const row: FigureRow = FIGURES[figure];
+  const place = { users, figure, value };
+  return [{
+    title: fullTitle(figure),
+    at: users.toLocaleString("en-US"),
+    value,
+    unit: row.unit,
+    decimals: row.decimals,
+    ofFloor: ratioTo(samples, "floor", place),
+    ofScimmy: ratioTo(samples, "scimmy", place),
+    bar: "most" in bar ? `≤ ${count(bar.most)} ${row.unit}` : `≥ ${count(bar.least)} ${row.unit}`,
+    met: "most" in bar ? value <= bar.most : value >= bar.least,
+  }];
+}
+
+function judgeFlatness(samples: readonly Sample[]): Verdict[] {
+  return NAMES.flatMap((figure) => {
+    const growth = growthOf(samples, figure);
+    if (growth === null) return [];
+    return [{
+      title: `flat: ${fullTitle(figure)}`,
+      at: `${count(growth.from)} → ${count(growth.to)}`,
+      value: growth.ratio,
+      unit: "",
+      decimals: 2,
+      ofFloor: null,
+      ofScimmy: null,
+      bar: `≤ ${FLAT_MOST}`,
+      met: growth.ratio <= FLAT_MOST,
+    }];
+  });
+}
+
+/** How a figure that must stay flat grows from the smallest size to the largest; `null` with one size. */
+function growthOf(
+  samples: readonly Sample[],
+  figure: FigureName,
+): { from: number; to: number; ratio: number } | null {
+  const row: FigureRow = FIGURES[figure];
+  const sizes = sizesOf(samples, { server: "countersign", figure });
+  const [from, to] = [sizes[0], sizes.at(-1)];
+  if (row.flat !== true || from === undefined || to === undefined || from === to) return null;
+  const small = valueOf(samples, { server: "countersign", users: from, figure });
+  const large = valueOf(samples, { server: "countersign", users: to, figure });
+  return small === null || large === null ? null : { from, to, ratio: large / small };
+}
+
+/** A row that is indented belongs to the one above. */
+function fullTitle(figure: FigureName): string {
+  const { title } = FIGURES[figure];
+  if (!title.startsWith(" ")) return title;
+  const above = NAMES.slice(0, NAMES.indexOf(figure)).findLast((name) =>
+    !FIGURES[name].title.startsWith(" ")
+  );
+  const head = above === undefined ? "" : FIGURES[above].title.split(":")[0];
+  return `${head}: ${title.trim()}`;
+}
+
+/** Both tables. */
+export function reportLines(samples: readonly Sample[]): string[] {
+  const verdicts = judge(samples);
+  return [...figureLines(samples), "", ...verdictLines(verdicts)];
+}
+
+interface Column {
+  readonly server: ServerName;
+  readonly users: number;
+}
+
+function figureLines(samples: readonly Sample[]): string[] {
+  const servers = Object.keys(SERVERS) as ServerName[];
+  const columns = servers.flatMap((server) =>
+    sizesOf(samples, { server }).map((users): Column => ({ server, users }))
+  );
+  const measured = NAMES.filter((name) => samples.some(({ figure }) => figure === name));
+  const cells = measured.map((figure) => [
+    FIGURES[figure].title,
+    FIGURES[figure].unit,
+    ...columns.map((column) => {
+      const value = valueOf(samples, { ...column, figure });
+      return value === null ? "" : format(value, FIGURES[figure].decimals);
+    }),
+  ]);
+  return laidOut([
+    ["", "", ...columns.map(({ server }) => SERVERS[server])],
+    ["users", "", ...columns.map(({ users }) => count(users))],
+    ...cells,
+  ], { left: 2 });
+}
+
+function verdictLines(verdicts: readonly Verdict[]): string[] {
+  if (verdicts.length === 0) return [];
+  const ratio = (value: number | null) => value === null ? "" : format(value, value < 100 ? 2 : 0);
+  return laidOut([
+    ["bar", "at", "measured", "of floor", "of SCIMMY", "bar", ""],
+    ...verdicts.map((one) => [
+      one.title,
+      one.at,
+      `${format(one.value, one.decimals)} ${one.unit}`.trim(),
+      ratio(one.ofFloor),
+      ratio(one.ofScimmy),
+      one.bar,
+      one.met ? "met" : "NOT met",
+    ]),
+  ], { left: 1 });
+}
+
+/** Columns as wide as their widest cell; the first `left` begin at their left edge. */
+function laidOut(rows: readonly (readonly string[])[], { left }: { left: number }): string[] {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  return rows.map((row) =>
+    row.map((cell, at) => at < left ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))
+      .join("  ").trimEnd()
+  );
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+function format(value: number, decimals: number): string {
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}

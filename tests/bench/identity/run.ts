@@ -1,0 +1,146 @@
+// Measures the identity interface beside SCIMMY and beside a bare Hono + Deno KV (`deno task bench identity`). docs/measuring.md says what
+// each figure means.
+
+import { parseArgs } from "node:util";
+import { installHint, missingPeers } from "../../ground/peers.ts";
+import type { Sample } from "./figures.ts";
+import { measureRefresh, measureScimmy, measureSize, type Pace } from "./measure.ts";
+import { reportLines } from "./report.ts";
+
+export const HELP =
+  `Measures the identity interface on this host, over loopback, beside SCIMMY and a bare Hono + Deno KV.
+
+  deno task bench identity [--users <n,…>] [--rounds <n>] [--seconds <s>] [--refresh <n>] [--scimmy <n,…>]
+                           [--seeds <directory>] [--quick]
+
+  --users <n,…>     how many users are stored (1000,100000,1000000)
+  --rounds <n>      rounds for each load, 1 to 20 (3)
+  --seconds <s>     length of each load in a round, 0.1 to 60 (2)
+  --refresh <n>     users of the refresh from slapd, 0 for none (100000)
+  --scimmy <n,…>    sizes at which SCIMMY is measured, 0 for none (1000,20000)
+  --seeds <dir>     keeps what was seeded there, and takes what is there; the seeding of a million takes minutes
+  --quick           one round of 0.3 s at 1,000 users, of everything: shows that it works, proves little
+  --help            this text
+
+Prints medians, ratios (above 1: better than the other) and bars. A bar that is not met is said so; the exit code is
+1 only when something could not be measured. It wants slapd for the refresh, and two idle cores.`;
+
+export interface IdentityBenchOptions {
+  readonly help: boolean;
+  readonly users: readonly number[];
+  readonly scimmy: readonly number[];
+  readonly refresh: number;
+  readonly seeds: string | null;
+  readonly pace: Pace;
+}
+
+/** On the disk: /tmp may be memory, and a durable write measured in memory is none. */
+const DISK = "/var/tmp";
+const MOST_USERS = 5_000_000;
+
+/** Throws an Error that says what is wrong with the words of the command line. */
+export function readOptions(args: string[]): IdentityBenchOptions {
+  const text = { type: "string" } as const;
+  const { values } = parseArgs({
+    args,
+    options: {
+      help: { type: "boolean" },
+      quick: { type: "boolean" },
+      users: text,
+      rounds: text,
+      seconds: text,
+      refresh: text,
+      scimmy: text,
+      seeds: text,
+    },
+  });
+  const quick = values.quick === true;
+  const users = sizes("--users", values.users ?? (quick ? "1000" : "1000,100000,1000000"));
+  if (users.length === 0 || users.some((size) => size < 100)) throw new Error("--users must be 100 or more");
+  const smallest = String(Math.min(...users));
+  const seconds = number("--seconds", values.seconds ?? (quick ? "0.3" : "2"), { least: 0.1, most: 60 });
+  return {
+    help: values.help === true,
+    users,
+    scimmy: sizes("--scimmy", values.scimmy ?? (quick ? smallest : "1000,20000")).filter((size) => size > 0),
+    refresh: number("--refresh", values.refresh ?? (quick ? smallest : "100000"), {
+      least: 0,
+      most: MOST_USERS,
+    }),
+    seeds: values.seeds ?? null,
+    pace: {
+      rounds: number("--rounds", values.rounds ?? (quick ? "1" : "3"), { least: 1, most: 20 }),
+      measuredMs: seconds * 1000,
+      warmUpMs: quick ? 50 : 1000,
+      starts: quick ? 1 : 3,
+      memberChanges: quick ? 10 : 200,
+    },
+  };
+}
+
+function number(
+  name: string,
+  given: string,
+  { least, most }: { least: number; most: number },
+): number {
+  const value = Number(given);
+  if (given === "" || !(value >= least && value <= most)) {
+    throw new Error(`${name} must be ${least} to ${most}`);
+  }
+  return value;
+}
+
+function sizes(name: string, given: string): number[] {
+  const found = given.split(",").map((one) => number(name, one, { least: 0, most: MOST_USERS }));
+  if (found.some((size) => !Number.isInteger(size))) throw new Error(`${name} must be whole numbers`);
+  return [...new Set(found)].sort((a, b) => a - b);
+}
+
+/** Measures everything that was asked for. Throws when something could not be measured. */
+export async function measureIdentity(
+  { users, scimmy, refresh, seeds, pace }: IdentityBenchOptions,
+  { say }: { say: (line: string) => void },
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (const size of users) {
+    samples.push(...await withScratch((scratch) => measureSize(size, { pace, scratch, say, seeds })));
+  }
+  for (const size of scimmy) samples.push(...await measureScimmy(size, { pace, say }));
+  if (refresh > 0) {
+    const missing = missingPeers(["slapd"]);
+    if (missing.length > 0) {
+      throw new Error(`Cannot measure the refresh: ${installHint(missing)}, or --refresh 0`);
+    }
+    say(`refreshing ${refresh.toLocaleString("en-US")} users from slapd`);
+    samples.push(...await withScratch((scratch) => measureRefresh(refresh, { scratch })));
+  }
+  return samples;
+}
+
+async function withScratch<T>(body: (scratch: string) => Promise<T>): Promise<T> {
+  const scratch = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
+  try {
+    return await body(scratch);
+  } finally {
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+/** The command: gives its exit code. */
+export async function runIdentityBench(args: string[]): Promise<number> {
+  let options: IdentityBenchOptions;
+  try {
+    options = readOptions(args);
+  } catch (fault) {
+    console.error(`${fault instanceof Error ? fault.message : String(fault)}; --help says more`);
+    return 2;
+  }
+  if (options.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const samples = await measureIdentity(options, { say: (line) => console.log(line) });
+  console.log("");
+  for (const line of reportLines(samples)) console.log(line);
+  return 0;
+}

@@ -1,0 +1,147 @@
+// The servers that are measured, each a process of its own on a free port of the loopback interface.
+
+import { endChild } from "../../ground/child.ts";
+import { startGateway } from "../../ground/gateway.ts";
+import { TextLineStream } from "../../ground/lines.ts";
+import { residentMb } from "../process_figures.ts";
+import type { Dialect } from "./deeds.ts";
+
+export type ServerName = "countersign" | "floor" | "scimmy";
+
+/** A server that answers, with so many people in it. */
+export interface MeasuredServer {
+  readonly name: ServerName;
+  readonly users: number;
+  readonly port: number;
+  readonly dialect: Dialect;
+  residentMb(): Promise<{ now: number; peak: number }>;
+  stop(): Promise<void>;
+}
+
+const HERE = new URL("./", import.meta.url).pathname;
+const PASSWORD = "the password of a measurement";
+const TOKEN = "the-token-of-a-measurement";
+const NAME = "bench";
+const BASIC = `Basic ${btoa(`${NAME}:${PASSWORD}`)}`;
+const SETTINGS = `
+[server]
+log_level = "warn"
+[[scim.credential]]
+name = "${NAME}"
+password = "${PASSWORD}"
+targets = ["default"]
+access = "write"
+`;
+/** The seeding of a million people takes minutes; a host that needs longer than this is not one to measure on. */
+const RUN_TIMEOUT_MS = 3600_000;
+const START_TIMEOUT_MS = 600_000;
+const STORE_FILES = ["countersign.kv", "countersign.kv-wal"] as const;
+
+/** What a data directory's store takes on the disk. */
+export async function storeMb(dataDir: string): Promise<number> {
+  let octets = 0;
+  for (const file of STORE_FILES) {
+    try {
+      octets += (await Deno.stat(`${dataDir}/${file}`)).size;
+    } catch (fault) {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    }
+  }
+  return octets / 1e6;
+}
+
+/** The gateway as it is shipped, on a data directory that was seeded. */
+export async function startCountersign(dataDir: string, users: number): Promise<MeasuredServer> {
+  const gateway = await startGateway({ toml: SETTINGS, dataDir, readyTimeoutMs: START_TIMEOUT_MS });
+  return {
+    name: "countersign",
+    users,
+    port: Number(new URL(gateway.httpUrl).port),
+    dialect: { base: "/idm/scim/default", authorization: BASIC, paging: "page", filter: "q" },
+    residentMb: () => residentMb(gateway.pid),
+    stop: () => gateway.dispose(),
+  };
+}
+
+/** From the start of the process to its first answer, which is a page of users to a caller who showed a password. */
+export async function timeFirstAnswer(dataDir: string, users: number): Promise<number> {
+  const startedMs = performance.now();
+  const server = await startCountersign(dataDir, users);
+  try {
+    const answered = await fetch(`http://127.0.0.1:${server.port}${server.dialect.base}/Users`, {
+      headers: { authorization: BASIC },
+      signal: AbortSignal.timeout(60_000),
+    });
+    await answered.arrayBuffer();
+    if (answered.status !== 200) throw new Error(`The first answer is ${answered.status}`);
+    return performance.now() - startedMs;
+  } finally {
+    await server.stop();
+  }
+}
+
+export function startFloor(file: string, users: number): Promise<MeasuredServer> {
+  return startProgram({ name: "floor", users, args: [`${HERE}floor.ts`, file, String(users)] }, {
+    base: "",
+    authorization: "",
+    paging: "page",
+    filter: "q",
+  });
+}
+
+export function startScimmy(users: number): Promise<MeasuredServer> {
+  return startProgram({ name: "scimmy", users, args: [`${HERE}scimmy.ts`, TOKEN, String(users)] }, {
+    base: "/scim",
+    authorization: `Bearer ${TOKEN}`,
+    paging: "startIndex",
+    filter: "filter",
+  });
+}
+
+/** Starts a program that says its port as JSON in its first line. */
+async function startProgram(
+  { name, users, args }: { name: ServerName; users: number; args: readonly string[] },
+  dialect: Dialect,
+): Promise<MeasuredServer> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "-A", ...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextLineStream()).getReader();
+  const timer = setTimeout(() => void endChild(child, 1000), START_TIMEOUT_MS);
+  const stop = async () => {
+    await lines.cancel();
+    await endChild(child, 5000);
+  };
+  try {
+    const { value } = await lines.read();
+    if (value === undefined) throw new Error(`Cannot measure ${name}: it ended before it listened`);
+    const { port }: { port: number } = JSON.parse(value);
+    return { name, users, port, dialect, residentMb: () => residentMb(child.pid), stop };
+  } catch (fault) {
+    await stop();
+    throw fault;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs one of the programs beside this file to its end: its progress goes to the terminal, and its output is JSON. */
+export async function runBeside<T>(file: string, args: readonly string[]): Promise<T> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "-A", `${HERE}${file}`, ...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const timer = setTimeout(() => void endChild(child, 1000), RUN_TIMEOUT_MS);
+  try {
+    const { code, stdout } = await child.output();
+    if (code !== 0) throw new Error(`Cannot measure: ${file} ended with code ${code}`);
+    return JSON.parse(new TextDecoder().decode(stdout));
+  } finally {
+    clearTimeout(timer);
+  }
+}

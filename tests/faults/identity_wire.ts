@@ -1,0 +1,166 @@
+// A wire between the program and slapd that counts what is written, and can be cut just before or just after a write.
+
+/** The operations that change an entry, by their tag (RFC 4511 §4.7 to §4.9, §4.6). */
+const WRITE_TAGS = { add: 0x68, modify: 0x66, remove: 0x4a, rename: 0x6c } as const;
+export type LdapWrite = keyof typeof WRITE_TAGS;
+
+/** A write on its way to slapd. */
+export interface WireWrite {
+  readonly operation: LdapWrite;
+  readonly dn: string;
+}
+
+/** What is done with a write: passed on, held back with the connection closed, or passed on and its answer lost. */
+export type Fate = "pass" | "cut_before" | "cut_after";
+
+export interface LdapWire extends AsyncDisposable {
+  readonly url: string;
+  /** Every write that was passed on, in order. */
+  readonly writes: readonly WireWrite[];
+  /** Asked for every write from now on; by default all pass. */
+  decide(judge: (write: WireWrite) => Fate | Promise<Fate>): void;
+  /** Nothing is taken any more, and everything that is open is cut. */
+  close(): Promise<void>;
+}
+
+/** @param to where slapd is, `ldap://host:port`; it need not be there. */
+export function startLdapWire(to: string): LdapWire {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const open = new Set<Deno.TcpConn>();
+  const writes: WireWrite[] = [];
+  const running = new Set<Promise<void>>();
+  let judge: (write: WireWrite) => Fate | Promise<Fate> = () => "pass";
+  const { hostname, port } = new URL(to.replace("ldap:", "http:"));
+
+  const carry = async (near: Deno.TcpConn): Promise<void> => {
+    open.add(near);
+    let far: Deno.TcpConn | null = null;
+    try {
+      far = await Deno.connect({ hostname, port: Number(port) });
+      open.add(far);
+      const answers = { lost: false };
+      const asking = requests(near, { far, writes, answers, fate: (write) => judge(write) });
+      await Promise.race([asking, pump(far, near, answers)]);
+    } catch (fault) {
+      if (!isLoss(fault)) throw fault;
+    } finally {
+      for (const one of [near, far]) {
+        if (one === null) continue;
+        open.delete(one);
+        closeQuietly(one);
+      }
+    }
+  };
+  const accept = async (): Promise<void> => {
+    for await (const near of listener) {
+      const work = carry(near);
+      running.add(work);
+      void work.finally(() => running.delete(work));
+    }
+  };
+  const accepting = accept();
+  const close = async () => {
+    closeQuietly(listener);
+    for (const one of open) closeQuietly(one);
+    await Promise.all([accepting, ...running]);
+  };
+  return {
+    url: `ldap://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    writes,
+    decide: (next) => void (judge = next),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Passes messages on one by one; ends when the connection does, or a write is cut. */
+async function requests(
+  near: Deno.TcpConn,
+  { far, writes, answers, fate }: {
+    far: Deno.TcpConn;
+    writes: WireWrite[];
+    /** Whether the next answer goes nowhere, and the connection with it. */
+    answers: { lost: boolean };
+    fate: (write: WireWrite) => Fate | Promise<Fate>;
+  },
+): Promise<void> {
+  let waiting: Uint8Array = new Uint8Array(0);
+  const chunk = new Uint8Array(64 * 1024);
+  for (;;) {
+    const count = await near.read(chunk);
+    if (count === null) return;
+    const joined = new Uint8Array(waiting.length + count);
+    joined.set(waiting);
+    joined.set(chunk.subarray(0, count), waiting.length);
+    waiting = joined;
+    for (let length = messageLength(waiting); length !== null; length = messageLength(waiting)) {
+      const message = waiting.slice(0, length);
+      waiting = waiting.slice(length);
+      const write = readWrite(message);
+      const decided = write === null ? "pass" : await fate(write);
+      if (decided === "cut_before") return;
+      if (write !== null) writes.push(write);
+      answers.lost = decided === "cut_after";
+      await writeAll(far, message);
+    }
+  }
+}
+
+async function pump(from: Deno.TcpConn, to: Deno.TcpConn, answers: { lost: boolean }): Promise<void> {
+  const chunk = new Uint8Array(64 * 1024);
+  for (let count = await from.read(chunk); count !== null; count = await from.read(chunk)) {
+    if (answers.lost) return;
+    await writeAll(to, chunk.subarray(0, count));
+  }
+}
+
+/** Octets of the BER element at `at`: where its content begins and ends; `null` while it is not all there. */
+function element(octets: Uint8Array, at: number): { from: number; to: number } | null {
+  const first = octets[at + 1];
+  if (first === undefined) return null;
+  if (first < 0x80) return { from: at + 2, to: at + 2 + first };
+  const size = first & 0x7f;
+  if (octets.length < at + 2 + size) return null;
+  let length = 0;
+  for (let i = 0; i < size; i++) length = length * 256 + (octets[at + 2 + i] ?? 0);
+  return { from: at + 2 + size, to: at + 2 + size + length };
+}
+
+function messageLength(octets: Uint8Array): number | null {
+  const whole = element(octets, 0);
+  return whole === null || whole.to > octets.length ? null : whole.to;
+}
+
+/** The write that a message asks for; `null` for anything else. */
+function readWrite(message: Uint8Array): WireWrite | null {
+  const whole = element(message, 0);
+  const id = whole === null ? null : element(message, whole.from);
+  if (id === null) return null;
+  const tag = message[id.to];
+  const found = (Object.entries(WRITE_TAGS) as [LdapWrite, number][]).find(([, one]) => one === tag);
+  const body = element(message, id.to);
+  if (found === undefined || body === null) return null;
+  const [operation] = found;
+  // A delete request is the DN itself; the others begin with it.
+  const dn = operation === "remove" ? body : element(message, body.from);
+  if (dn === null) return null;
+  return { operation, dn: new TextDecoder().decode(message.subarray(dn.from, dn.to)) };
+}
+
+async function writeAll(to: Deno.TcpConn, octets: Uint8Array): Promise<void> {
+  for (let at = 0; at < octets.length;) at += await to.write(octets.subarray(at));
+}
+
+function isLoss(fault: unknown): boolean {
+  return fault instanceof Deno.errors.ConnectionReset || fault instanceof Deno.errors.BrokenPipe ||
+    fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted ||
+    fault instanceof Deno.errors.ConnectionRefused || fault instanceof Deno.errors.UnexpectedEof;
+}
+
+function closeQuietly(resource: { close(): void }): void {
+  try {
+    resource.close();
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.BadResource)) throw fault;
+  }
+}

@@ -1,0 +1,342 @@
+// People who are managed over SCIM log in with a real radclient: what was written counts for the next packet.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { runProgram } from "../ground/child.ts";
+import { testNeeding } from "../ground/needing.ts";
+import { startSlapd } from "../ground/slapd.ts";
+import { type Caller, createCaller } from "../scim/rows/caller.ts";
+import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
+import { startWorld, totpCode, type World } from "./world.ts";
+
+const SECRET = "shared-with-radclient";
+
+/** One client for each first factor, told apart by its NAS-Identifier. */
+const clients = (firstFactors: readonly string[]) =>
+  firstFactors.map((factor) => `
+[[radius.client]]
+name = "${factor}"
+address = ["127.0.0.1"]
+nas_identifier = "${factor}"
+secret = "${SECRET}"
+first_factor = "${factor}"
+${factor === "ldap" ? 'first_factor_backend = "directory"' : ""}`).join("\n");
+
+const GROUPS = `
+[radius.reply.default]
+Session-Timeout = 3600
+[radius.reply.group."vpn-admins"]
+Class = "admins"
+Filter-Id = "everything"
+`;
+
+interface Stage extends AsyncDisposable {
+  readonly world: World;
+  readonly scim: Caller;
+}
+
+async function startStage(toml: string): Promise<Stage> {
+  const world = await startWorld(credentialsToml(["default"]) + toml);
+  const scim = createCaller(world.gateway, { account: WRITER, target: "default" });
+  return { world, scim, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+/** What radclient printed of a reply. */
+interface Reply {
+  readonly code: string;
+  readonly state: string;
+  readonly message: string;
+  readonly text: string;
+}
+
+let port = 0;
+
+/** One packet of one login; `place` is its NAS-Port, a new one by default. */
+async function send(
+  { gateway }: World,
+  { user, password, state, factor = "none", place = ++port }: {
+    user: string;
+    password: string;
+    state?: string;
+    factor?: string;
+    place?: number;
+  },
+): Promise<Reply> {
+  const attributes = [
+    `User-Name = "${user}"`,
+    `NAS-Identifier = "${factor}"`,
+    `NAS-Port = ${place}`,
+    "Message-Authenticator = 0x00",
+    `User-Password = "${password}"`,
+    ...state === undefined ? [] : [`State = ${state}`],
+  ];
+  const { stdout, stderr } = await runProgram("radclient", {
+    args: ["-x", "-t", "8", "-r", "2", `127.0.0.1:${gateway.radiusPort}`, "auth", SECRET],
+    stdin: `${attributes.join(",")}\n`,
+    timeoutMs: 20_000,
+  });
+  const text = stdout.slice(stdout.indexOf("Received "));
+  const [, code] = /^Received Access-(\w+) /.exec(text) ?? [];
+  if (code === undefined) throw new Error(`radclient got no reply:\n${stdout}${stderr}`);
+  const [, given = ""] = /^\tState = (0x[0-9a-f]+)$/m.exec(text) ?? [];
+  const messages = [...text.matchAll(/^\tReply-Message = "(.*)"$/gm)].map(([, one = ""]) => one);
+  return { code, state: given, message: messages.join(""), text };
+}
+
+interface Login {
+  readonly first: Reply;
+  answer(password: string): Promise<Reply>;
+}
+
+async function begin(world: World, user: string): Promise<Login> {
+  const place = ++port;
+  const first = await send(world, { user, password: "x", place });
+  let { state } = first;
+  return {
+    first,
+    async answer(password) {
+      const reply = await send(world, { user, password, state, place });
+      state = reply.state;
+      return reply;
+    },
+  };
+}
+
+const SEED = "twenty octets of seed";
+const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+/** RFC 4648 §6, without padding. */
+function base32(text: string): string {
+  const bits = [...new TextEncoder().encode(text)].map((octet) => octet.toString(2).padStart(8, "0")).join(
+    "",
+  );
+  return (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32[parseInt(five.padEnd(5, "0"), 2)]).join("");
+}
+
+const pairTotp = (world: World, user: string) => world.pair(user, "--totp", base32(SEED));
+const code = () => totpCode(SEED, Date.now());
+
+/** What a test shows, and the play that shows it. A refusal takes a second, so plays run side by side. */
+type Plays = Readonly<Record<string, (stage: Stage) => Promise<void>>>;
+
+async function playAll(
+  context: Deno.TestContext,
+  { plays, stage }: { plays: Plays; stage: Stage },
+): Promise<void> {
+  const under = Object.entries(plays).map(([title, play]) => ({
+    title,
+    outcome: play(stage).then(() => null, (fault: unknown) => ({ fault })),
+  }));
+  for (const { title, outcome } of under) {
+    await context.step(title, async () => {
+      const failed = await outcome;
+      if (failed !== null) throw failed.fault;
+    });
+  }
+}
+
+const PEOPLE: Plays = {
+  "created over SCIM a second before, a person logs in with a code": async ({ world, scim }) => {
+    assertEquals((await scim.post("/Users", { userName: "Anna" })).status, 201);
+    await pairTotp(world, "anna");
+    const login = await begin(world, "ANNA");
+    assertEquals(login.first.code, "Challenge");
+    const accept = await login.answer(code());
+    assertEquals(accept.code, "Accept");
+    assertStringIncludes(accept.text, "Session-Timeout = 3600");
+  },
+  "a registered phone number serves from the menu, as soon as it was written": async ({ world, scim }) => {
+    const phoneNumbers = [{ value: "+1 (500) 555-0021", type: "mobile" }];
+    assertEquals((await scim.post("/Users", { userName: "bert" })).status, 201);
+    const without = await begin(world, "bert");
+    assertEquals([without.first.code, (await without.answer("T")).code], ["Challenge", "Challenge"]);
+    assertEquals(world.telephony.lastPasscode("+15005550021"), undefined);
+
+    assertEquals((await scim.put("/Users/bert", { phoneNumbers })).status, 200);
+    const login = await begin(world, "bert");
+    assertEquals((await login.answer("T")).code, "Challenge");
+    const passcode = world.telephony.lastPasscode("+15005550021") ?? "none";
+    assertEquals((await login.answer(passcode)).code, "Accept");
+  },
+  "refused in the very packet after the DELETE was acknowledged": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "carla" });
+    await pairTotp(world, "carla");
+    assertEquals((await begin(world, "carla")).first.code, "Challenge");
+    assertEquals((await scim.remove("/Users/carla")).status, 204);
+    assertEquals((await begin(world, "carla")).first.code, "Reject");
+  },
+  "refused after the DELETE in the middle of a login, with the right code": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "dora" });
+    await pairTotp(world, "dora");
+    const login = await begin(world, "dora");
+    assertEquals(login.first.code, "Challenge");
+    assertEquals((await scim.remove("/Users/DORA")).status, 204);
+    assertEquals((await login.answer(code())).code, "Reject");
+  },
+  "created again, the same person may log in, but has no factor left": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "klara" });
+    await pairTotp(world, "klara");
+    const old = await begin(world, "klara");
+    assertEquals((await scim.remove("/Users/klara")).status, 204);
+    assertEquals((await scim.post("/Users", { userName: "klara" })).status, 201);
+    // The login from before does not come back to life.
+    assertEquals((await old.answer(code())).code, "Reject");
+    const { first } = await begin(world, "klara");
+    assertEquals(first.code, "Challenge");
+    assertStringIncludes(first.message, "Choose a second factor");
+    const listed = await world.gateway.pair("klara", "--list");
+    assert(!/totp/i.test(listed.stdout), listed.stdout);
+    await pairTotp(world, "klara");
+    const login = await begin(world, "klara");
+    assertEquals((await login.answer(code())).code, "Accept");
+  },
+  "refused after a PUT of active: false, also in the middle; let in after true": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "emil", phoneNumbers: [{ value: "+15005550022" }] });
+    const open = await begin(world, "emil");
+    assertEquals((await open.answer("T")).code, "Challenge");
+    const passcode = world.telephony.lastPasscode("+15005550022") ?? "none";
+    const body = { phoneNumbers: [{ value: "+15005550022" }] };
+    assertEquals((await scim.put("/Users/emil", { ...body, active: false })).status, 200);
+    assertEquals((await open.answer(passcode)).code, "Reject");
+    assertEquals((await begin(world, "emil")).first.code, "Reject");
+    assertEquals((await scim.put("/Users/emil", body)).json.active, true);
+    const login = await begin(world, "emil");
+    assertEquals((await login.answer("T")).code, "Challenge");
+    // A passcode from before counts for nothing.
+    assertEquals((await login.answer(passcode)).code, "Reject");
+  },
+  "a person who was created inactive is refused at once": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "frida", active: "False" });
+    assertEquals((await begin(world, "frida")).first.code, "Reject");
+  },
+  "attributes of the group come with the PUT and go with it": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "gerd", phoneNumbers: [{ value: "+15005550023" }] });
+    await scim.post("/Groups", { displayName: "VPN-Admins" });
+    const accepted = async (): Promise<string> => {
+      const login = await begin(world, "gerd");
+      if (login.first.message.includes("Choose")) await login.answer("T");
+      const passcode = world.telephony.lastPasscode("+15005550023") ?? "none";
+      const reply = await login.answer(passcode);
+      assertEquals(reply.code, "Accept", reply.text);
+      return reply.text;
+    };
+    const hasGroup = (
+      text: string,
+    ) => [text.includes("Class = 0x61646d696e73"), text.includes('"everything"')];
+    assertEquals(hasGroup(await accepted()), [false, false]);
+    const group = { displayName: "VPN-Admins", members: [{ display: "Gerd" }] };
+    assertEquals((await scim.put("/Groups/vpn-admins", group)).status, 200);
+    assertEquals(hasGroup(await accepted()), [true, true]);
+    assertEquals((await scim.put("/Groups/vpn-admins", { displayName: "VPN-Admins" })).status, 200);
+    assertEquals(hasGroup(await accepted()), [false, false]);
+    await scim.put("/Groups/vpn-admins", group);
+    assertEquals(hasGroup(await accepted()), [true, true]);
+    assertEquals((await scim.remove("/Groups/vpn-admins")).status, 204);
+    assertEquals(hasGroup(await accepted()), [false, false]);
+  },
+  "first_factor = directory: the password that SCIM wrote, and no other": async ({ world, scim }) => {
+    const verdict = async (user: string, password: string) =>
+      (await send(world, { user, password, factor: "directory" })).code;
+    const rejects = async (...tried: [user: string, password: string][]) => {
+      const codes = await Promise.all(tried.map(([user, password]) => verdict(user, password)));
+      assertEquals(codes, tried.map(() => "Reject"));
+    };
+    await scim.post("/Users", { userName: "hans", password: "first password ä" });
+    assertEquals(await verdict("hans", "first password ä"), "Challenge");
+    assertEquals(await verdict("HANS", "first password ä"), "Challenge");
+    await rejects(["hans", "First password ä"], ["hans", ""]);
+    // A replacement without a password keeps it.
+    assertEquals((await scim.put("/Users/hans", { title: "x" })).status, 200);
+    assertEquals(await verdict("hans", "first password ä"), "Challenge");
+    assertEquals((await scim.put("/Users/hans", { password: "second" })).status, 200);
+    assertEquals(await verdict("hans", "first password ä"), "Reject");
+    assertEquals(await verdict("hans", "second"), "Challenge");
+    // Who never got one has none, not an empty one.
+    await scim.post("/Users", { userName: "ilse" });
+    await rejects(["ilse", ""], ["ilse", "x"], ["ilse", "null"], ["ilse", "undefined"], [
+      "nobody at all",
+      "second",
+    ]);
+    // Deleted and created again, the old password is gone.
+    await scim.remove("/Users/hans");
+    await scim.post("/Users", { userName: "hans" });
+    assertEquals(await verdict("hans", "second"), "Reject");
+  },
+  "the first factor and the second in one login": async ({ world, scim }) => {
+    await scim.post("/Users", { userName: "jana", password: "the password" });
+    await pairTotp(world, "jana");
+    const place = ++port;
+    const login = { user: "jana", factor: "directory", place };
+    const { code: verdict, state } = await send(world, { ...login, password: "the password" });
+    assertEquals(verdict, "Challenge");
+    assertEquals((await send(world, { ...login, password: code(), state })).code, "Accept");
+  },
+};
+
+testNeeding({ peers: ["radclient"] }, "people of the directory", async (context) => {
+  await using stage = await startStage(clients(["none", "directory"]) + GROUPS);
+  await playAll(context, { plays: PEOPLE, stage });
+});
+
+testNeeding(
+  { peers: ["radclient", "slapd"] },
+  "first_factor = ldap binds at a real slapd",
+  async (context) => {
+    const slapd = await startSlapd();
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => slapd.dispose());
+    const { world, scim } = stack.use(
+      await startStage(`${clients(["ldap"])}
+[factors.lockout]
+failures = 3
+[targets.default.backends.local]
+kind = "store"
+[targets.default.backends.directory]
+kind = "ldap"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+timeout_ms = 1000
+`),
+    );
+    const verdict = async (user: string, password: string) =>
+      (await send(world, { user, password, factor: "ldap" })).code;
+
+    await context.step("right, wrong, empty, somebody who is not there", async () => {
+      const created = await scim.post("/Users", { userName: "anna", password: "bind as anna" });
+      assertEquals(created.status, 201, created.text);
+      assertEquals(await verdict("anna", "bind as anna"), "Challenge");
+      const wrong = [["anna", "bind as nobody"], ["anna", ""], ["nobody", "bind as anna"]];
+      const injected = ["*", "a*", "anna)(uid=*", "anna,ou=people"].map((name) => [name, "bind as anna"]);
+      const codes = [...wrong, ...injected].map(([user = "", password = ""]) => verdict(user, password));
+      assertEquals(new Set(await Promise.all(codes)), new Set(["Reject"]));
+      assertEquals(await verdict("anna", "bind as anna"), "Challenge");
+    });
+
+    await context.step("a new password over SCIM counts at once", async () => {
+      await scim.post("/Users", { userName: "bert", password: "before" });
+      assertEquals((await scim.put("/Users/bert", { password: "after" })).status, 200);
+      assertEquals([await verdict("bert", "before"), await verdict("bert", "after")], [
+        "Reject",
+        "Challenge",
+      ]);
+    });
+
+    await context.step("while slapd is away everybody is refused, and nobody is locked for it", async () => {
+      await scim.post("/Users", { userName: "carla", password: "bind as carla" });
+      const several = (password: string) => Promise.all([1, 2, 3, 4].map(() => verdict("carla", password)));
+      await slapd.stop();
+      assertEquals(new Set(await several("bind as carla")), new Set(["Reject"]));
+      await slapd.start();
+      // After several failures a directory is left alone for a moment.
+      let now = await verdict("carla", "bind as carla");
+      for (let tries = 0; now === "Reject" && tries < 5; tries++) {
+        now = await verdict("carla", "bind as carla");
+      }
+      assertEquals(now, "Challenge");
+      // Wrong ones are counted: the control of what was just said.
+      assertEquals(new Set(await several("wrong")), new Set(["Reject"]));
+      assertEquals(await verdict("carla", "bind as carla"), "Reject");
+    });
+  },
+);

@@ -1,0 +1,143 @@
+// The commands on people with a real LDAP directory behind the target, also one that is away for a while.
+
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { openOperator } from "../commands/operator.ts";
+import { CREDENTIAL_TOML, getResource, runBeside } from "../commands/people_world.ts";
+import { startGateway } from "../ground/gateway.ts";
+import { testNeeding } from "../ground/needing.ts";
+import { type Slapd, startSlapd } from "../ground/slapd.ts";
+
+const NEEDS = { peers: ["slapd"] } as const;
+
+function tomlOf(slapd: Slapd, mode: "sync" | "async"): string {
+  return `
+[targets.default.backends.local]
+kind = "store"
+[targets.default.backends.directory]
+kind = "ldap"
+mode = "${mode}"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+timeout_ms = 1000
+`;
+}
+
+async function tableOf(rows: number): Promise<string> {
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  const lines = Array.from(
+    { length: rows },
+    (_, at) => `user${at},Family${at},Given${at},u${at}@example.com,staff\n`,
+  );
+  await Deno.writeTextFile(file, `userName,familyName,givenName,mail,groups\n${lines.join("")}`);
+  return file;
+}
+
+/** Waits, in real time, until something is so; fails after 20 s. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + 20_000; !await isSo();) {
+    if (performance.now() > endMs) throw new Error("it did not come to be so");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+testNeeding(
+  NEEDS,
+  "deno task import writes to slapd, and deno task refresh takes everything from there",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(120);
+    try {
+      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      const imported = await runBeside(gateway, "import", "default", file);
+      assertEquals([imported.code, imported.stderr], [0, ""]);
+      assertStringIncludes(
+        imported.stdout,
+        "120 created, 0 updated, 0 left alone, 0 refused; 1 group with new members",
+      );
+      assertEquals(
+        (await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length,
+        120,
+      );
+
+      await using other = await openOperator({ toml: tomlOf(slapd, "sync") });
+      const refreshed = await other.run("refresh", "default");
+      assertEquals([refreshed.code, refreshed.stderr], [0, ""]);
+      assertMatch(
+        refreshed.stdout,
+        /^Target "default" is up to date with its backends: 121 created, 0 updated, /,
+      );
+      const exported = await other.run("export", "default", "--format", "csv");
+      assertStringIncludes(exported.stdout, "user7,true,Family7,Given7,u7@example.com,staff\r\n");
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "deno task import stops when slapd is away, and goes on with --update when it is back",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(30);
+    try {
+      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      await slapd.stop();
+      const stopped = await runBeside(gateway, "import", "default", file);
+      assertEquals([stopped.code, stopped.stdout], [1, ""]);
+      assertStringIncludes(stopped.stderr, "Stopped at line 2: ");
+      assertStringIncludes(stopped.stderr, "Run the same again with --update to go on.");
+      assertEquals(await getResource(gateway, "Users/user0"), null);
+      const away = await runBeside(gateway, "refresh", "default");
+      assertEquals([away.code, away.stdout], [1, ""]);
+      assertStringIncludes(away.stderr, 'Cannot bring target "default" up to date with every backend: ');
+
+      await slapd.start();
+      await until(async () => (await runBeside(gateway, "import", "default", file, "--update")).code === 0);
+      assertEquals((await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length, 30);
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "deno task outbox lists what an asynchronous slapd is owed, and nothing once it has it",
+  async () => {
+    const slapd = await startSlapd();
+    const file = await tableOf(5);
+    try {
+      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "async")}${CREDENTIAL_TOML}` });
+      await slapd.stop();
+      const imported = await runBeside(gateway, "import", "default", file);
+      assertEquals([imported.code, imported.stderr], [0, ""]);
+      const owed = await runBeside(gateway, "outbox", "default");
+      assertMatch(
+        owed.stdout,
+        /^Target "default" owes its backends 6 writes, no dead letters among them\.\n/,
+      );
+      assertMatch(owed.stdout, /directory +put user +user0 +\d{4}-\d\d-\d\d/);
+      const retried = await runBeside(gateway, "outbox", "default", "--retry", "directory");
+      assertEquals([retried.code, retried.stdout], [0, "There are no dead letters.\n"]);
+      const unknown = await runBeside(gateway, "outbox", "default", "--retry", "ldap");
+      assertEquals([unknown.code, unknown.stderr], [
+        1,
+        'Target "default" has no backend of that name. It has "local", "directory".\n',
+      ]);
+
+      await slapd.start();
+      await until(async () =>
+        (await runBeside(gateway, "outbox", "default")).stdout.includes("owes its backends nothing")
+      );
+    } finally {
+      await Deno.remove(file);
+      await slapd.dispose();
+    }
+  },
+);

@@ -1,0 +1,76 @@
+// The SCIM backend against a second Countersign: its document's interface, behind a real HTTP server.
+
+import { createPasswordHasher } from "../../../password_hasher.ts";
+import { loadConfig } from "../../../config/load.ts";
+import { openDataDir } from "../../../host/data_dir.ts";
+import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
+import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { createIdentity, type Identity } from "../../../scim/identity.ts";
+import { openScim, scimSettings } from "./scim_client.ts";
+import { silentLog } from "./silent_log.ts";
+import { testBackend } from "./suite.ts";
+
+const PASSWORD = "the other one's password";
+const SETTINGS = `
+[targets.corp.backends.local]
+kind = "store"
+[[scim.credential]]
+name = "writer"
+password = "${PASSWORD}"
+targets = ["corp"]
+access = "write"
+`;
+
+async function openIdentity(folder: string): Promise<{ identity: Identity; close: () => Promise<void> }> {
+  const loaded = loadConfig({
+    env: (name) => name === "COUNTERSIGN_CONFIG" ? "other.toml" : undefined,
+    readTextFile: () => SETTINGS,
+    cwd: folder,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
+  const random = createSystemRandom();
+  const dataDir = await openDataDir(folder, { random, masterKeyHex: "" });
+  const hasher = createPasswordHasher({ random });
+  const identity = await createIdentity({
+    config: loaded.config,
+    store: dataDir.store,
+    vault: dataDir.vault,
+    clock: systemClock,
+    random,
+    log: silentLog(),
+    fetch,
+    hasher,
+    orderedId: createOrderedIds(systemClock, random),
+    prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+  });
+  return {
+    identity,
+    async close() {
+      await identity.close();
+      await dataDir.close();
+    },
+  };
+}
+
+testBackend("createScimBackend() on a second Countersign", {
+  register: (name, body) => Deno.test(name, body),
+  open: async () => {
+    const folder = await Deno.makeTempDir({ prefix: "other-" });
+    const { identity, close } = await openIdentity(folder);
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      (request) => identity.app.handle(request, { remoteAddress: "127.0.0.1" }),
+    );
+    const url = `http://127.0.0.1:${server.addr.port}/idm/scim/corp`;
+    const scim = openScim(scimSettings({ url, userName: "writer", password: PASSWORD }));
+    return {
+      backend: scim.backend,
+      async dispose() {
+        await scim.close();
+        await server.shutdown();
+        await close();
+        await Deno.remove(folder, { recursive: true });
+      },
+    };
+  },
+});

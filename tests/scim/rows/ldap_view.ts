@@ -1,0 +1,72 @@
+// What a slapd of the tests really holds, seen with an LDAP client of the test's own.
+
+import { Attribute, Change, Client } from "ldapts";
+import type { Slapd } from "../../ground/slapd.ts";
+
+/** Values by attribute, without the DN. */
+export type LdapEntry = Readonly<Record<string, readonly string[]>>;
+
+export interface LdapView extends AsyncDisposable {
+  /** `null` when there is none. */
+  entry(dn: string): Promise<LdapEntry | null>;
+  /** Everything below a DN, by DN. */
+  below(dn: string): Promise<Record<string, LdapEntry>>;
+  /** Puts values in the place of an attribute's. */
+  replace(dn: string, attribute: string, values: readonly string[]): Promise<void>;
+  add(dn: string, entry: LdapEntry): Promise<void>;
+  remove(dn: string): Promise<void>;
+}
+
+/** Each call has a connection of its own, so that it may be made again after slapd was stopped. */
+export function viewOf(slapd: Slapd): LdapView {
+  const as = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
+    const client = new Client({ url: slapd.url, timeout: 5000, connectTimeout: 5000 });
+    try {
+      await client.bind(slapd.bindDn, slapd.bindPassword);
+      return await work(client);
+    } finally {
+      await client.unbind();
+    }
+  };
+  const search = (base: string, scope: "base" | "one") =>
+    as(async (client) => {
+      const { searchEntries } = await client.search(base, { scope, filter: "(objectClass=*)" });
+      return searchEntries.map(({ dn, ...rest }) => [dn, textsOf(rest)] as const);
+    });
+  return {
+    async entry(dn) {
+      const found = await search(dn, "base").catch(nothingThere);
+      return found[0]?.[1] ?? null;
+    },
+    below: async (dn) => Object.fromEntries(await search(dn, "one")),
+    replace: (dn, type, values) =>
+      as((client) =>
+        client.modify(
+          dn,
+          new Change({ operation: "replace", modification: new Attribute({ type, values: [...values] }) }),
+        )
+      ),
+    add: (dn, entry) =>
+      as((client) =>
+        client.add(dn, Object.fromEntries(Object.entries(entry).map(([name, values]) => [name, [...values]])))
+      ),
+    remove: (dn) => as((client) => client.del(dn)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+const NO_SUCH_OBJECT = 32;
+
+function nothingThere(fault: unknown): (readonly [string, LdapEntry])[] {
+  const isAbsent = typeof fault === "object" && fault !== null && "code" in fault &&
+    fault.code === NO_SUCH_OBJECT;
+  if (!isAbsent) throw fault;
+  return [];
+}
+
+function textsOf(attributes: Readonly<Record<string, unknown>>): LdapEntry {
+  const texts = Object.entries(attributes).map(([name, value]) =>
+    [name, (Array.isArray(value) ? value : [value]).map(String).sort()] as const
+  );
+  return Object.fromEntries(texts);
+}
