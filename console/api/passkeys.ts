@@ -17,6 +17,10 @@ import { Refusal } from "./refusal.ts";
 /** Where the browser is: the origin that it will sign. */
 export type Origin = string;
 
+/** What the browser is given, without what nobody asks for: extensions hold octets, which JSON has none of. */
+export type RegistrationWanted = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
+export type PasskeyWanted = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
+
 /** A passkey that was registered: to be written by the caller, together with what it belongs to. */
 export interface NewPasskey {
   readonly passkey: PasskeyRecord;
@@ -34,13 +38,13 @@ export interface Passkeys {
   /** What the browser needs to make one. @throws Refusal `passkeys_need_name`. */
   registrationOptions(
     wanted: { origin: Origin; userName: string; purpose: string; known: readonly PasskeyRecord[] },
-  ): Promise<PublicKeyCredentialCreationOptionsJSON>;
+  ): Promise<RegistrationWanted>;
   /** Judges what the authenticator made. @throws Refusal `passkey_refused`, `passkey_known`. */
   register(
     given: { origin: Origin; purpose: string; label: string; response: RegistrationResponseJSON },
   ): Promise<NewPasskey>;
   /** What the browser needs to show one of anybody's. @throws Refusal `passkeys_need_name`. */
-  signInOptions(origin: Origin): Promise<PublicKeyCredentialRequestOptionsJSON>;
+  signInOptions(origin: Origin): Promise<PasskeyWanted>;
   /** Whose passkey answered. The answer counts once. @throws Refusal `passkey_refused`. */
   use(given: { origin: Origin; response: AuthenticationResponseJSON }): Promise<PasskeyOwner>;
   /** The change that forgets whose a passkey is. */

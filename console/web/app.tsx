@@ -1,12 +1,11 @@
 // What the page shows: a gate for those outside, the rail and a page for those inside.
 
 import type { Models } from "./models/models.ts";
-import { FrameKeys } from "./parts/frame_keys.tsx";
 import { Late, type ModelsPart } from "./parts/late.tsx";
 import { Note } from "./parts/note.tsx";
 import { PageHost } from "./parts/page_host.tsx";
 import { Rail } from "./parts/rail.tsx";
-import { Toasts } from "./parts/toasts.tsx";
+import { SessionEnd } from "./parts/session_end.tsx";
 import { visitOf } from "./places.ts";
 import { t } from "./words/translate.ts";
 
@@ -23,13 +22,18 @@ export function App({ models }: { models: Models }) {
         <Rail models={models} />
         <PageHost models={models} />
       </div>
-      <FrameKeys models={models} />
-      <Toasts model={models.toasts} />
-      {session.interrupted.value && <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />}
+      <Late load={loadKeys} models={models} areas={[]} />
+      {models.toasts.list.value.length > 0 && <Late load={loadToasts} models={models} areas={[]} />}
+      {(session.interrupted.value || session.steppingUp.value) && (
+        <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />
+      )}
+      <SessionEnd models={models} />
     </>
   );
 }
 
+const loadKeys = async (): Promise<ModelsPart> => (await import("./parts/frame_keys.tsx")).FrameKeys;
+const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/toasts.tsx")).Toasts;
 const ACCESS_WORDS = ["access"] as const;
 const loadSignIn = async (): Promise<ModelsPart> => (await import("./pages/sign_in_page.tsx")).default;
 const loadSignInDialog = async (): Promise<ModelsPart> =>

@@ -13,13 +13,20 @@ export interface SessionModel {
   readonly needsSetUp: ReadonlySignal<boolean>;
   /** The session ended while a page was open: sign-in is a dialog over it. */
   readonly interrupted: ReadonlySignal<boolean>;
+  /** Something that was asked for needs a factor shown again: a dialog over the page asks for it. */
+  readonly steppingUp: ReadonlySignal<boolean>;
+  /** What the sign-in provider is called; `null` without one. */
+  readonly provider: ReadonlySignal<string | null>;
+  /** When the session ends by itself, the server's time; `null` without one. Moves on with use. */
+  readonly endsMs: ReadonlySignal<number | null>;
   load(): Promise<void>;
   isSignedIn(): boolean;
   /** Whether who is here may do what needs `role`. */
   may(role: Role): boolean;
-  /** Resolves to `null`, or to what to say. */
-  signIn(name: string, password: string): Promise<string | null>;
-  setUp(claim: { token: string; name: string; password: string }): Promise<string | null>;
+  /** Takes in what the server said about the session, and goes on with what waited for it. */
+  adopt(answer: SessionAnswer): void;
+  /** Gives up what needed a fresh factor. */
+  leaveStepUp(): void;
   signOut(): Promise<void>;
   /** Asks whether the session still stands; opens the dialog when it does not. Resolves to whether it does. */
   probe(): Promise<boolean>;
@@ -27,12 +34,14 @@ export interface SessionModel {
   stay(): Promise<void>;
   /** Opens the dialog before the session ends by itself. */
   signInAgain(): void;
-  /** Runs a call; when the session has ended, waits for a new one and runs it again. */
+  /** Runs a call; when it needs a new session or a fresh factor, waits for that and runs it again. */
   whileSignedIn<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** From least to most, as the API's table has them. */
 const ROLES: readonly Role[] = ["viewer", "operator", "user_manager", "owner"];
+/** A call that still is not let in after a sign-in and a factor shown again fails like any other. */
+const MAX_TRIES = 4;
 const NO_FEATURES: Features = { approvals: false, outbox: false, phone: false };
 
 export function createSessionModel(
@@ -43,18 +52,36 @@ export function createSessionModel(
   const features = signal<Features>(NO_FEATURES);
   const needsSetUp = signal(false);
   const interrupted = signal(false);
-  let waiting: (() => void)[] = [];
+  const steppingUp = signal(false);
+  const provider = signal<string | null>(null);
+  const endsMs = signal<number | null>(null);
+  /** By what the calls wait for. */
+  const gates = {
+    not_signed_in: { open: interrupted, waiting: new Set<(passed: boolean) => void>() },
+    step_up: { open: steppingUp, waiting: new Set<(passed: boolean) => void>() },
+  };
+  const settle = (name: keyof typeof gates, passed: boolean): void => {
+    const { open, waiting } = gates[name];
+    open.value = false;
+    for (const resume of waiting) resume(passed);
+    waiting.clear();
+  };
 
+  const follow = ({ nowMs, deadlineMs, idleDeadlineMs }: SessionInfo): void => {
+    onServerTime(nowMs);
+    endsMs.value = Math.min(deadlineMs, idleDeadlineMs);
+  };
   const adopt = (answer: SessionAnswer): void => {
-    if (answer.session !== null) {
-      onServerTime(answer.session.nowMs);
-      interrupted.value = false;
-      for (const resume of waiting) resume();
-      waiting = [];
+    session.value = { kind: "ready", value: answer.session };
+    provider.value = answer.provider;
+    if (answer.session === null) endsMs.value = null;
+    else {
+      follow(answer.session);
+      settle("not_signed_in", true);
+      if (answer.session.freshUntilMs > answer.session.nowMs) settle("step_up", true);
     }
     features.value = answer.features;
     needsSetUp.value = answer.needsSetUp;
-    session.value = { kind: "ready", value: answer.session };
   };
   const attempt = async (call: () => Promise<SessionAnswer>): Promise<string | null> => {
     try {
@@ -87,8 +114,11 @@ export function createSessionModel(
         session.value = { kind: "failed", message: failureText(fault) };
       }
     },
-    signIn: (name, password) => attempt(() => take(api.session.$post({ json: { name, password } }))),
-    setUp: (claim) => attempt(() => take(api.setup.$post({ json: claim }))),
+    steppingUp,
+    provider,
+    endsMs,
+    adopt,
+    leaveStepUp: () => settle("step_up", false),
     async signOut() {
       const problem = await attempt(() => take(api.session.$delete()));
       if (problem !== null) session.value = { kind: "failed", message: problem };
@@ -96,12 +126,12 @@ export function createSessionModel(
     async probe() {
       const answer = await take(api.session.$get());
       if (answer.session === null) interrupt();
-      else onServerTime(answer.session.nowMs);
+      else follow(answer.session);
       return answer.session !== null;
     },
     async stay() {
       try {
-        onServerTime((await take(api.session.stay.$post())).nowMs);
+        follow(await take(api.session.stay.$post()));
       } catch (fault) {
         // An unreachable server is shown by the stream's banner.
         if (fault instanceof ApiFailure && fault.code === "not_signed_in") interrupt();
@@ -109,14 +139,20 @@ export function createSessionModel(
     },
     signInAgain: interrupt,
     async whileSignedIn(call) {
-      try {
-        return await call();
-      } catch (fault) {
-        if (!(fault instanceof ApiFailure) || fault.code !== "not_signed_in") throw fault;
-        interrupt();
-        await new Promise<void>((resolve) => waiting.push(resolve));
-        return await call();
+      for (let tries = 1;; tries += 1) {
+        try {
+          return await call();
+        } catch (fault) {
+          const gate = fault instanceof ApiFailure && tries < MAX_TRIES ? gateOf(fault.code) : null;
+          if (gate === null) throw fault;
+          gate.open.value = true;
+          if (!await new Promise<boolean>((resolve) => gate.waiting.add(resolve))) throw fault;
+        }
       }
     },
   };
+
+  function gateOf(code: string) {
+    return code === "not_signed_in" || code === "step_up" ? gates[code] : null;
+  }
 }

@@ -1,19 +1,25 @@
 // What somebody sees who is not signed in.
 
+import { useEffect, useRef } from "preact/hooks";
 import type { Models } from "../models/models.ts";
 import { Gate } from "../parts/gate.tsx";
 import { SignInForm } from "../parts/sign_in_form.tsx";
+import { failureWord, t } from "../words/translate.ts";
 
 export default function SignInPage({ models }: { models: Models }) {
-  const { session } = models;
+  const { session, router } = models;
+  // The way back from the provider says in the address what went wrong there.
+  const code = useRef(router.param("problem")).current;
+  useEffect(() => {
+    if (code !== "") router.setParams({ problem: "" });
+  }, []);
+  const problem = code === "" ? null : { code, text: failureWord(code) ?? t("access.fail_oidc_denied") };
   return (
     <Gate
-      title="Sign in"
-      foot={session.needsSetUp.value
-        ? "Nobody can sign in yet: open the set-up link that the server printed when it started. A new start prints a new one."
-        : "This console shows logins of the gateway as they happen."}
+      title={t("access.sign_in")}
+      foot={t(session.needsSetUp.value ? "access.needs_set_up" : "access.about")}
     >
-      <SignInForm model={session} />
+      <SignInForm models={models} problem={problem} />
     </Gate>
   );
 }
