@@ -5,13 +5,20 @@
 import * as esbuild from "esbuild";
 import type { Manifest, PageFiles } from "./assets.ts";
 import { toHex } from "../runtime.ts";
+import { coreChunk } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
 /** Besides esbuild's version, what the result depends on. */
 const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}api`];
-const INPUT_FILES = [`${HERE}build.ts`, `${HERE}sprite.ts`, `${HERE}../deno.json`, `${HERE}../deno.lock`];
+const INPUT_FILES = [
+  `${HERE}build.ts`,
+  `${HERE}sprite.ts`,
+  `${HERE}core_chunk.ts`,
+  `${HERE}../deno.json`,
+  `${HERE}../deno.lock`,
+];
 const ENTRIES = {
   web: { script: "web/main.tsx", style: "web/styles/console.css" },
   device: { script: "device/main.tsx", style: "device/styles/phone.css" },
@@ -30,12 +37,16 @@ export async function build({ force = false } = {}): Promise<boolean> {
   try {
     const icon = await writeHashed("icon", await Deno.readTextFile(`${HERE}web/icon.svg`));
     const sprite = await writeHashed("sprite", await makeSprite());
-    const result = await bundle({ SPRITE_URL: JSON.stringify(`/assets/${sprite}`) });
-    const names = await writeOutputs(result.outputFiles);
-    const pages = Object.fromEntries(
-      Object.entries(ENTRIES).map(([page, entry]) => [page, filesOf(result.metafile, entry)]),
-    );
-    const manifest: Manifest = { inputs, pages, icon, sprite, late: lateFiles(result.metafile) };
+    const define = { SPRITE_URL: JSON.stringify(`/assets/${sprite}`) };
+    // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
+    const web = await bundle("web", { define, plugins: [coreChunk(`${HERE}web/core.ts`)] });
+    const device = await bundle("device", { define, plugins: [] });
+    const names = await writeOutputs([...web.outputFiles, ...device.outputFiles]);
+    const pages = {
+      web: filesOf(web.metafile, ENTRIES.web),
+      device: filesOf(device.metafile, ENTRIES.device),
+    };
+    const manifest: Manifest = { inputs, pages, icon, sprite, late: lateFiles(web.metafile) };
     await putInPlace("manifest.json", JSON.stringify(manifest, null, 2));
     await removeOld(new Set([...names, icon, sprite, "manifest.json"]));
     return true;
@@ -44,13 +55,16 @@ export async function build({ force = false } = {}): Promise<boolean> {
   }
 }
 
-function bundle(define: Readonly<Record<string, string>>) {
+interface BundleOptions {
+  readonly define: Record<string, string>;
+  readonly plugins: esbuild.Plugin[];
+}
+
+function bundle(page: keyof typeof ENTRIES, { define, plugins }: BundleOptions) {
+  const { script, style } = ENTRIES[page];
   return esbuild.build({
     absWorkingDir: HERE,
-    entryPoints: Object.entries(ENTRIES).flatMap(([out, { script, style }]) => [
-      { in: `${HERE}${script}`, out },
-      { in: `${HERE}${style}`, out },
-    ]),
+    entryPoints: [{ in: `${HERE}${script}`, out: page }, { in: `${HERE}${style}`, out: page }],
     outdir: DIST,
     entryNames: "[name]-[hash]",
     chunkNames: "chunk-[hash]",
@@ -63,6 +77,7 @@ function bundle(define: Readonly<Record<string, string>>) {
     metafile: true,
     write: false,
     define,
+    plugins,
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",

@@ -122,6 +122,8 @@ export async function enterAs(
   await page.context().addCookies([{ name, value, url: site.origin }]);
   await page.goto(site.origin + path);
   await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+  // The keys come a moment after the page.
+  await page.locator("html[data-keys]").waitFor({ state: "attached" });
 }
 
 /** Whether the page is wider than its window. */

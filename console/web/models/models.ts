@@ -2,7 +2,6 @@
 
 import { createApiClient } from "../api_client.ts";
 import { signal } from "@preact/signals";
-import type { Overlay } from "../parts/frame_keys.tsx";
 import { createPreferences } from "../preferences.ts";
 import { createPageLoader } from "../page_loader.ts";
 import { visitOf } from "../places.ts";
@@ -13,6 +12,8 @@ import { createClockModel } from "./clock_model.ts";
 import { createSessionModel } from "./session_model.ts";
 import { createToasts } from "./toasts_model.ts";
 
+/** What can be open over every page. */
+export type Overlay = "palette" | "help" | "look";
 export type Models = ReturnType<typeof createModels>;
 
 const STAY_EVERY_MS = 60_000;
@@ -25,7 +26,7 @@ export function createModels(window: Window & typeof globalThis) {
   const clock = createClockModel();
   const session = createSessionModel(api, { onServerTime: clock.adjust });
   const preferences = createPreferences(document.documentElement);
-  /** What is open over every page: the palette, the help, the look. */
+  /** Which of them is open. */
   const overlay = signal<Overlay | null>(null);
   const toasts = createToasts({
     later(delayMs, task) {

@@ -1,20 +1,20 @@
 // The shortcuts that work on every page, and the overlays that they open: palette, help, look.
 
 import { useEffect } from "preact/hooks";
-import type { Models } from "../models/models.ts";
+import type { Models, Overlay } from "../models/models.ts";
 import { DENSITIES } from "../preferences.ts";
 import { railRows } from "../places.ts";
 import { listenForShortcuts, type Shortcut, useShortcuts } from "../shortcuts.ts";
-import { Late } from "./late.tsx";
+import { Late, type ModelsPart } from "./late.tsx";
 
-const overlays = {
+const OVERLAY_WORDS = ["overlays"] as const;
+const overlays: Readonly<Record<Overlay, () => Promise<ModelsPart>>> = {
   palette: async () => (await import("./palette.tsx")).Palette,
   help: async () => (await import("./help_dialog.tsx")).HelpDialog,
   look: async () => (await import("./look_dialog.tsx")).LookDialog,
-} as const;
+};
 
-export type Overlay = keyof typeof overlays;
-
+/** Fetched once the page stands, and from then on there. */
 export function FrameKeys({ models }: { models: Models }) {
   const { overlay, preferences, session } = models;
   useShortcuts(frameRows(models));
@@ -30,9 +30,12 @@ export function FrameKeys({ models }: { models: Models }) {
       event.preventDefault();
       overlay.value = "palette";
     });
+    document.documentElement.dataset.keys = "on";
   }, []);
   const open = overlay.value;
-  return open === null ? null : <Late key={open} load={overlays[open]} models={models} areas={[]} />;
+  return open === null
+    ? null
+    : <Late key={open} load={overlays[open]} models={models} areas={OVERLAY_WORDS} />;
 }
 
 function frameRows({ overlay, preferences, router }: Models): Shortcut[] {

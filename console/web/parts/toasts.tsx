@@ -1,13 +1,22 @@
 // Draws the messages in the top layer, where no bar can cover "Undo".
 
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { Models } from "../models/models.ts";
 import type { Toast, Toasts as Model } from "../models/toasts_model.ts";
 import { t } from "../words/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
-export function Toasts({ model }: { model: Model }) {
+export function Toasts({ models }: { models: Models }) {
+  const model = models.toasts;
   const region = useRef<HTMLDivElement>(null);
-  const list = model.list.value;
+  const said = model.list.value;
+  const shown = useSignal<readonly Toast[]>([]);
+  // The region stands before its words come: only then do screen readers hear them.
+  useEffect(() => {
+    shown.value = said;
+  }, [said]);
+  const list = shown.value;
   const newest = list.at(-1)?.id;
   useLayoutEffect(() => {
     const element = region.current;

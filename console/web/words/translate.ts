@@ -41,7 +41,8 @@ export function locale(): string {
 export function t(key: WordKey, values: WordValues = {}): string {
   const { tables, language } = spoken.value;
   const dot = key.indexOf(".");
-  const word = tables.get(key.slice(0, dot) as Area)?.[key.slice(dot + 1)];
+  const [area, name] = [key.slice(0, dot) as Area, key.slice(dot + 1)];
+  const word = tables.get(area)?.[name] ?? (area === "frame" ? tables.get("overlays")?.[name] : undefined);
   return word === undefined ? key : wordText(word, { language, values });
 }
 

@@ -8,6 +8,7 @@ import type { words as govern } from "./en/govern.ts";
 import type { words as groups } from "./en/groups.ts";
 import type { words as live } from "./en/live.ts";
 import type { words as me } from "./en/me.ts";
+import type { words as overlays } from "./en/overlays.ts";
 import type { words as people } from "./en/people.ts";
 import type { words as records } from "./en/records.ts";
 
@@ -27,7 +28,9 @@ export type SameWords<T> = { readonly [K in keyof T]: T[K] extends string ? stri
 
 /** Every area, by the English table: the other languages are held to it. */
 export interface Areas {
-  readonly frame: typeof frame;
+  /** The overlays' words are the frame's, in a file that comes when one of them is opened. */
+  readonly frame: typeof frame & typeof overlays;
+  readonly overlays: typeof overlays;
   readonly live: typeof live;
   readonly people: typeof people;
   readonly groups: typeof groups;
@@ -47,6 +50,7 @@ type Loader = () => Promise<{ readonly words: WordTable }>;
 /** One row an area; each loads as a file of its own. */
 export const LOADERS: Readonly<Record<Area, Readonly<Record<Language, Loader>>>> = {
   frame: { en: () => import("./en/frame.ts"), de: () => import("./de/frame.ts") },
+  overlays: { en: () => import("./en/overlays.ts"), de: () => import("./de/overlays.ts") },
   live: { en: () => import("./en/live.ts"), de: () => import("./de/live.ts") },
   people: { en: () => import("./en/people.ts"), de: () => import("./de/people.ts") },
   groups: { en: () => import("./en/groups.ts"), de: () => import("./de/groups.ts") },

@@ -1,0 +1,15 @@
+// What the frame and nearly every page use. The build makes each page import this, so that it all falls into one file
+// instead of a dozen small ones.
+
+import "preact/hooks";
+import "@preact/signals";
+import "./access_words.ts";
+import "./api_client.ts";
+import "./format.ts";
+import "./parts/icon.tsx";
+import "./parts/late.tsx";
+import "./parts/note.tsx";
+import "./parts/symbol.tsx";
+import "./places.ts";
+import "./remote.ts";
+import "./words/translate.ts";
