@@ -10,6 +10,7 @@ import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.
 import { type ChartRouteDeps, createChartRoutes } from "./chart_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./factor_routes.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts";
+import { createGroupNameRoutes } from "./group_name_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./oidc_routes.ts";
@@ -57,5 +58,6 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/charts", createChartRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))
+    .route("/group-names", createGroupNameRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps));
 }

@@ -4,6 +4,8 @@ import type { ConversationView } from "../../radius/doing/ports.ts";
 import type { Factor } from "../../radius/facts/factors.ts";
 import type { BackendState, JsonObject, Receipt } from "../../scim/ports.ts";
 
+export type { LoginTrial } from "../../radius/doing/login_trial.ts";
+
 /** How one backend stands to a user, for a row. */
 export interface BackendMark {
   readonly name: string;

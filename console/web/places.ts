@@ -40,6 +40,14 @@ export const PLACES = {
     words: ["live"],
     rail: { group: "watch", icon: "activity", key: "l", inBar: true },
   },
+  users: {
+    pattern: "/users",
+    needs: "viewer",
+    title: "users",
+    words: ["people"],
+    rail: { group: "manage", icon: "users", key: "u", inBar: true },
+  },
+  user: { pattern: "/users/:id", needs: "viewer", title: "user", words: ["people"], under: "users" },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;
 

@@ -18,5 +18,7 @@ export interface PageModule {
 
 export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   live: () => import("./pages/live_page.tsx"),
+  users: () => import("./pages/users_page.tsx"),
+  user: () => import("./pages/user_page.tsx"),
   set_up: () => import("./pages/set_up_page.tsx"),
 };

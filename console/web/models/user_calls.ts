@@ -1,0 +1,117 @@
+// What the pages of users ask of the API, typed: each call waits for a new session when the old one is over.
+
+import type { JsonObject, Receipt } from "../../../scim/ports.ts";
+import type { Factor } from "../../../radius/facts/factors.ts";
+import { take } from "../api_client.ts";
+import type {
+  GroupChange,
+  LoginTrial,
+  PairingView,
+  TimelinePage,
+  UserChange,
+  UserView,
+} from "../../api/user_shapes.ts";
+import type { Models } from "./models.ts";
+
+export type UserCalls = ReturnType<typeof createUserCalls>;
+
+/** Which user of which target; "" for the target whose users log in. */
+export interface WhichUser {
+  readonly name: string;
+  readonly target: string;
+}
+
+export interface TrialInput {
+  readonly client: string;
+  readonly password: "right" | "wrong" | "empty";
+  readonly appended: "push" | "sms" | "call" | null;
+}
+
+/** Filters of the list, as the address has them. */
+export type ListFilters = Readonly<
+  Record<"target" | "q" | "page" | "size" | "status" | "enrolled" | "backend" | "sync", string>
+>;
+
+/** The path's own characters, escaped: a name may hold any but the slash. */
+const escaped = encodeURIComponent;
+
+export function listUsers({ api }: Models, { target, ...filters }: ListFilters) {
+  return take(api.users.$get({
+    // What is not one of the choices is refused by the server, with a sentence.
+    query: { ...filters, ...targetQuery(target) } as Parameters<typeof api.users.$get>[0]["query"],
+  }));
+}
+
+export function createUserCall(
+  models: Models,
+  { target, user, backends }: { target: string; user: JsonObject; backends: readonly string[] | null },
+) {
+  const json = { user, ...(backends === null ? {} : { backends: [...backends] }) };
+  return models.session.whileSignedIn(() =>
+    as<UserChange>(models.api.users.$post({ query: targetQuery(target), json }))
+  );
+}
+
+export function createUserCalls({ api, session }: Models, { name, target }: WhichUser) {
+  const one = api.users[":id"];
+  const param = { id: escaped(name) };
+  const query = targetQuery(target);
+  const ask = session.whileSignedIn;
+  return {
+    read: () => as<UserView>(one.$get({ param, query })),
+    replace: (json: { user: JsonObject; version: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.$put({ param, query, json }))),
+    remove: (json: { version?: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.$delete({ param, query, json }))),
+    setActive: (active: boolean) =>
+      ask(() => as<UserChange>(one.active.$put({ param, query, json: { active } }))),
+    setPassword: (json: { password: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.password.$put({ param, query, json }))),
+    changeGroups: (json: { add: string[]; remove: string[] }) =>
+      ask(() =>
+        as<WithUser & { readonly groups: readonly GroupChange[] }>(one.groups.$put({ param, query, json }))
+      ),
+    refresh: () => ask(() => as<UserView>(one.refresh.$post({ param, query, json: {} }))),
+    retry: (backend: string) =>
+      ask(() =>
+        as<WithUser & { readonly receipt: Receipt | null }>(
+          one.retry.$post({ param, query, json: { backend } }),
+        )
+      ),
+    timeline: (before: string) =>
+      ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
+    tryLogin: (json: TrialInput) => ask(() => as<LoginTrial>(one.trial.$post({ param, json }))),
+    invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
+    addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
+      ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
+    revoke: (pairing: string) =>
+      ask(() =>
+        as<WithUser>(
+          one.pairings[":pairing"].$delete({ param: { ...param, pairing: escaped(pairing) }, json: {} }),
+        )
+      ),
+    beginTotp: () => ask(() => take(one.totp.$post({ param, json: {} }))),
+    confirmTotp: (json: { id: string; code: string }) =>
+      ask(() => as<WithPairing>(one.totp.confirm.$post({ param, json }))),
+    prefer: (factor: Factor | null) =>
+      ask(() => as<WithUser>(one.preference.$put({ param, json: { factor } }))),
+    unlock: () => ask(() => as<WithUser>(one.unlock.$post({ param, json: {} }))),
+  };
+}
+
+function targetQuery(target: string): { target?: string } {
+  return target === "" ? {} : { target };
+}
+
+/** An answer by its own type: hono's would spell every JSON value out. */
+async function as<T>(call: Parameters<typeof take<unknown>>[0]): Promise<T> {
+  return await take(call) as T;
+}
+
+type WithUser = { readonly user: UserView };
+type WithPairing = WithUser & { readonly pairing: PairingView };
+
+/** The page of a user. */
+export function userHref(name: string, target = ""): string {
+  return `/users/${escaped(name)}${target === "" ? "" : `?target=${escaped(target)}`}`;
+}

@@ -1,0 +1,207 @@
+// The profile of a user as a form: attributes into fields and back, what changed, and two people's changes brought together. Pure.
+
+import type { JsonObject, JsonValue } from "../../../scim/ports.ts";
+import type { DiffRow } from "../parts/diff_table.tsx";
+
+/** One of several values, such as a mail address. What it has besides is kept. */
+export interface Entry {
+  readonly value: string;
+  readonly type: string;
+  readonly primary: boolean;
+  readonly rest: JsonObject;
+}
+
+export interface UserForm {
+  readonly displayName: string;
+  readonly givenName: string;
+  readonly familyName: string;
+  readonly title: string;
+  readonly department: string;
+  readonly preferredLanguage: string;
+  readonly emails: readonly Entry[];
+  readonly phoneNumbers: readonly Entry[];
+}
+
+export type TextField = {
+  [K in keyof UserForm]: UserForm[K] extends string ? K : never;
+}[keyof UserForm];
+export type ListField = Exclude<keyof UserForm, TextField>;
+
+export const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+
+/** Where each field stands among the attributes (RFC 7643 §4.1, §4.3). */
+export const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonly [string, string]>> = {
+  displayName: ["displayName"],
+  givenName: ["name", "givenName"],
+  familyName: ["name", "familyName"],
+  title: ["title"],
+  department: [ENTERPRISE, "department"],
+  preferredLanguage: ["preferredLanguage"],
+  emails: ["emails"],
+  phoneNumbers: ["phoneNumbers"],
+};
+const NAMES = Object.keys(FIELDS) as (keyof UserForm)[];
+export const LIST_FIELDS: readonly ListField[] = ["emails", "phoneNumbers"];
+
+export const EMPTY_FORM: UserForm = {
+  displayName: "",
+  givenName: "",
+  familyName: "",
+  title: "",
+  department: "",
+  preferredLanguage: "",
+  emails: [],
+  phoneNumbers: [],
+};
+
+export const EMPTY_ENTRY: Entry = { value: "", type: "work", primary: false, rest: {} };
+
+/** Attributes as fields; what no field shows stays where it is. */
+export function formOf(attributes: JsonObject): UserForm {
+  const text = (name: TextField): string => textOf(at(attributes, FIELDS[name]));
+  return {
+    displayName: text("displayName"),
+    givenName: text("givenName"),
+    familyName: text("familyName"),
+    title: text("title"),
+    department: text("department"),
+    preferredLanguage: text("preferredLanguage"),
+    emails: entriesOf(attributes.emails),
+    phoneNumbers: entriesOf(attributes.phoneNumbers),
+  };
+}
+
+/** The attributes with the fields put in; an empty field takes its attribute away. */
+export function attributesOf(form: UserForm, before: JsonObject): JsonObject {
+  let attributes = before;
+  for (const name of NAMES) {
+    if (isList(name)) {
+      const entries = form[name].filter(({ value }) => value.trim() !== "").map(entryValue);
+      attributes = put(attributes, FIELDS[name], entries.length === 0 ? undefined : entries);
+    } else {
+      const text = form[name].trim();
+      attributes = put(attributes, FIELDS[name], text === "" ? undefined : text);
+    }
+  }
+  return attributes;
+}
+
+/** Names of the fields that are not as they were. */
+export function changedFields(before: UserForm, after: UserForm): (keyof UserForm)[] {
+  return NAMES.filter((name) => fieldText(before, name) !== fieldText(after, name));
+}
+
+/** What I changed over what somebody else made of it meanwhile. */
+export function mergeForms(
+  { base, mine, theirs }: { base: UserForm; mine: UserForm; theirs: UserForm },
+): UserForm {
+  const merged: Record<string, unknown> = { ...theirs };
+  for (const name of changedFields(base, mine)) merged[name] = mine[name];
+  return merged as unknown as UserForm;
+}
+
+/** Old and new, field by field; `labelOf` names a field. */
+export function diffRows(
+  { now, after }: { now: UserForm; after: UserForm },
+  labelOf: (name: keyof UserForm) => string,
+): DiffRow[] {
+  return changedFields(now, after).map((name) => ({
+    name: labelOf(name),
+    now: fieldText(now, name) || null,
+    after: fieldText(after, name) || null,
+  }));
+}
+
+/** A field as one text. */
+export function fieldText(form: UserForm, name: keyof UserForm): string {
+  if (!isList(name)) return form[name].trim();
+  return form[name].filter(({ value }) => value.trim() !== "").map(entryText).join(", ");
+}
+
+function entryText({ value, type, primary }: Entry): string {
+  const marks = [type, primary ? "★" : ""].filter((one) => one !== "").join(" ");
+  return marks === "" ? value.trim() : `${value.trim()} (${marks})`;
+}
+
+/** Attributes that no field shows, as texts: they are kept as they are. */
+export function otherAttributes(attributes: JsonObject): { name: string; text: string }[] {
+  return Object.entries(attributes).flatMap(([name, value]) => {
+    const shown = NAMES.flatMap((field) => FIELDS[field][0] === name ? [FIELDS[field][1]] : []);
+    if (shown.includes(undefined)) return [];
+    const rest = shown.length === 0 || !isObject(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).filter(([sub]) => !shown.includes(sub)));
+    const text = valueText(rest);
+    return text === "" ? [] : [{ name, text }];
+  });
+}
+
+/** Any value as one line. */
+export function valueText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(valueText).filter((one) => one !== "").join(", ");
+  if (!isObject(value)) return String(value);
+  const named = Object.entries(value).map(([name, one]) => [name, valueText(one)] as const)
+    .filter(([, text]) => text !== "");
+  const main = named.find(([name]) => name === "value");
+  if (main !== undefined) {
+    const type = named.find(([name]) => name === "type");
+    return type === undefined ? main[1] : `${main[1]} (${type[1]})`;
+  }
+  return named.map(([name, text]) => `${name}: ${text}`).join(", ");
+}
+
+function isList(name: keyof UserForm): name is ListField {
+  return (LIST_FIELDS as readonly string[]).includes(name);
+}
+
+function at(attributes: JsonObject, [name, sub]: readonly [string] | readonly [string, string]) {
+  const value = attributes[name];
+  if (sub === undefined) return value;
+  return isObject(value) ? value[sub] : undefined;
+}
+
+function put(
+  attributes: JsonObject,
+  [name, sub]: readonly [string] | readonly [string, string],
+  value: JsonValue | undefined,
+): JsonObject {
+  if (sub === undefined) return without(attributes, name, value);
+  const inner = attributes[name];
+  const next = without(isObject(inner) ? inner : {}, sub, value);
+  return without(attributes, name, Object.keys(next).length === 0 ? undefined : next);
+}
+
+function without(object: JsonObject, name: string, value: JsonValue | undefined): JsonObject {
+  const { [name]: _before, ...rest } = object;
+  if (value === undefined) return rest;
+  return name in object ? { ...object, [name]: value } : { ...rest, [name]: value };
+}
+
+function entriesOf(value: JsonValue | undefined): Entry[] {
+  const list = Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];
+  return list.flatMap((one: JsonValue): Entry[] => {
+    if (typeof one === "string") return [{ ...EMPTY_ENTRY, type: "", value: one }];
+    if (!isObject(one)) return [];
+    const { value, type, primary, ...rest } = one;
+    return [{ value: textOf(value), type: textOf(type), primary: primary === true, rest }];
+  });
+}
+
+function entryValue({ value, type, primary, rest }: Entry): JsonObject {
+  return {
+    ...rest,
+    value: value.trim(),
+    ...(type === "" ? {} : { type }),
+    ...(primary ? { primary } : {}),
+  };
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

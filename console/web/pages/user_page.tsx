@@ -1,0 +1,184 @@
+// Everything for one person: profile, groups, factors, backends, timeline, and what cannot be undone.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { UserView } from "../../api/user_shapes.ts";
+import { ApiFailure, failureText } from "../api_client.ts";
+import { type Resource, useResource } from "../models/resource.ts";
+import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
+import type { Models } from "../models/models.ts";
+import { Note } from "../parts/note.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { UserActions } from "../parts/people/user_actions.tsx";
+import { UserBackends } from "../parts/people/user_backends.tsx";
+import { UserFactors } from "../parts/people/user_factors.tsx";
+import { UserGroups } from "../parts/people/user_groups.tsx";
+import { UserProfile } from "../parts/people/user_profile.tsx";
+import { userState } from "../parts/people/user_states.tsx";
+import { UserTimeline } from "../parts/people/user_timeline.tsx";
+import { ReceiptChips, receiptSentence } from "../parts/receipt_chips.tsx";
+import { ErrorState, Skeleton } from "../parts/states.tsx";
+import { Chip } from "../parts/status.tsx";
+import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+import type { Receipt } from "../../../scim/ports.ts";
+
+/** What the parts of the page are given. */
+export interface UserPart {
+  readonly models: Models;
+  readonly user: UserView;
+  readonly calls: UserCalls;
+  readonly page: UserPageModel;
+}
+
+/** What a part does to the page when something was changed. */
+export interface UserPageModel {
+  /** Puts the user that a change returned. */
+  put(user: UserView): void;
+  /** Says what a change did, with what each backend said. */
+  said(text: string, receipt?: Receipt | null): void;
+  /** Says why a change was not made. */
+  failed(title: string, fault: unknown): void;
+  reload(): Promise<void>;
+}
+
+interface Said {
+  readonly text: string;
+  readonly tone: "ok" | "wait" | "bad";
+  readonly receipt: Receipt | null;
+}
+
+export default function UserPage({ models, params }: PageProps) {
+  const name = params.id ?? "";
+  const target = models.router.param("target");
+  const calls = createUserCalls(models, { name, target });
+  const loaded = useResource<UserView>(models, { fetch: calls.read, inputs: [name, target] });
+  const said = useSignal<Said | null>(null);
+  const state = loaded.state.value;
+  const user = state.kind === "ready" ? state.value : null;
+  const page = pageModel(loaded, said);
+  const list = target === "" ? "/users" : `/users?target=${encodeURIComponent(target)}`;
+  return (
+    <main class="page" id="page">
+      <PageBar
+        title={user?.name ?? name}
+        back={{ href: list, label: t("people.back") }}
+        chips={user === null ? undefined : <UserChips user={user} />}
+      >
+        {user !== null && <UserActions {...{ models, user, calls, page }} />}
+      </PageBar>
+      {said.value !== null && <SaidNote said={said} onRetry={retry(calls, page)} />}
+      {loaded.problem.value !== null && user !== null && (
+        <ErrorState
+          title={t("people.unread")}
+          onRetry={() => void loaded.reload()}
+        >
+          {loaded.problem.value} {t("people.old_user")}
+        </ErrorState>
+      )}
+      {state.kind === "failed" && (
+        <ErrorState title={t("people.unread")} onRetry={() => void loaded.reload()}>
+          {state.message}
+        </ErrorState>
+      )}
+      {state.kind === "loading" && <Skeleton />}
+      {user !== null && <Parts key={user.name} {...{ models, user, calls, page }} />}
+    </main>
+  );
+}
+
+function pageModel(loaded: Resource<UserView>, said: Signal<Said | null>): UserPageModel {
+  return {
+    put: (user) => loaded.put(user),
+    said(text, receipt = null) {
+      const isWhole = receipt === null || receipt.entries.every(({ outcome }) => outcome === "done");
+      said.value = { text, tone: isWhole ? "ok" : "wait", receipt };
+    },
+    failed(title, fault) {
+      const receipt = fault instanceof ApiFailure ? fault.receipt : null;
+      said.value = { text: `${title} ${failureText(fault)}`, tone: "bad", receipt };
+    },
+    reload: () => loaded.reload(),
+  };
+}
+
+function retry(calls: UserCalls, page: UserPageModel) {
+  return async (backend: string) => {
+    try {
+      const { user, receipt } = await calls.retry(backend);
+      page.put(user);
+      page.said(t("people.retried", { backend }), receipt);
+    } catch (fault) {
+      page.failed(t("people.not_retried", { backend }), fault);
+    }
+  };
+}
+
+function SaidNote({ said, onRetry }: {
+  said: Signal<Said | null>;
+  onRetry: (backend: string) => Promise<void>;
+}) {
+  const now = said.value;
+  if (now === null) return null;
+  const entries = now.receipt?.entries ?? [];
+  return (
+    <Note
+      tone={now.tone}
+      icon={now.tone === "ok" ? "check" : "alert"}
+      role={now.tone === "bad" ? "alert" : "status"}
+    >
+      <strong>{now.text}</strong> {now.tone !== "bad" && entries.length > 0 && receiptSentence(entries)}
+      {entries.length > 0 && <ReceiptChips entries={entries} onRetry={(backend) => void onRetry(backend)} />}
+      <button type="button" class="button button-plain button-small" onClick={() => said.value = null}>
+        {t("frame.dismiss")}
+      </button>
+    </Note>
+  );
+}
+
+function UserChips({ user: { record, login } }: { user: UserView }) {
+  if (record === null) return <Chip words={{ label: t("people.unknown"), tone: "idle", shape: "ring" }} />;
+  const locked = login?.lock.locked === true;
+  return (
+    <>
+      <Chip words={userState({ active: record.active, locked: false })} />
+      {locked && <Chip words={userState({ active: true, locked })} />}
+    </>
+  );
+}
+
+function Parts(part: UserPart) {
+  const { models, user } = part;
+  const tabs = tabsOf(user);
+  const current = currentTab(models, tabs);
+  return (
+    <>
+      {user.record === null && <Note tone="idle">{t("people.unknown_next")}</Note>}
+      <Tabs models={models} tabs={tabs} label={t("people.parts", { name: user.name })} />
+      {/* A part that is left is only hidden: what was typed there is there still. */}
+      {user.record !== null && (
+        <div hidden={current !== ""}>
+          <UserProfile {...part} />
+        </div>
+      )}
+      {current === "groups" && <UserGroups {...part} />}
+      {current === "devices" && user.login !== null && <UserFactors {...part} login={user.login} />}
+      {current === "backends" && <UserBackends {...part} />}
+      {current === "timeline" && <UserTimeline {...part} />}
+    </>
+  );
+}
+
+function tabsOf({ record, login, backends }: UserView): Tab[] {
+  const profile: Tab[] = record === null ? [] : [
+    { hash: "", label: t("people.profile") },
+    { hash: "groups", label: t("frame.groups"), count: record.groups.length },
+  ];
+  const devices: Tab[] = login === null
+    ? []
+    : [{ hash: "devices", label: t("people.factors"), count: login.pairings.length }];
+  const held: Tab[] = record === null
+    ? []
+    : [{ hash: "backends", label: t("people.backends"), count: backends.length }];
+  return [...profile, ...devices, ...held, { hash: "timeline", label: t("people.timeline") }];
+}

@@ -1,0 +1,253 @@
+// The list of users: search, filters, one page at a time, and a way to make one.
+
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { UserPage, UserRow } from "../../api/user_shapes.ts";
+import { whyNot } from "../access_words.ts";
+import { useResource } from "../models/resource.ts";
+import { listUsers, userHref } from "../models/user_calls.ts";
+import { type Column, DataTable } from "../parts/data_table.tsx";
+import { FilterChips, type FilterRow } from "../parts/filter_chips.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { pageOf, Pager } from "../parts/pager.tsx";
+import { CreateUserDialog } from "../parts/people/create_user_dialog.tsx";
+import { BackendMarks, factorLabel, userState } from "../parts/people/user_states.tsx";
+import { SearchBox } from "../parts/search_box.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
+import { Status } from "../parts/status.tsx";
+import { Symbol } from "../parts/symbol.tsx";
+import type { PageProps } from "../routes.ts";
+import { useShortcuts } from "../shortcuts.ts";
+import { t } from "../words/translate.ts";
+import type { WordKey } from "../words/words.ts";
+
+const PAGE_SIZE = 50;
+const NARROWING = ["q", "status", "enrolled", "backend", "sync"] as const;
+const STATUSES = ["active", "inactive", "locked"] as const;
+const SYNCS = ["present", "pending", "failed", "vanished", "differs", "absent"] as const;
+
+export default function UsersPage({ models }: PageProps) {
+  const { router } = models;
+  const param = router.param;
+  const creating = useSignal(false);
+  const filters = {
+    target: param("target"),
+    q: param("q"),
+    status: param("status"),
+    enrolled: param("enrolled"),
+    backend: param("backend"),
+    sync: param("sync"),
+    page: String(pageOf(models)),
+    size: String(PAGE_SIZE),
+  };
+  const list = useResource<UserPage>(models, {
+    fetch: () => listUsers(models, filters),
+    inputs: Object.values(filters),
+  });
+  const reason = whyNot(models, "user_manager");
+  const create = () => creating.value = reason === undefined;
+  useShortcuts([{ keys: "c u", does: "people.create", needs: "user_manager", run: create }]);
+  const state = list.state.value;
+  const page = state.kind === "ready" ? state.value : null;
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("frame.users")}>
+        <button
+          type="button"
+          class="button button-primary"
+          disabled={reason !== undefined}
+          title={reason}
+          onClick={create}
+        >
+          <Symbol name="user-plus" />
+          {t("people.create")}
+        </button>
+      </PageBar>
+      <div class="people-filters" role="search" aria-label={t("people.filters")}>
+        <SearchBox models={models} label={t("people.search")} />
+        <Choice models={models} name="status" label={t("people.status")} options={STATUSES} />
+        {page?.logsIn !== false && (
+          <Choice models={models} name="enrolled" label={t("people.enrolled")} options={["yes", "no"]} />
+        )}
+        {page !== null && page.backends.length > 0 && (
+          <>
+            <PlainChoice
+              models={models}
+              name="backend"
+              label={t("people.backend")}
+              options={page.backends.map(({ name }) => name)}
+            />
+            <Choice models={models} name="sync" label={t("people.sync")} options={SYNCS} />
+          </>
+        )}
+        {page !== null && page.targets.length > 1 && (
+          <PlainChoice models={models} name="target" label={t("people.target")} options={page.targets} />
+        )}
+      </div>
+      <FilterChips models={models} filters={filterRows()} />
+      {list.problem.value !== null && page !== null && (
+        <ErrorState
+          title={t("people.unlisted")}
+          onRetry={() => void list.reload()}
+        >
+          {list.problem.value} {t("people.old_rows")}
+        </ErrorState>
+      )}
+      {state.kind === "failed" && (
+        <ErrorState title={t("people.unlisted")} onRetry={() => void list.reload()}>
+          {state.message}
+        </ErrorState>
+      )}
+      {state.kind === "loading" && <Skeleton />}
+      {page !== null && <Rows models={models} page={page} busy={list.busy.value} onCreate={create} />}
+      {creating.value && page !== null && (
+        <CreateUserDialog
+          models={models}
+          page={page}
+          onClose={() => creating.value = false}
+        />
+      )}
+    </main>
+  );
+}
+
+type Models = PageProps["models"];
+
+function Rows({ models, page, busy, onCreate }: {
+  models: Models;
+  page: UserPage;
+  busy: boolean;
+  onCreate: () => void;
+}) {
+  const { router } = models;
+  const columns = useMemo(() => columnsOf(page), [page.logsIn, page.target]);
+  const isNarrowed = NARROWING.some((name) => router.param(name) !== "");
+  const clear = () => router.setParams(Object.fromEntries([...NARROWING, "page"].map((name) => [name, ""])));
+  if (page.rows.length === 0) {
+    return isNarrowed
+      ? <EmptyState title={t("people.none_match")} next={t("people.none_match_next")} onClear={clear} />
+      : (
+        <EmptyState title={t("people.none")} next={t("people.none_next")}>
+          <button
+            type="button"
+            class="button"
+            disabled={whyNot(models, "user_manager") !== undefined}
+            title={whyNot(models, "user_manager")}
+            onClick={onCreate}
+          >
+            {t("people.create")}
+          </button>
+        </EmptyState>
+      );
+  }
+  const target = router.param("target");
+  return (
+    <>
+      {page.isCut && <Note tone="wait">{t("people.cut")}</Note>}
+      <section class="panel">
+        <DataTable
+          label={t("frame.users")}
+          columns={columns}
+          rows={page.rows}
+          keyOf={({ name }) => name}
+          nameOf={({ name }) => name}
+          hrefOf={({ name }) => userHref(name, target)}
+          busy={busy}
+        />
+      </section>
+      <Pager
+        models={models}
+        page={page.page}
+        pageSize={page.size}
+        shown={page.rows.length}
+        total={page.total}
+      />
+    </>
+  );
+}
+
+function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
+  const login: Column<UserRow>[] = logsIn
+    ? [{
+      name: "factors",
+      label: t("people.factors"),
+      wideOnly: true,
+      cell: ({ factors }) =>
+        factors.length === 0
+          ? <span class="quiet">{t("frame.none")}</span>
+          : factors.map(factorLabel).join(", "),
+    }]
+    : [];
+  return [
+    {
+      name: "name",
+      label: t("people.name"),
+      width: "24%",
+      cell: ({ name }) => <bdi class="cut">{name}</bdi>,
+    },
+    {
+      name: "display",
+      label: t("people.display_name"),
+      wideOnly: true,
+      cell: ({ displayName }) => <bdi>{displayName}</bdi>,
+    },
+    {
+      name: "mail",
+      label: t("people.mail"),
+      wideOnly: true,
+      cell: ({ mail }) => <bdi class="mono">{mail}</bdi>,
+    },
+    { name: "state", label: t("people.status"), cell: (row) => <Status words={userState(row)} /> },
+    ...login,
+    { name: "groups", label: t("frame.groups"), number: true, wideOnly: true, cell: ({ groups }) => groups },
+    {
+      name: "backends",
+      label: t("people.backends"),
+      wideOnly: true,
+      cell: ({ backends }) => <BackendMarks marks={backends} />,
+    },
+  ];
+}
+
+interface ChoiceProps {
+  readonly models: Models;
+  readonly name: string;
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly textOf?: (option: string) => string;
+}
+
+function PlainChoice({ models: { router }, name, label, options, textOf = String }: ChoiceProps) {
+  return (
+    <select
+      class="input"
+      aria-label={label}
+      value={router.param(name)}
+      onChange={(event) => router.setParams({ [name]: event.currentTarget.value, page: "" })}
+    >
+      <option value="">{`${label}: ${t("people.any")}`}</option>
+      {options.map((option) => <option key={option} value={option}>{textOf(option)}</option>)}
+    </select>
+  );
+}
+
+function Choice(props: Omit<ChoiceProps, "textOf">) {
+  return <PlainChoice {...props} textOf={(option) => choiceText(props.name, option)} />;
+}
+
+/** The options' words are rows such as `people.status_active`. */
+function choiceText(name: string, option: string): string {
+  return t(`people.${name}_${option}` as WordKey);
+}
+
+function filterRows(): FilterRow[] {
+  return [
+    { name: "q", label: t("frame.search") },
+    { name: "status", label: t("people.status"), text: (value) => choiceText("status", value) },
+    { name: "enrolled", label: t("people.enrolled"), text: (value) => choiceText("enrolled", value) },
+    { name: "backend", label: t("people.backend") },
+    { name: "sync", label: t("people.sync"), text: (value) => choiceText("sync", value) },
+    { name: "target", label: t("people.target") },
+  ];
+}

@@ -1,0 +1,213 @@
+// Gives a user a factor: a phone by invitation, a number, an authenticator app with its first code.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { failureText } from "../../api_client.ts";
+import { t } from "../../words/translate.ts";
+import { CopyButton } from "../copy_button.tsx";
+import { Dialog } from "../dialog.tsx";
+import { Field } from "../field.tsx";
+import { SelectField } from "../inputs.tsx";
+import { Note } from "../note.tsx";
+import { QrCode } from "../qr_code.tsx";
+import { Time } from "../time.tsx";
+import type { FactorPart } from "./user_factors.tsx";
+
+type DialogPart = FactorPart & { readonly onClose: () => void };
+
+/** A link that pairs a phone once, as text and as a code to point the phone at. */
+export function InviteDialog({ models, user, calls, onClose }: DialogPart) {
+  const made = useSignal<{ readonly link: string; readonly deadlineMs: number } | null>(null);
+  const problem = useSignal<string | null>(null);
+  useEffect(() => {
+    calls.invite().then(
+      (invitation) => made.value = invitation,
+      (fault: unknown) => problem.value = failureText(fault),
+    );
+  }, []);
+  return (
+    <Dialog
+      title={t("people.invite_title", { name: user.name })}
+      onClose={onClose}
+      footer={<button type="button" class="button" onClick={onClose}>{t("frame.close")}</button>}
+    >
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {made.value === null && problem.value === null && <p role="status">{t("frame.loading")}</p>}
+      {made.value !== null && (
+        <div class="people-secret">
+          <QrCode text={made.value.link} label={t("people.invite_qr")} />
+          <p>{t("people.invite_what", { name: user.name })}</p>
+          <p class="mono small">{made.value.link}</p>
+          <CopyButton text={made.value.link} what={t("people.copy_link")} />
+          <p class="quiet small">
+            {t("people.good_until")} <Time models={models} atMs={made.value.deadlineMs} absolute />
+          </p>
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+const NUMBER_FORM = "add-number";
+
+export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
+  const kind = useSignal<"sms" | "voice">("sms");
+  const number = useSignal("");
+  const busy = useSignal(false);
+  const problem = useSignal<string | null>(null);
+  const add = async () => {
+    busy.value = true;
+    problem.value = null;
+    try {
+      page.put((await calls.addNumber({ kind: kind.value, number: number.value })).user);
+      page.said(t("people.number_added", { name: user.name }));
+      onClose();
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    busy.value = false;
+  };
+  return (
+    <Dialog
+      title={t("people.number_title", { name: user.name })}
+      onClose={onClose}
+      footer={
+        <>
+          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
+          <button type="submit" form={NUMBER_FORM} class="button button-primary" disabled={busy.value}>
+            {busy.value ? t("frame.working") : t("people.add_phone_number")}
+          </button>
+        </>
+      }
+    >
+      <form
+        id={NUMBER_FORM}
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void add();
+        }}
+      >
+        <Field
+          id="factor-number"
+          label={t("people.number")}
+          hint={t("people.number_hint")}
+          problem={problem.value}
+          input={{
+            type: "tel",
+            value: number.value,
+            required: true,
+            autofocus: true,
+            maxLength: 64,
+            onInput: (event) => number.value = event.currentTarget.value,
+          }}
+        />
+        <SelectField
+          id="factor-kind"
+          label={t("people.number_kind")}
+          value={kind.value}
+          options={[
+            { value: "sms", label: t("people.factor_sms") },
+            { value: "voice", label: t("people.factor_voice") },
+          ]}
+          onChoose={(value) => kind.value = value === "voice" ? "voice" : "sms"}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
+interface Begun {
+  readonly id: string;
+  readonly secret: string;
+  readonly uri: string;
+  readonly deadlineMs: number;
+}
+
+const TOTP_FORM = "add-totp";
+
+/** The secret is shown this once; it counts when a code of it was typed. */
+export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
+  const begun = useSignal<Begun | null>(null);
+  const code = useSignal("");
+  const busy = useSignal(false);
+  const problem = useSignal<string | null>(null);
+  useEffect(() => {
+    calls.beginTotp().then(
+      (answer) => begun.value = answer,
+      (fault: unknown) => problem.value = failureText(fault),
+    );
+  }, []);
+  const confirm = async () => {
+    if (begun.value === null) return;
+    busy.value = true;
+    problem.value = null;
+    try {
+      const json = { id: begun.value.id, code: code.value.replaceAll(" ", "") };
+      page.put((await calls.confirmTotp(json)).user);
+      page.said(t("people.totp_added", { name: user.name }));
+      onClose();
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    busy.value = false;
+  };
+  return (
+    <Dialog
+      title={t("people.totp_title", { name: user.name })}
+      onClose={onClose}
+      footer={
+        <>
+          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
+          <button
+            type="submit"
+            form={TOTP_FORM}
+            class="button button-primary"
+            disabled={busy.value || begun.value === null}
+          >
+            {busy.value ? t("frame.working") : t("people.confirm")}
+          </button>
+        </>
+      }
+    >
+      {begun.value === null && problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {begun.value === null && problem.value === null && <p role="status">{t("frame.loading")}</p>}
+      {begun.value !== null && (
+        <div class="people-secret">
+          <QrCode text={begun.value.uri} label={t("people.totp_qr")} />
+          <p>{t("people.totp_what")}</p>
+          <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(begun.value.secret)}</p>
+          <p class="quiet small">
+            {t("people.good_until")} <Time models={models} atMs={begun.value.deadlineMs} absolute />
+          </p>
+          <form
+            id={TOTP_FORM}
+            onSubmit={(event) => {
+              event.preventDefault();
+              void confirm();
+            }}
+          >
+            <Field
+              id="totp-code"
+              label={t("people.totp_code")}
+              problem={problem.value}
+              input={{
+                value: code.value,
+                required: true,
+                inputMode: "numeric",
+                autocomplete: "one-time-code",
+                maxLength: 16,
+                onInput: (event) => code.value = event.currentTarget.value,
+              }}
+            />
+          </form>
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+/** In fours, as people type it. */
+function grouped(secret: string): string {
+  return secret.match(/.{1,4}/g)?.join(" ") ?? "";
+}

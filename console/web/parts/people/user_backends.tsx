@@ -1,0 +1,174 @@
+// What is true where: attributes against backends, what differs marked, what is owed with its reason and a way to try again.
+
+import { useSignal } from "@preact/signals";
+import type { JsonObject } from "../../../../scim/ports.ts";
+import type { BackendView, UserRecord } from "../../../api/user_shapes.ts";
+import { whyNot } from "../../access_words.ts";
+import { valueText } from "../../models/user_form.ts";
+import type { UserPart } from "../../pages/user_page.tsx";
+import { t } from "../../words/translate.ts";
+import { Icon } from "../icon.tsx";
+import { Status } from "../status.tsx";
+import { Symbol } from "../symbol.tsx";
+import { Time } from "../time.tsx";
+import { backendState } from "./user_states.tsx";
+
+export function UserBackends(part: UserPart) {
+  const { models, user, calls, page } = part;
+  const { record, backends } = user;
+  const refreshing = useSignal(false);
+  const reason = whyNot(models, "operator");
+  const refresh = async () => {
+    refreshing.value = true;
+    try {
+      page.put(await calls.refresh());
+      page.said(t("people.refreshed"));
+    } catch (fault) {
+      page.failed(t("people.not_refreshed"), fault);
+    }
+    refreshing.value = false;
+  };
+  if (record === null) return null;
+  return (
+    <section class="panel people-panel" aria-label={t("people.backends")}>
+      <div class="people-head">
+        <p class="quiet">{t("people.truth_hint")}</p>
+        <button
+          type="button"
+          class="button"
+          disabled={reason !== undefined || refreshing.value}
+          title={reason}
+          onClick={() => void refresh()}
+        >
+          <Symbol name="refresh-cw" />
+          {refreshing.value ? t("frame.working") : t("people.refresh")}
+        </button>
+      </div>
+      <TruthTable record={record} backends={backends} name={user.name} />
+      <ul class="people-list">
+        {backends.map((backend) => <Standing key={backend.name} {...part} backend={backend} />)}
+      </ul>
+    </section>
+  );
+}
+
+function Standing({ models, calls, page, backend }: UserPart & { backend: BackendView }) {
+  const { name, kind, mode, state } = backend;
+  const reason = whyNot(models, "user_manager");
+  const differs = state?.differs === true;
+  const retry = async () => {
+    try {
+      const { user, receipt } = await calls.retry(name);
+      page.put(user);
+      page.said(t("people.retried", { backend: name }), receipt);
+    } catch (fault) {
+      page.failed(t("people.not_retried", { backend: name }), fault);
+    }
+  };
+  const isOwed = state?.operation !== undefined;
+  return (
+    <li>
+      <strong>
+        <bdi>{name}</bdi>
+      </strong>
+      <span class="quiet small">{`${kind}, ${t(mode === "async" ? "people.later" : "people.at_once")}`}</span>
+      <Status words={backendState(state === null ? null : { state: state.state, differs })} />
+      {state !== null && <Time models={models} atMs={state.sinceMs} />}
+      {state?.remoteId !== undefined && <bdi class="mono quiet small">{state.remoteId}</bdi>}
+      {state?.why !== undefined && <span class="small">{state.why}</span>}
+      {(isOwed || differs || state?.state === "vanished") && (
+        <button
+          type="button"
+          class="button button-small"
+          disabled={reason !== undefined}
+          title={reason}
+          onClick={() => void retry()}
+        >
+          {t(isOwed ? "frame.try_again" : "people.make_agree")}
+          <span class="unseen">{` ${name}`}</span>
+        </button>
+      )}
+    </li>
+  );
+}
+
+type Cells = ReadonlyMap<string, string>;
+
+function TruthTable({ record, backends, name }: {
+  record: UserRecord;
+  backends: readonly BackendView[];
+  name: string;
+}) {
+  const own = cellsOf(record);
+  const columns = backends.map((backend) => ({
+    backend,
+    cells: backend.state === null || backend.state.state === "vanished"
+      ? null
+      : backend.holds === null
+      ? own
+      : cellsOf(backend.holds),
+  }));
+  const names = [
+    ...new Set([own, ...columns.flatMap(({ cells }) => cells ?? [])].flatMap((one) => [...one.keys()])),
+  ];
+  return (
+    <div class="table-frame" role="region" aria-label={t("people.truth", { name })} tabIndex={0}>
+      <table class="table people-truth">
+        <thead>
+          <tr>
+            <th scope="col">{t("frame.attribute")}</th>
+            <th scope="col">{t("people.directory")}</th>
+            {backends.map((backend) => <th key={backend.name} scope="col">{backend.name}</th>)}
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((attribute) => (
+            <tr key={attribute}>
+              <th scope="row" class="mono">{attribute}</th>
+              <td>
+                <bdi>{own.get(attribute) ?? ""}</bdi>
+              </td>
+              {columns.map(({ backend, cells }) => (
+                <Cell
+                  key={backend.name}
+                  own={own.get(attribute) ?? ""}
+                  held={cells === null ? null : cells.get(attribute) ?? ""}
+                />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ own, held }: { own: string; held: string | null }) {
+  if (held === null) return <td class="quiet">{t("people.sync_absent")}</td>;
+  if (held === own) return <td class="quiet">{held === "" ? "" : t("people.same")}</td>;
+  return (
+    <td class="tone-wait differs">
+      <Icon name="diamond" size={12} />
+      <span class="unseen">{t("people.sync_differs")}</span>
+      <bdi>{held === "" ? t("frame.none") : held}</bdi>
+    </td>
+  );
+}
+
+/** Each attribute as one text, objects by their parts. */
+function cellsOf({ active, attributes }: { active: boolean; attributes: JsonObject }): Cells {
+  const cells = new Map([["active", String(active)]]);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      cells.set(name, valueText(value));
+    } else {
+      for (const [sub, one] of Object.entries(value)) cells.set(`${shortName(name)}.${sub}`, valueText(one));
+    }
+  }
+  return new Map([...cells].filter(([, text]) => text !== ""));
+}
+
+/** The last part of an extension's name: the rest says nothing to a person. */
+function shortName(name: string): string {
+  return name.startsWith("urn:") ? name.split(":").slice(-2)[0] ?? name : name;
+}

@@ -1,0 +1,69 @@
+// The groups of a user: taken out with one click, put in by a picker that asks the server.
+
+import { useSignal } from "@preact/signals";
+import { whyNot } from "../../access_words.ts";
+import type { UserPart } from "../../pages/user_page.tsx";
+import { t } from "../../words/translate.ts";
+import { EmptyState } from "../states.tsx";
+import { Symbol } from "../symbol.tsx";
+import { GroupPicker } from "./group_picker.tsx";
+
+export function UserGroups({ models, user, calls, page }: UserPart) {
+  const reason = whyNot(models, "user_manager");
+  const busy = useSignal<string | null>(null);
+  const groups = user.record?.groups ?? [];
+  const change = async (group: string, verb: "add" | "remove"): Promise<void> => {
+    busy.value = group;
+    try {
+      const json = verb === "add" ? { add: [group], remove: [] } : { add: [], remove: [group] };
+      const answer = await calls.changeGroups(json);
+      page.put(answer.user);
+      const [outcome] = answer.groups;
+      const words = { name: user.name, group };
+      const text = t(verb === "add" ? "people.joined" : "people.left", words);
+      if (outcome?.problem) page.failed(t("people.group_unchanged", words), new Error(outcome.problem));
+      else if (verb === "remove") {
+        models.toasts.say(text, { undo: () => change(group, "add") });
+        page.said(text, outcome?.receipt ?? null);
+      } else page.said(text, outcome?.receipt ?? null);
+    } catch (fault) {
+      page.failed(t("people.group_unchanged", { name: user.name, group }), fault);
+    }
+    busy.value = null;
+  };
+  return (
+    <section class="panel people-panel" aria-label={t("frame.groups")}>
+      <GroupPicker
+        models={models}
+        target={user.target}
+        taken={groups}
+        onPick={(group) => change(group, "add")}
+        {...(reason === undefined ? {} : { reason })}
+      />
+      {groups.length === 0
+        ? <EmptyState title={t("people.no_groups")} next={t("people.no_groups_next")} />
+        : (
+          <ul class="people-list">
+            {groups.map((group) => (
+              <li key={group}>
+                <a href={`/groups/${encodeURIComponent(group)}`}>
+                  <bdi>{group}</bdi>
+                </a>
+                <button
+                  type="button"
+                  class="button button-small"
+                  disabled={reason !== undefined || busy.value !== null}
+                  title={reason}
+                  onClick={() => void change(group, "remove")}
+                >
+                  <Symbol name="x" size={14} />
+                  {t("people.take_out")}
+                  <span class="unseen">{` ${group}`}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+// How a user stands, in words, colours and shapes: active or not, locked, and at each backend.
+
+import type { Factor } from "../../../../radius/facts/factors.ts";
+import type { BackendMark } from "../../../api/user_shapes.ts";
+import { t } from "../../words/translate.ts";
+import type { StateWords } from "../../words.ts";
+import { Chip, Status } from "../status.tsx";
+
+/** Locked stands before inactive: it is what somebody has to undo. */
+export function userState({ active, locked }: { active: boolean; locked: boolean }): StateWords {
+  if (!active) return { label: t("people.status_inactive"), tone: "idle", shape: "ring" };
+  if (locked) return { label: t("people.status_locked"), tone: "bad", shape: "cross" };
+  return { label: t("people.status_active"), tone: "ok", shape: "check" };
+}
+
+const FACTOR_WORDS = {
+  device: "people.factor_device",
+  sms: "people.factor_sms",
+  voice: "people.factor_voice",
+  totp: "people.factor_totp",
+} as const satisfies Record<Factor, string>;
+
+export function factorLabel(factor: Factor): string {
+  return t(FACTOR_WORDS[factor]);
+}
+
+const LOOKS = {
+  present: { tone: "ok", shape: "check" },
+  pending: { tone: "wait", shape: "clock" },
+  failed: { tone: "bad", shape: "cross" },
+  vanished: { tone: "bad", shape: "cross" },
+  differs: { tone: "wait", shape: "diamond" },
+  absent: { tone: "idle", shape: "ring" },
+} as const satisfies Record<string, Pick<StateWords, "tone" | "shape">>;
+
+const WORDS = {
+  present: "people.sync_present",
+  pending: "people.sync_pending",
+  failed: "people.sync_failed",
+  vanished: "people.sync_vanished",
+  differs: "people.sync_differs",
+  absent: "people.sync_absent",
+} as const;
+
+/** A backend's state in words; one that holds something else is never just "there". */
+export function backendState(mark: { state: BackendMark["state"]; differs: boolean } | null): StateWords {
+  const name = mark === null ? "absent" : mark.state === "present" && mark.differs ? "differs" : mark.state;
+  return { ...LOOKS[name], label: t(WORDS[name]) };
+}
+
+/** In a row: one word when all is well, else the backends that it is not well at. */
+export function BackendMarks({ marks }: { marks: readonly BackendMark[] }) {
+  const troubled = marks.filter(({ state, differs }) => state !== "present" || differs);
+  if (marks.length === 0) return <span class="quiet">{t("frame.none")}</span>;
+  if (troubled.length === 0) return <Status words={backendState({ state: "present", differs: false })} />;
+  return (
+    <span class="marks">
+      {troubled.map((mark) => {
+        const { label, ...look } = backendState(mark);
+        return <Chip key={mark.name} words={{ ...look, label: `${mark.name}: ${label}` }} />;
+      })}
+    </span>
+  );
+}

@@ -1,0 +1,91 @@
+// A user's history, newest first: logins and changes, who did them and from where.
+
+import { useSignal } from "@preact/signals";
+import type { TimelineEntry, TimelinePage } from "../../../api/user_shapes.ts";
+import { failureText } from "../../api_client.ts";
+import { useResource } from "../../models/resource.ts";
+import type { UserPart } from "../../pages/user_page.tsx";
+import { locale, t } from "../../words/translate.ts";
+import { readable } from "../../words.ts";
+import { Note } from "../note.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../states.tsx";
+import { Time } from "../time.tsx";
+
+export function UserTimeline({ models, user, calls }: UserPart) {
+  const first = useResource<TimelinePage>(models, { fetch: () => calls.timeline(""), inputs: [user] });
+  const older = useSignal<TimelinePage | null>(null);
+  const busy = useSignal(false);
+  const problem = useSignal<string | null>(null);
+  const state = first.state.value;
+  if (state.kind === "failed") {
+    return (
+      <ErrorState title={t("people.timeline_unread")} onRetry={() => void first.reload()}>
+        {state.message}
+      </ErrorState>
+    );
+  }
+  if (state.kind !== "ready") return <Skeleton />;
+  const entries = [...state.value.entries, ...older.value?.entries ?? []];
+  const next = older.value === null ? state.value.next : older.value.next;
+  const more = async (before: string) => {
+    busy.value = true;
+    problem.value = null;
+    try {
+      const page = await calls.timeline(before);
+      older.value = { entries: [...older.value?.entries ?? [], ...page.entries], next: page.next };
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    busy.value = false;
+  };
+  return (
+    <section class="panel people-panel" aria-label={t("people.timeline")}>
+      {entries.length === 0 && next === null &&
+        <EmptyState title={t("people.no_timeline")} next={t("people.no_timeline_next")} />}
+      <ol class="people-timeline">
+        {entries.map((entry) => <Entry key={entry.id} models={models} entry={entry} />)}
+      </ol>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {next !== null && (
+        <button
+          type="button"
+          class="button"
+          disabled={busy.value}
+          onClick={() => void more(next)}
+        >
+          {busy.value ? t("frame.working") : t("people.older")}
+        </button>
+      )}
+    </section>
+  );
+}
+
+const DETAILS_LEFT_OUT = new Set(["backends", "conversation"]);
+
+function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
+  const { atMs, actor, source, action, details } = entry;
+  const tone = action === "login.accepted" ? "ok" : action === "login.rejected" ? "bad" : "idle";
+  const shown = Object.entries(details).filter(([name]) => !DETAILS_LEFT_OUT.has(name));
+  const conversation = details.conversation;
+  return (
+    <li class={`tone-${tone}`}>
+      <Time models={models} atMs={atMs} />
+      <strong>{readable(action.replaceAll(".", "_"))}</strong>
+      <span class="quiet small">
+        {t("people.by")} <bdi class="mono">{actor}</bdi>
+        {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
+      </span>
+      {shown.map(([name, text]) => (
+        <span key={name} class="small">
+          <span class="quiet">{`${name} `}</span>
+          <bdi class="mono">{text}</bdi>
+        </span>
+      ))}
+      {conversation !== undefined && (
+        <a class="small" href={`/live/c/${encodeURIComponent(conversation)}`} lang={locale()}>
+          {t("people.open_login")}
+        </a>
+      )}
+    </li>
+  );
+}
