@@ -1,0 +1,51 @@
+// The console's bars as rows, and how a measured figure is held against one.
+
+/** One figure against its bar; `best` is the least or the most that is allowed. */
+export interface Figure {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly atMost: number;
+}
+
+export const BARS = {
+  routeScriptKb: 25,
+  chartsScriptKb: 50,
+  allScriptKb: 110,
+  styleKb: 15,
+  spriteKb: 4,
+  firstViewKb: 60,
+  firstViewRequests: 16,
+  firstPaintS: { normal: 0.6, slow: 1.8 },
+  largestPaintS: { normal: 1.0, slow: 2.5 },
+  blockedMs: { normal: 50, slow: 300 },
+  shift: 0,
+  keyMs: { normal: 50, slow: 200 },
+  scrollMs: 25,
+  nodes: 30_000,
+  liveShare: { normal: 25, slow: 45 },
+  liveGaps: 0,
+} as const;
+
+export function isMet({ value, atMost }: Figure): boolean {
+  return value <= atMost;
+}
+
+/** "met      live, script                  24.1 KB   (at most 25)". */
+export function figureLine(figure: Figure): string {
+  const { what, value, unit, atMost } = figure;
+  const shown = `${rounded(value)} ${unit}`.trim();
+  return `${(isMet(figure) ? "met" : "NOT met").padEnd(8)} ${what.padEnd(44)} ${
+    shown.padStart(11)
+  }   (at most ${atMost})`;
+}
+
+function rounded(value: number): string {
+  return Number.isInteger(value) ? String(value) : value.toFixed(value < 10 ? 2 : 1);
+}
+
+/** The value below which the given share of all lie; 0 of none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
+}

@@ -1,0 +1,95 @@
+// The first view of a page in Chromium: what came over the wire, and when something was to be seen.
+
+import type { BrowserContext, CDPSession, Page } from "playwright-core";
+
+export interface FirstView {
+  readonly requests: number;
+  readonly receivedOctets: number;
+  readonly firstPaintMs: number;
+  readonly largestPaintMs: number;
+  /** The part of long tasks beyond 50 ms. */
+  readonly blockedMs: number;
+  readonly shift: number;
+}
+
+/** A machine a quarter as quick, behind a slow line. */
+export const SLOW = { cpuRate: 4, latencyMs: 150, octetsPerS: 1.6e6 / 8 } as const;
+const SETTLE_MS = 1500;
+
+/** Opens `url` in a tab of its own; `heading` is the page's own. */
+export async function measureFirstView(
+  context: BrowserContext,
+  { url, slow }: { url: string; slow: boolean },
+): Promise<FirstView> {
+  const page = await context.newPage();
+  try {
+    const cdp = await context.newCDPSession(page);
+    const received = await countReceived(cdp);
+    if (slow) await slowDown(cdp);
+    await page.addInitScript(observe);
+    await page.goto(url);
+    await page.getByRole("heading", { level: 1 }).waitFor({ timeout: 30_000 });
+    await page.waitForTimeout(slow ? 2 * SETTLE_MS : SETTLE_MS);
+    const seen = await page.evaluate(() => (globalThis as unknown as { seen: Seen }).seen);
+    return { ...received(), ...seen };
+  } finally {
+    await page.close();
+  }
+}
+
+type Seen = Omit<FirstView, "requests" | "receivedOctets">;
+
+async function countReceived(cdp: CDPSession) {
+  let requests = 0;
+  let receivedOctets = 0;
+  cdp.on("Network.requestWillBeSent", () => requests += 1);
+  cdp.on("Network.loadingFinished", ({ encodedDataLength }) => receivedOctets += encodedDataLength);
+  await cdp.send("Network.enable");
+  await cdp.send("Network.setCacheDisabled", { cacheDisabled: true });
+  return () => ({ requests, receivedOctets });
+}
+
+/** A quarter of the processor, and a slow line. */
+export async function slowDown(cdp: CDPSession, { line = true } = {}): Promise<void> {
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: SLOW.cpuRate });
+  if (!line) return;
+  await cdp.send("Network.emulateNetworkConditions", {
+    offline: false,
+    latency: SLOW.latencyMs,
+    downloadThroughput: SLOW.octetsPerS,
+    uploadThroughput: SLOW.octetsPerS,
+  });
+}
+
+/** Runs in the page, before anything else. */
+function observe(): void {
+  const seen = { firstPaintMs: 0, largestPaintMs: 0, blockedMs: 0, shift: 0 };
+  Object.assign(globalThis, { seen });
+  const watch = (type: string, note: (entry: PerformanceEntry) => void) =>
+    new PerformanceObserver((list) => list.getEntries().forEach(note)).observe({ type, buffered: true });
+  watch("paint", (entry) => {
+    if (entry.name === "first-contentful-paint") seen.firstPaintMs = entry.startTime;
+  });
+  watch("largest-contentful-paint", (entry) => seen.largestPaintMs = entry.startTime);
+  watch("longtask", (entry) => seen.blockedMs += Math.max(0, entry.duration - 50));
+  watch("layout-shift", (entry) => {
+    seen.shift += (entry as PerformanceEntry & { value: number }).value;
+  });
+}
+
+/** Notes how long keys take until their paint; to be read with {@link keyTimes}. Shorter ones than 16 ms count as 16. */
+export async function watchKeys(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const keys: number[] = [];
+    Object.assign(globalThis, { keys });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (entry.name === "keydown") keys.push(entry.duration);
+    }).observe({ type: "event", durationThreshold: 16 } as PerformanceObserverInit);
+  });
+}
+
+/** The times of `typed` keys in milliseconds. */
+export async function keyTimes(page: Page, typed: number): Promise<number[]> {
+  const noted = await page.evaluate(() => (globalThis as unknown as { keys: number[] }).keys);
+  return [...noted, ...Array.from({ length: Math.max(0, typed - noted.length) }, () => 16)];
+}

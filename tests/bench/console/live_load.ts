@@ -1,0 +1,114 @@
+// A thousand events a second on Live while somebody types in its search: how busy the page is, and whether it missed one.
+
+import type { BrowserContext, CDPSession } from "playwright-core";
+import type { TestConsole } from "../../fakes/console_app.ts";
+import { conversation } from "../../fakes/console_gateway.ts";
+import { quantile } from "./bars.ts";
+import { keyTimes, slowDown, watchKeys } from "./first_view.ts";
+
+export interface LiveFigures {
+  /** Of the main thread's time, in per cent. */
+  readonly busyPercent: number;
+  readonly keyP98Ms: number;
+  /** Events that were sent, and those whose numbers never came. */
+  readonly events: number;
+  readonly gaps: number;
+  readonly heapGrowthMb: number;
+}
+
+const EVENTS_PER_S = 1000;
+const TICK_MS = 20;
+const WARM_UP_MS = 3000;
+const KEY_EVERY_MS = 250;
+
+interface LiveOptions {
+  readonly site: TestConsole;
+  readonly seconds: number;
+  readonly slow: boolean;
+}
+
+export async function measureLive(
+  context: BrowserContext,
+  { site, seconds, slow }: LiveOptions,
+): Promise<LiveFigures> {
+  const page = await context.newPage();
+  const load = startLoad(site);
+  try {
+    const cdp = await context.newCDPSession(page);
+    if (slow) await slowDown(cdp, { line: false });
+    const stream = await watchStream(cdp);
+    await page.goto(`${site.origin}/live`);
+    await page.getByRole("row").nth(5).waitFor();
+    await page.waitForTimeout(WARM_UP_MS);
+    await watchKeys(page);
+    const before = await readMetrics(cdp);
+    const typed = await typeFor(page, seconds * 1000);
+    const after = await readMetrics(cdp);
+    return {
+      busyPercent: 100 * (after.busyS - before.busyS) / (after.atS - before.atS),
+      keyP98Ms: quantile(await keyTimes(page, typed), 0.98),
+      events: load.sent(),
+      gaps: stream.gaps(),
+      heapGrowthMb: (after.heapOctets - before.heapOctets) / 2 ** 20,
+    };
+  } finally {
+    load.stop();
+    await page.close();
+  }
+}
+
+/** New logins at an even pace, caught up when a tick came late. */
+function startLoad(site: TestConsole) {
+  const startedMs = performance.now();
+  let sent = 0;
+  const timer = setInterval(() => {
+    const due = Math.floor((performance.now() - startedMs) / 1000 * EVENTS_PER_S);
+    for (; sent < due; sent += 1) {
+      site.watch.put(conversation(sent + 1, { user: `user${sent % 5000}`, startedMs: Date.now() }));
+    }
+  }, TICK_MS);
+  return { sent: () => sent, stop: () => clearInterval(timer) };
+}
+
+interface StreamMessage {
+  readonly upTo: string;
+  readonly conversations: readonly unknown[];
+}
+
+/** Reads the numbers of the stream's messages: each says up to which it goes and how many it brings. */
+async function watchStream(cdp: CDPSession) {
+  let last: number | null = null;
+  let gaps = 0;
+  cdp.on("Network.eventSourceMessageReceived", ({ data }) => {
+    const { upTo, conversations } = JSON.parse(data) as StreamMessage;
+    const number = Number(upTo.split(".").at(-1));
+    if (!Number.isFinite(number)) return;
+    if (last !== null) gaps += Math.max(0, number - last - conversations.length);
+    last = number;
+  });
+  await cdp.send("Network.enable");
+  await cdp.send("Performance.enable");
+  return { gaps: () => gaps };
+}
+
+async function readMetrics(cdp: CDPSession) {
+  const { metrics } = await cdp.send("Performance.getMetrics");
+  const of = (name: string) => metrics.find((one) => one.name === name)?.value ?? 0;
+  return { atS: of("Timestamp"), busyS: of("TaskDuration"), heapOctets: of("JSHeapUsedSize") };
+}
+
+/** Types and takes away in the search; the answer is how many keys it was. */
+async function typeFor(
+  page: Awaited<ReturnType<BrowserContext["newPage"]>>,
+  lengthMs: number,
+): Promise<number> {
+  await page.getByRole("searchbox").focus();
+  const endMs = performance.now() + lengthMs;
+  let typed = 0;
+  while (performance.now() < endMs) {
+    await page.keyboard.press(typed % 8 < 4 ? "user"[typed % 4] ?? "u" : "Backspace");
+    typed += 1;
+    await page.waitForTimeout(KEY_EVERY_MS);
+  }
+  return typed;
+}
