@@ -48,6 +48,41 @@ export const PLACES = {
     rail: { group: "manage", icon: "users", key: "u", inBar: true },
   },
   user: { pattern: "/users/:id", needs: "viewer", title: "user", words: ["people"], under: "users" },
+  conversation: {
+    pattern: "/live/c/:id",
+    needs: "viewer",
+    title: "conversation",
+    words: ["live", "explain"],
+    under: "live",
+  },
+  dropped: {
+    pattern: "/live/dropped",
+    needs: "viewer",
+    title: "dropped",
+    words: ["live", "explain"],
+    under: "live",
+  },
+  history: {
+    pattern: "/history",
+    needs: "viewer",
+    title: "history",
+    words: ["records", "live", "explain"],
+    rail: { group: "watch", icon: "history", key: "h" },
+  },
+  charts: {
+    pattern: "/charts",
+    needs: "viewer",
+    title: "charts",
+    words: ["records"],
+    rail: { group: "watch", icon: "chart-line", key: "m" },
+  },
+  access: {
+    pattern: "/access",
+    needs: "viewer",
+    title: "access",
+    words: ["access"],
+    rail: { group: "govern", icon: "shield", key: "s" },
+  },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;
 

@@ -20,5 +20,10 @@ export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   live: () => import("./pages/live_page.tsx"),
   users: () => import("./pages/users_page.tsx"),
   user: () => import("./pages/user_page.tsx"),
+  conversation: () => import("./pages/conversation_page.tsx"),
+  dropped: () => import("./pages/dropped_page.tsx"),
+  history: () => import("./pages/history_page.tsx"),
+  charts: () => import("./pages/charts_page.tsx"),
+  access: () => import("./pages/access_page.tsx"),
   set_up: () => import("./pages/set_up_page.tsx"),
 };

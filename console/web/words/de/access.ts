@@ -56,6 +56,7 @@ export const words: SameWords<typeof en> = {
   from: "Aus",
   ways: "Anmeldung mit",
   state: "Zustand",
+  change: "Ändern",
   actions: "Aktionen",
   origin_settings: "Einstellungsdatei",
   origin_console: "Konsole",

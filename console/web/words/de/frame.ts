@@ -13,6 +13,7 @@ export const words: SameWords<typeof en> = {
   more_pages: "Hauptseiten",
   live: "Live",
   conversation: "Anmeldung",
+  dropped: "Verworfene Pakete",
   history: "Verlauf",
   charts: "Diagramme",
   health: "Zustand",

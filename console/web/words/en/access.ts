@@ -52,6 +52,7 @@ export const words = {
   from: "From",
   ways: "Ways in",
   state: "State",
+  change: "Change",
   actions: "Actions",
   origin_settings: "settings file",
   origin_console: "console",

@@ -10,6 +10,7 @@ export const words = {
   more_pages: "Main pages",
   live: "Live",
   conversation: "Login",
+  dropped: "Dropped packets",
   history: "History",
   charts: "Charts",
   health: "Health",

@@ -1,0 +1,35 @@
+// Access: who may do what here, one's own way in, sessions, and tokens for scripts.
+
+import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
+import { AdminList } from "../parts/admin_list.tsx";
+import { OwnFactors } from "../parts/own_factors.tsx";
+import { OwnSessions } from "../parts/own_sessions.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { TokenList } from "../parts/token_list.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+
+const PARTS = {
+  "": AdminList,
+  "sign-in": OwnFactors,
+  sessions: OwnSessions,
+  tokens: TokenList,
+} as const;
+
+export default function AccessPage({ models }: PageProps) {
+  const tabs: readonly Tab[] = [
+    { hash: "", label: t("access.administrators") },
+    { hash: "sign-in", label: t("access.your_sign_in") },
+    { hash: "sessions", label: t("access.sessions") },
+    { hash: "tokens", label: t("access.tokens") },
+  ];
+  const current = currentTab(models, tabs);
+  const Part = PARTS[current as keyof typeof PARTS] ?? AdminList;
+  return (
+    <main class="page">
+      <PageBar title={t("frame.access")} />
+      <Tabs models={models} tabs={tabs} label={t("access.parts")} />
+      <Part key={current} models={models} />
+    </main>
+  );
+}
