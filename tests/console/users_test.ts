@@ -1,0 +1,331 @@
+// The API of users: who may do what, what is said of it, and what stays unsaid.
+
+import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
+import type {
+  LoginTrial,
+  TimelinePage,
+  UserChange,
+  UserPage,
+  UserView,
+} from "../../console/api/user_shapes.ts";
+import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+
+const USERS = "/console/api/users";
+
+/** Every route that changes something, with a body that would be taken. */
+const CHANGES: readonly { method: string; path: string; json: unknown }[] = [
+  { method: "POST", path: USERS, json: { user: { userName: "grace" } } },
+  { method: "PUT", path: `${USERS}/ada`, json: { user: {}, version: "1" } },
+  { method: "DELETE", path: `${USERS}/ada`, json: {} },
+  { method: "PUT", path: `${USERS}/ada/active`, json: { active: false } },
+  { method: "PUT", path: `${USERS}/ada/password`, json: { password: "a long password" } },
+  { method: "PUT", path: `${USERS}/ada/groups`, json: { add: ["staff"], remove: [] } },
+  { method: "POST", path: `${USERS}/ada/retry`, json: { backend: "local" } },
+  { method: "POST", path: `${USERS}/ada/invitation`, json: {} },
+  { method: "POST", path: `${USERS}/ada/pairings`, json: { kind: "sms", number: "+4915112345678" } },
+  { method: "DELETE", path: `${USERS}/ada/pairings/x`, json: {} },
+  { method: "POST", path: `${USERS}/ada/totp`, json: {} },
+  { method: "POST", path: `${USERS}/ada/totp/confirm`, json: { id: "x", code: "123456" } },
+  { method: "PUT", path: `${USERS}/ada/preference`, json: { factor: "totp" } },
+  { method: "POST", path: `${USERS}/ada/unlock`, json: {} },
+];
+
+async function codeOf(response: Response): Promise<string> {
+  const body: { error?: { code: string } } = await response.json();
+  return body.error?.code ?? "";
+}
+
+/** Calls as one role; the answer must be good. */
+function caller(site: PeopleConsole, cookie: string) {
+  return async <T>(path: string, { method = "GET", json }: { method?: string; json?: unknown } = {}) => {
+    const response = await site.call(path, { method, cookie, ...(json === undefined ? {} : { json }) });
+    const text = await response.text();
+    assertEquals(response.status, 200, text);
+    return JSON.parse(text) as T;
+  };
+}
+
+Deno.test("users: a viewer and an operator read, and change nothing", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  for (const role of ["viewer", "operator"]) {
+    const cookie = await site.signIn(role);
+    for (const { method, path, json } of CHANGES) {
+      const response = await site.call(path, { method, json, cookie });
+      assertEquals([response.status, await codeOf(response)], [403, "role"], `${role} ${method} ${path}`);
+    }
+    const get = caller(site, cookie);
+    assertEquals((await get<UserPage>(USERS)).rows.map(({ name }) => name), ["ada"]);
+    assertEquals((await get<UserView>(`${USERS}/ada`)).record?.active, true);
+  }
+  const refresh = { method: "POST", json: {} };
+  const [viewer, operator] = [await site.signIn("viewer"), await site.signIn("operator")];
+  assertEquals(await codeOf(await site.call(`${USERS}/ada/refresh`, { ...refresh, cookie: viewer })), "role");
+  await caller(site, operator)(`${USERS}/ada/refresh`, refresh);
+  assertEquals((await site.audits()).length, 1, "only the record of the user who was put there");
+});
+
+Deno.test("users: created, read, changed, deactivated and deleted, each with its record", async () => {
+  await using site = await startPeopleConsole();
+  const ask = caller(site, await site.signIn("user_manager"));
+  const created = await ask<UserChange>(USERS, {
+    method: "POST",
+    json: { user: { userName: "Ada", displayName: "Ada L", password: "a long password", active: true } },
+  });
+  assertEquals(created.receipt.entries, [{ backend: "local", outcome: "done" }]);
+  const version = created.user?.record?.version ?? "";
+  assert(version !== "");
+  const changed = await ask<UserChange>(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user: { displayName: "Ada Lovelace", emails: [{ value: "ada@example.org" }] }, version },
+  });
+  assertEquals(changed.user?.name, "ada");
+  await ask(`${USERS}/ada/active`, { method: "PUT", json: { active: false } });
+  const page = await ask<UserPage>(USERS);
+  assertEquals(page.rows, [{
+    name: "ada",
+    displayName: "Ada Lovelace",
+    mail: "ada@example.org",
+    active: false,
+    groups: 0,
+    factors: [],
+    locked: false,
+    backends: [{ name: "local", state: "present", differs: false }],
+  }]);
+  const removed = await ask<UserChange>(`${USERS}/ada`, { method: "DELETE", json: {} });
+  assertEquals(removed.user, null);
+  assertEquals((await ask<UserView>(`${USERS}/ada`)).record, null);
+  const audits = await site.audits();
+  assertEquals(audits.map(({ action, actor }) => [action, actor]), [
+    ["user.created", "console:user_manager"],
+    ["user.replaced", "console:user_manager"],
+    ["user.replaced", "console:user_manager"],
+    ["user.deleted", "console:user_manager"],
+  ]);
+  assertNotMatch(JSON.stringify(audits), /a long password/);
+});
+
+Deno.test("users: of two who change the same person the second is told so, and nothing is lost", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  const cookie = await site.signIn("user_manager");
+  const ask = caller(site, cookie);
+  const version = (await ask<UserView>(`${USERS}/ada`)).record?.version;
+  await ask(`${USERS}/ada`, { method: "PUT", json: { user: { title: "first" }, version } });
+  const late = { method: "PUT", json: { user: { title: "second" }, version }, cookie };
+  const response = await site.call(`${USERS}/ada`, late);
+  assertEquals([response.status, await codeOf(response)], [409, "changed_meanwhile"]);
+  assertEquals((await ask<UserView>(`${USERS}/ada`)).record?.attributes.title, "first");
+});
+
+Deno.test("users: a backend that fails undoes the write, and each backend says what became of it", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync", scim: "async" } });
+  await site.put("ada");
+  const cookie = await site.signIn("user_manager");
+  const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
+  site.backend("ldap").trouble({ operation: "put", how: "before", fault });
+  const version = (await caller(site, cookie)<UserView>(`${USERS}/ada`)).record?.version;
+  const response = await site.call(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user: { title: "Countess" }, version },
+    cookie,
+  });
+  const { error } = await response.json();
+  assertEquals([response.status, error.code], [502, "backend_failed"]);
+  assertMatch(error.message, /the attribute is not allowed/);
+  const outcomes = error.receipt.entries.map((entry: { backend: string; outcome: string }) =>
+    `${entry.backend} ${entry.outcome}`
+  );
+  assertEquals(outcomes.includes("ldap failed"), true, outcomes.join());
+  site.backend("ldap").heal();
+  const there = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user: { title: "Countess" }, version, backends: ["local", "scim"] },
+  });
+  assertEquals(there.receipt.entries.map(({ backend, outcome }) => [backend, outcome]), [
+    ["local", "done"],
+    ["scim", "queued"],
+  ]);
+  const ldap = there.user?.backends.find(({ name }) => name === "ldap");
+  assertEquals([ldap?.state?.differs, ldap?.holds?.attributes.title], [true, undefined]);
+  const agreed = await caller(site, cookie)<UserChange>(`${USERS}/ada/retry`, {
+    method: "POST",
+    json: { backend: "ldap" },
+  });
+  assertEquals(agreed.user?.backends.find(({ name }) => name === "ldap")?.holds, null);
+});
+
+Deno.test("users: bad bodies, names, filters and targets are refused with a reason", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  const cookie = await site.signIn("owner");
+  const cases: readonly [string, string, unknown, string][] = [
+    ["POST", USERS, { user: { userName: "a/b" } }, "bad_value"],
+    ["POST", USERS, { user: { userName: "x", emails: 7 } }, "bad_value"],
+    ["POST", USERS, { user: [] }, "malformed"],
+    ["POST", USERS, { user: {}, more: 1 }, "malformed"],
+    ["POST", USERS, { user: { userName: "ADA" } }, "object_exists"],
+    ["POST", USERS, { user: { userName: "x" }, backends: ["nowhere"] }, "bad_value"],
+    ["PUT", `${USERS}/nobody/active`, { active: true }, "unknown_object"],
+    ["PUT", `${USERS}/ada/password`, { password: "" }, "malformed"],
+    ["POST", `${USERS}/ada/pairings`, { kind: "sms", number: "12" }, "bad_number"],
+    ["DELETE", `${USERS}/ada/pairings/none`, {}, "unknown_pairing"],
+    ["POST", `${USERS}/ada/totp/confirm`, { id: "x", code: "123456" }, "no_totp_begun"],
+    ["POST", `${USERS}/ada/trial`, { client: "none", password: "right" }, "unknown_client"],
+    ["GET", `${USERS}?target=none`, undefined, "unknown_target"],
+    ["GET", `${USERS}?page=0`, undefined, "bad_query"],
+    ["GET", `${USERS}?status=odd`, undefined, "bad_query"],
+    ["GET", `${USERS}?q=${encodeURIComponent('nowhere eq "x"')}`, undefined, "bad_filter"],
+  ];
+  for (const [method, path, json, code] of cases) {
+    const response = await site.call(path, { method, cookie, ...(json === undefined ? {} : { json }) });
+    assertEquals(await codeOf(response), code, `${method} ${path} ${JSON.stringify(json)}`);
+  }
+});
+
+Deno.test("users: the list pages, searches, and is narrowed by status, factors and backends", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "async" } });
+  for (let number = 1; number <= 7; number += 1) {
+    await site.put(`user${number}`, { active: number !== 2, displayName: `Number ${number}` });
+  }
+  const { mutation, pairing } = site.pairings.prepare({ canonical: "user3", shown: "user3" }, {
+    kind: "sms",
+    number: "+4915112345678",
+  });
+  await site.store.commit({ mutations: [mutation] });
+  site.pairings.adopt(pairing);
+  const list = async (query: string) => {
+    const page = await caller(site, cookie)<UserPage>(`${USERS}?${query}`);
+    return [page.total, page.rows.map(({ name }) => name).join()] as const;
+  };
+  const cookie = await site.signIn("viewer");
+  assertEquals(await list("size=3&page=2"), [7, "user4,user5,user6"]);
+  assertEquals(await list("size=3&page=9"), [7, ""]);
+  assertEquals(await list("q=user5"), [1, "user5"]);
+  assertEquals(await list("status=inactive"), [1, "user2"]);
+  assertEquals(await list("enrolled=yes"), [1, "user3"]);
+  assertEquals(await list("enrolled=no&status=active&size=2&page=2"), [5, "user5,user6"]);
+  assertEquals(await list("backend=ldap&sync=absent"), [0, ""]);
+});
+
+Deno.test("users: numbers, an authenticator app and the preference, masked and each once recorded", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("Ada");
+  const ask = caller(site, await site.signIn("user_manager"));
+  const post = (path: string, json: unknown) => ask(`${USERS}/ada/${path}`, { method: "POST", json });
+  await post("pairings", { kind: "voice", number: "+49 151 1234 5678" });
+  const begun = await ask<{ id: string; secret: string; uri: string }>(`${USERS}/ada/totp`, {
+    method: "POST",
+    json: {},
+  });
+  assertMatch(begun.uri, /^otpauth:\/\/totp\/[^?]+:Ada\?secret=[A-Z2-7]{32}&issuer=/);
+  assertEquals(site.pairings.of("ada").length, 1, "a secret without a code counts for nothing");
+  const seed = decodeBase32(begun.secret);
+  if (seed === null) throw new Error("The secret is no base32");
+  const code = totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS), 6);
+  const wrong = code === "000000" ? "000001" : "000000";
+  const cookie = await site.signIn("user_manager");
+  const refused = await site.call(`${USERS}/ada/totp/confirm`, {
+    method: "POST",
+    json: { id: begun.id, code: wrong },
+    cookie,
+  });
+  assertEquals(await codeOf(refused), "wrong_totp");
+  await post("totp/confirm", { id: begun.id, code });
+  await ask(`${USERS}/ada/preference`, { method: "PUT", json: { factor: "totp" } });
+  const { login } = await ask<UserView>(`${USERS}/ada`);
+  assertEquals(login?.pairings.map(({ kind }) => kind), ["voice", "totp"]);
+  assertMatch(login?.pairings[0]?.number ?? "", /\*|…|•/);
+  assertNotMatch(JSON.stringify(login), /15112345678/);
+  assertEquals(login?.preferred, "totp");
+  const [voice] = site.pairings.of("ada");
+  await ask(`${USERS}/ada/pairings/${voice?.id}`, { method: "DELETE", json: {} });
+  const audits = JSON.stringify(await site.audits());
+  for (const action of ["pairing.add", "preference.set", "pairing.revoke"]) {
+    assert(audits.includes(action), action);
+  }
+  assertNotMatch(audits, new RegExp(`${begun.secret}|15112345678`));
+});
+
+Deno.test("users: a locked user is shown, found and unlocked", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  while (!site.limits.isLocked("ada")) site.limits.fail("ada");
+  const ask = caller(site, await site.signIn("user_manager"));
+  assertEquals((await ask<UserPage>(`${USERS}?status=locked`)).rows.map(({ locked }) => locked), [true]);
+  const { user } = await ask<{ user: UserView }>(`${USERS}/ada/unlock`, { method: "POST", json: {} });
+  assertEquals(user.login?.lock.locked, false);
+  assertEquals((await site.audits()).at(-1)?.action, "user.unlock");
+});
+
+Deno.test("users: groups are joined and left; one that fails leaves the others be", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await site.putGroup("staff");
+  await site.putGroup("vpn", ["ada"]);
+  const ask = caller(site, await site.signIn("user_manager"));
+  const answer = await ask<{ groups: { group: string; problem: string | null }[]; user: UserView }>(
+    `${USERS}/ada/groups`,
+    { method: "PUT", json: { add: ["nowhere", "staff"], remove: ["vpn"] } },
+  );
+  assertEquals(answer.user.record?.groups, ["staff"]);
+  assertEquals(answer.groups.map(({ group, problem }) => [group, problem === null]), [
+    ["nowhere", false],
+    ["staff", true],
+    ["vpn", true],
+  ]);
+  const found = await ask<{ names: string[] }>("/console/api/group-names?q=st");
+  assertEquals(found.names, ["staff"]);
+});
+
+Deno.test("users: the timeline is that user's alone, newest first, and pages to its end", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await site.put("grace");
+  for (let number = 0; number < 90; number += 1) {
+    const atMs = 1_700_000_000_000 + number * 1000;
+    await site.store.commit({
+      mutations: [{
+        type: "set",
+        key: ["audit", atMs.toString(36).padStart(11, "0")],
+        value: { atMs, actor: "radius", user: number % 3 === 0 ? "grace" : "ADA", action: "login.accepted" },
+      }],
+    });
+  }
+  const ask = caller(site, await site.signIn("viewer"));
+  const seen: number[] = [];
+  for (let before = "", pages = 0; pages < 5; pages += 1) {
+    const page = await ask<TimelinePage>(`${USERS}/ada/timeline?before=${before}`);
+    seen.push(...page.entries.map(({ atMs }) => atMs));
+    if (page.next === null) break;
+    before = page.next;
+  }
+  assertEquals(seen.length, 61);
+  assertEquals(seen, seen.toSorted((a, b) => b - a));
+  assertEquals(new Set(seen).size, 61);
+});
+
+Deno.test("users: a trial names the rows that a login would take, and sends nothing", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await site.put("out", { active: false });
+  const ask = caller(site, await site.signIn("viewer"));
+  const { login } = await ask<UserView>(`${USERS}/ada`);
+  const client = login?.clients[0];
+  const tryLogin = (user: string) =>
+    ask<LoginTrial>(`${USERS}/${user}/trial`, { method: "POST", json: { client, password: "right" } });
+  assertEquals((await tryLogin("ada")).end, "challenge");
+  const refused = await tryLogin("out");
+  assertEquals([refused.end, refused.because], ["reject", "inactive"]);
+  const { mutation, pairing } = site.pairings.prepare({ canonical: "ada", shown: "ada" }, {
+    kind: "device",
+    id: "d1",
+    totpLength: 6,
+  });
+  await site.store.commit({ mutations: [mutation] });
+  site.pairings.adopt(pairing);
+  const sends = await tryLogin("ada");
+  assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["initiate"]]);
+  assertEquals(site.limits.pushesLeft("ada"), true);
+});

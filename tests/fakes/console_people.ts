@@ -1,0 +1,165 @@
+// A console with a directory whose backends are in memory, and with the gateway's own pairings and limits.
+
+import type { BackendSettings, TargetSettings } from "../../config.ts";
+import type { Dist } from "../../console/assets.ts";
+import type { People } from "../../console/api/people.ts";
+import { createLog } from "../../log.ts";
+import { createPasswordHasher } from "../../password_hasher.ts";
+import { createClients } from "../../radius/doing/clients.ts";
+import { createLimits } from "../../radius/doing/limits.ts";
+import { createLoginTrials } from "../../radius/doing/login_trial.ts";
+import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
+import { createPairings } from "../../radius/doing/pairings.ts";
+import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createDirectory } from "../../scim/directory/directory.ts";
+import type { Actor, Leaving, Target } from "../../scim/ports.ts";
+import { readContent } from "../../scim/pure/content.ts";
+import { createTargets } from "../../scim/targets/targets.ts";
+import { createStore } from "../../store.ts";
+import { createVault } from "../../vault.ts";
+import { configOf } from "../config/samples.ts";
+import { startConsole } from "./console_app.ts";
+import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
+
+/** What backends the target has: the embedded store, or one in memory. */
+export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
+
+export const SOMEBODY: Actor = { name: "scim:hr", source: "192.0.2.7" };
+const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
+
+export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
+
+export async function startPeopleConsole({ shape = { local: "store" }, dist, toml = "", idleMs }: {
+  shape?: Shape;
+  dist?: Dist;
+  toml?: string;
+  idleMs?: number;
+} = {}) {
+  const config = configOf(toml);
+  const clock = systemClock;
+  const random = createSystemRandom();
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const store = createStore(await Deno.openKv(":memory:"));
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const backends = new Map<string, MemoryBackend>(
+    Object.entries(shape).flatMap(([name, mode]) =>
+      mode === "store" ? [] : [[name, createMemoryBackend({ clock, name, mode, timeoutMs: 50 })] as const]
+    ),
+  );
+  const settings: TargetSettings = {
+    name: "default",
+    pageSize: 100,
+    maxDropPercent: 10,
+    mapping: { user: {}, group: {} },
+    backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
+  };
+  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const targets = await createTargets({
+    settings: [settings],
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    hashPassword: (password) => hasher.make(password),
+    openDirectory: (target) =>
+      createDirectory({ store, clock, random, log, target, prepareLeaving: () => NOTHING_LEFT }),
+    openBackend: (_target, { name }) => {
+      const backend = backends.get(name);
+      if (backend === undefined) throw new Error(`Cannot find the backend ${name}`);
+      return backend;
+    },
+    orderedId: createOrderedIds(clock, random),
+  });
+  const target = targets.get("default") as Target;
+  const pairings = createPairings({ store, vault, clock, random, target: "default" });
+  const limits = createLimits({ store, clock, settings: config.factors });
+  const clients = createClients({
+    settings: [],
+    anyClient: { ...config.radius.anyClient },
+    anySecret: "a secret of a test",
+    learnt: new Set(),
+  });
+  const people: People = {
+    targets,
+    loginTarget: "default",
+    pairings,
+    limits,
+    factors: config.factors,
+    readContent,
+    trials: createLoginTrials({
+      settings: config.factors,
+      enabled: new Set(config.factors.enabled),
+      directory: {
+        prepare: target.directory.prepareLogin,
+        lookUp: (name) => target.directory.login(name),
+      },
+      pairings,
+      limits,
+      clock,
+      vault,
+    }, () => clients.all),
+  };
+  const site = await startConsole({
+    ...(dist === undefined ? {} : { dist }),
+    ...(idleMs === undefined ? {} : { idleMs }),
+    change: (deps) => ({ ...deps, store, vault, people }),
+  });
+  return {
+    ...site,
+    store,
+    target,
+    pairings,
+    limits,
+    backend(name: string): MemoryBackend {
+      const found = backends.get(name);
+      if (found === undefined) throw new Error(`Cannot find the backend ${name}`);
+      return found;
+    },
+    /** A user who is there already. */
+    async put(name: string, attributes: Record<string, unknown> = {}): Promise<void> {
+      const read = readContent("user", { userName: name, ...attributes } as never, {
+        mapping: target.mapping,
+        newName: () => name,
+      });
+      if (!read.ok) throw new Error(read.detail);
+      await target.create(read.content, { actor: SOMEBODY });
+    },
+    async putGroup(name: string, members: readonly string[] = []): Promise<void> {
+      await target.create({ kind: "group", name, attributes: {}, members }, { actor: SOMEBODY });
+    },
+    /** All audit records, oldest first. */
+    async audits(): Promise<Record<string, unknown>[]> {
+      const found: Record<string, unknown>[] = [];
+      for await (const { value } of store.list<Record<string, unknown>>(["audit"])) {
+        if (value !== null) found.push(value);
+      }
+      return found.sort((a, b) => Number(a.atMs) - Number(b.atMs));
+    },
+    async [Symbol.asyncDispose]() {
+      await site[Symbol.asyncDispose]();
+      await targets.close();
+      await store.close();
+    },
+  };
+}
+
+function settingsOf(name: string, kind: Shape[string]): BackendSettings {
+  if (kind === "store") return { name, kind, mode: "sync" };
+  return {
+    name,
+    kind: "ldap",
+    mode: kind,
+    url: "ldap://127.0.0.1:1",
+    startTls: false,
+    caPem: "",
+    bindDn: "",
+    bindPassword: "",
+    usersDn: "",
+    groupsDn: "",
+    schema: "openldap",
+    attributes: {},
+    connections: 4,
+    timeoutMs: 5000,
+  };
+}
