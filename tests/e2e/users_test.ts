@@ -1,0 +1,231 @@
+// The pages of users in a real browser, found by role and label.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Page } from "playwright-core";
+import { PASSWORD } from "../fakes/console_app.ts";
+import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+
+closeBrowserAtEnd();
+
+async function openUsers(
+  page: Page,
+  site: PeopleConsole,
+  { role = "user_manager", path = "/users", heading = "Users" as string | RegExp } = {},
+): Promise<void> {
+  await enterAs(page, { site, role, path, heading });
+}
+
+async function openUser(
+  page: Page,
+  site: PeopleConsole,
+  name: string,
+  { role = "user_manager", hash = "" } = {},
+) {
+  const path = `/users/${encodeURIComponent(name)}${hash}`;
+  await enterAs(page, { site, role, path, heading: name });
+}
+
+async function saveChanges(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Review changes" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+}
+
+browserTest("users: a user is created by clicking, and the page of that user opens", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist: await currentDist() });
+  await openUsers(page, site);
+  await page.getByText("No users yet.").waitFor();
+  await page.getByRole("button", { name: "Create user" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Create user" });
+  await dialog.getByLabel("User name").fill("ada");
+  await dialog.getByLabel("Given name").fill("Ada");
+  await dialog.getByLabel("Family name").fill("Lovelace");
+  await dialog.getByRole("button", { name: "Add a mail address" }).click();
+  await dialog.getByLabel("Mail address 1").fill("ada@example.org");
+  await dialog.getByLabel("Password").fill("a long password of ada");
+  await dialog.getByRole("button", { name: "Create user" }).click();
+  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  assertEquals(await page.getByLabel("Given name").inputValue(), "Ada");
+  const stored = await site.target.directory.read("user", "ada");
+  assertEquals(stored?.content.attributes.emails, [{ value: "ada@example.org", type: "work" }]);
+  await page.getByRole("link", { name: "All users" }).click();
+  const row = page.getByRole("row", { name: /ada/ });
+  await row.getByText("ada@example.org").waitFor();
+  await row.getByText("Active").waitFor();
+});
+
+browserTest("users: the list is searched, narrowed and paged in the address", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist: await currentDist() });
+  for (let number = 1; number <= 60; number += 1) {
+    await site.put(`user${String(number).padStart(2, "0")}`, { active: number !== 7 });
+  }
+  await openUsers(page, site, { role: "viewer" });
+  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("51 to 60 of 60").waitFor();
+  assertMatch(page.url(), /page=2/);
+  await page.getByLabel("Status").selectOption({ label: "Deactivated" });
+  await page.getByRole("link", { name: "user07" }).waitFor();
+  await page.getByText("1 to 1 of 1").waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: "user07" }).waitFor();
+  await page.getByRole("button", { name: /Status: Deactivated/ }).click();
+  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByRole("searchbox", { name: "Search users" }).fill("nobody");
+  await page.getByText("No users match.").waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.getByText("1 to 50 of 60").waitFor();
+  const create = page.getByRole("button", { name: "Create user" });
+  assertEquals(await create.isDisabled(), true);
+  assertEquals(await create.getAttribute("title"), "Needs the user manager role");
+});
+
+browserTest("users: a change shows old and new before it is saved", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist: await currentDist() });
+  await site.put("ada", { title: "Countess", nickName: "the enchantress" });
+  await openUser(page, site, "ada");
+  await page.getByLabel("Title").fill("Analyst");
+  await page.getByRole("button", { name: "Review changes" }).click();
+  const dialog = page.getByRole("dialog", { name: "Save these changes of ada?" });
+  await dialog.getByText("Countess").waitFor();
+  await dialog.getByText("Analyst").waitFor();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByText("ada was changed.").waitFor();
+  const { attributes } = (await site.target.directory.read("user", "ada"))?.content ?? {};
+  assertEquals([attributes?.title, attributes?.nickName], ["Analyst", "the enchantress"]);
+});
+
+browserTest(
+  "users: the second of two administrators sees what the first did, and both changes stay",
+  async ({ page, context }) => {
+    await using site = await startPeopleConsole({ dist: await currentDist() });
+    await site.put("ada", { title: "old title" });
+    await openUser(page, site, "ada");
+    const other = await context.newPage();
+    await other.goto(`${site.origin}/users/ada`);
+    await other.getByLabel("Title").fill("title of the first");
+    await page.getByLabel("Department").fill("department of the second");
+    await saveChanges(other);
+    await other.getByText("ada was changed.").waitFor();
+    await saveChanges(page);
+    const dialog = page.getByRole("dialog", { name: "ada was changed meanwhile" });
+    await dialog.getByText("They changed: Title.").waitFor();
+    await dialog.getByText("department of the second").waitFor();
+    await dialog.getByRole("button", { name: "Save mine on top" }).click();
+    await page.getByText("ada was changed.").waitFor();
+    assertEquals(await page.getByLabel("Title").inputValue(), "title of the first");
+    assertEquals(await page.getByLabel("Department").inputValue(), "department of the second");
+  },
+);
+
+browserTest(
+  "users: a backend that fails is named, and one that is owed is no green tick",
+  async ({ page }) => {
+    const shape = { local: "store", ldap: "sync", crm: "async" } as const;
+    await using site = await startPeopleConsole({ shape, dist: await currentDist() });
+    await site.put("ada");
+    const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
+    site.backend("ldap").trouble({ operation: "put", how: "before", fault });
+    site.backend("crm").trouble({ operation: "put", how: "before" });
+    await openUser(page, site, "ada");
+    await page.getByLabel("Title").fill("Countess");
+    await saveChanges(page);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("alert").getByText("the attribute is not allowed").first().waitFor();
+    await dialog.getByText("ldap: failed").waitFor();
+    await dialog.getByRole("checkbox", { name: /^ldap/ }).uncheck();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("crm: queued").waitFor();
+    await page.getByRole("link", { name: /Backends/ }).click();
+    const truth = page.getByRole("region", { name: "What is true where, for ada" });
+    await truth.getByText("Differs").first().waitFor();
+    site.backend("ldap").heal();
+    await page.getByRole("button", { name: "Make it agree ldap" }).click();
+    await page.getByText("ldap was asked again.").waitFor();
+    assertEquals(await truth.getByText("Differs").count(), 0);
+  },
+);
+
+browserTest(
+  "users: a session that ends in the middle of the form loses nothing",
+  async ({ page, context }) => {
+    await using site = await startPeopleConsole({ dist: await currentDist() });
+    await site.put("ada");
+    await openUser(page, site, "ada");
+    await page.getByLabel("Title").fill("typed before the session ended");
+    await context.clearCookies();
+    await saveChanges(page);
+    const dialog = page.getByRole("dialog").filter({ has: page.getByLabel("Name", { exact: true }) });
+    await dialog.getByLabel("Name", { exact: true }).fill("user_manager");
+    await dialog.getByLabel("Password").fill(PASSWORD);
+    await dialog.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("ada was changed.").waitFor();
+    assertEquals(await page.getByLabel("Title").inputValue(), "typed before the session ended");
+  },
+);
+
+const HOSTILE = `"><img src=x onerror=alert(1)>`;
+
+browserTest("users: a hostile name is text wherever it is shown", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist: await currentDist() });
+  const asked: string[] = [];
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.message());
+    void dialog.dismiss();
+  });
+  await site.put(HOSTILE, {
+    displayName: HOSTILE,
+    title: HOSTILE,
+    emails: [{ value: HOSTILE, type: HOSTILE }],
+  });
+  await site.putGroup(HOSTILE, [HOSTILE]);
+  await openUsers(page, site);
+  await page.getByRole("link", { name: HOSTILE }).click();
+  await page.getByRole("heading", { name: HOSTILE, level: 1 }).waitFor();
+  for (const part of ["Groups", "Second factors", "Backends", "Timeline"]) {
+    await page.getByRole("navigation", { name: /^Parts of/ }).getByRole("link", { name: part }).click();
+    await page.getByRole("region", { name: part }).first().waitFor();
+  }
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByText(HOSTILE).first().waitFor();
+  assertEquals(await page.locator("img").count(), 0);
+  assertEquals(asked, []);
+});
+
+browserTest("users: groups are found on the server, joined, and left with a way back", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist: await currentDist() });
+  await site.put("ada");
+  for (const name of ["staff", "storage", "vpn"]) await site.putGroup(name);
+  await openUser(page, site, "ada", { hash: "#groups" });
+  await page.getByText("In no group.").waitFor();
+  await page.getByRole("searchbox", { name: "Add to a group" }).fill("st");
+  await page.getByRole("list", { name: "Groups found" }).getByRole("button", { name: "staff" }).click();
+  await page.getByText("ada is in staff.").waitFor();
+  await page.getByRole("button", { name: "Take out staff" }).click();
+  await page.getByText("In no group.").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("button", { name: "Take out staff" }).waitFor();
+  assertEquals((await site.target.directory.read("user", "ada"))?.groups, ["staff"]);
+});
+
+browserTest("users: deleting lists what goes with the user, and where", async ({ page }) => {
+  await using site = await startPeopleConsole({
+    shape: { local: "store", ldap: "sync" },
+    dist: await currentDist(),
+  });
+  await site.put("ada");
+  await site.putGroup("staff", ["ada"]);
+  await openUser(page, site, "ada");
+  await page.getByRole("button", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete ada?" });
+  await dialog.getByText("Deleted from 2 backends: local, ldap").waitFor();
+  await dialog.getByText("Taken out of 1 group: staff").waitFor();
+  assertEquals(
+    await dialog.getByRole("button", { name: "Keep" }).evaluate((one) => one === document.activeElement),
+    true,
+  );
+  await dialog.getByRole("button", { name: "Delete ada" }).click();
+  await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+  assertEquals(await site.target.directory.read("user", "ada"), null);
+  assert(!site.backend("ldap").users.has("ada"));
+});
