@@ -25,6 +25,8 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
   readonly sprite: string;
+  /** The files of words, by language and area: `en.frame`. */
+  readonly words: Readonly<Record<string, string>>;
   /** Modules that pages fetch when they are needed, by path (`web/pages/live_page.tsx`), and all files each needs. */
   readonly late: Readonly<Record<string, readonly string[]>>;
 }
@@ -38,6 +40,7 @@ export interface Dist {
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
+  json: "application/json",
   svg: "image/svg+xml",
 };
 /** The best first. */
@@ -58,7 +61,7 @@ export async function loadDist(directory: string | URL): Promise<Dist> {
   const files = new Map<string, Asset>();
   for await (const entry of Deno.readDir(base)) {
     const type = TYPES[entry.name.slice(entry.name.lastIndexOf(".") + 1)];
-    if (!entry.isFile || type === undefined) continue;
+    if (!entry.isFile || type === undefined || entry.name === "manifest.json") continue;
     const body = await Deno.readFile(`${base}/${entry.name}`);
     files.set(entry.name, { body, type, etag: await etagOf(body) });
   }

@@ -7,6 +7,8 @@ import type { Manifest, PageFiles } from "./assets.ts";
 import { toHex } from "../runtime.ts";
 import { coreChunk } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
+import { LANGUAGES } from "./web/words/words.ts";
+import { readWords, wordsFileName } from "./words_files.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
@@ -16,6 +18,7 @@ const INPUT_FILES = [
   `${HERE}build.ts`,
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
+  `${HERE}words_files.ts`,
   `${HERE}../deno.json`,
   `${HERE}../deno.lock`,
 ];
@@ -37,7 +40,11 @@ export async function build({ force = false } = {}): Promise<boolean> {
   try {
     const icon = await writeHashed("icon", await Deno.readTextFile(`${HERE}web/icon.svg`));
     const sprite = await writeHashed("sprite", await makeSprite());
-    const define = { SPRITE_URL: JSON.stringify(`/assets/${sprite}`) };
+    const words = await writeWords();
+    const define = {
+      SPRITE_URL: JSON.stringify(`/assets/${sprite}`),
+      WORDS_HASH: JSON.stringify(words.hash),
+    };
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
     const web = await bundle("web", { define, plugins: [coreChunk(`${HERE}web/core.ts`)] });
     const device = await bundle("device", { define, plugins: [] });
@@ -46,9 +53,16 @@ export async function build({ force = false } = {}): Promise<boolean> {
       web: filesOf(web.metafile, ENTRIES.web),
       device: filesOf(device.metafile, ENTRIES.device),
     };
-    const manifest: Manifest = { inputs, pages, icon, sprite, late: lateFiles(web.metafile) };
+    const manifest: Manifest = {
+      inputs,
+      pages,
+      icon,
+      sprite,
+      words: words.files,
+      late: lateFiles(web.metafile),
+    };
     await putInPlace("manifest.json", JSON.stringify(manifest, null, 2));
-    await removeOld(new Set([...names, icon, sprite, "manifest.json"]));
+    await removeOld(new Set([...names, ...Object.values(words.files), icon, sprite, "manifest.json"]));
     return true;
   } finally {
     await esbuild.stop();
@@ -117,7 +131,8 @@ async function isCurrent(inputs: string): Promise<boolean> {
       ...page.styles,
       ...page.preloads,
     ]);
-    await Promise.all([...names, manifest.icon, manifest.sprite].map((name) => Deno.stat(`${DIST}/${name}`)));
+    names.push(manifest.icon, manifest.sprite, ...Object.values(manifest.words));
+    await Promise.all(names.map((name) => Deno.stat(`${DIST}/${name}`)));
     return true;
   } catch (_nothingBuiltOrBroken) {
     return false;
@@ -139,6 +154,19 @@ async function writeHashed(name: string, svg: string): Promise<string> {
   const file = `${name}-${(await hashOf(content)).slice(0, HASH_CHARACTERS)}.svg`;
   await putInPlace(file, content);
   return file;
+}
+
+async function writeWords(): Promise<{ hash: string; files: Record<string, string> }> {
+  const tables = await readWords(LANGUAGES);
+  const all = new TextEncoder().encode(tables.map(({ json }) => json).join("\n"));
+  const hash = (await hashOf(all)).slice(0, HASH_CHARACTERS);
+  const files: Record<string, string> = {};
+  for (const table of tables) {
+    const name = wordsFileName(table, hash);
+    await putInPlace(name, table.json);
+    files[`${table.language}.${table.area}`] = name;
+  }
+  return { hash, files };
 }
 
 /** Writes beside and renames, so that a reader sees the old file or the new one, never a part. */

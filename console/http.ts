@@ -20,7 +20,7 @@ import type { People } from "./api/people.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
 import { assetResponse, type Dist } from "./assets.ts";
-import { lateModules } from "./late_modules.ts";
+import { lateNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
@@ -173,7 +173,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
   for (const path of CONSOLE_PAGES) {
-    app.get(path, (c) => pageResponse("console", dist, { late: lateModules(c.req.raw) }));
+    app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));
   }
   app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
   const { openApi } = deps;

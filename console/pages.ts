@@ -1,6 +1,7 @@
 // The HTML around the two applications: it names their files and nothing else, so one strict policy fits all.
 
 import type { Dist } from "./assets.ts";
+import type { LateNeeds } from "./late_needs.ts";
 import { PAGE_POLICY } from "./security_headers.ts";
 
 interface PageRow {
@@ -24,13 +25,15 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
+const NOTHING: LateNeeds = { modules: [], words: [] };
+
 interface PageOptions {
-  /** Modules that this address will fetch at once, by their path below `console/`: the browser begins with them. */
-  readonly late?: readonly string[];
+  /** What this address will fetch at once: the browser begins with it. */
+  readonly late?: LateNeeds;
 }
 
 /** The page as an answer. It is checked again each time: the names in it change with each build. */
-export function pageResponse(page: PageName, dist: Dist, { late = [] }: PageOptions = {}): Response {
+export function pageResponse(page: PageName, dist: Dist, { late = NOTHING }: PageOptions = {}): Response {
   return new Response(pageHtml(page, { dist, late }), {
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -40,13 +43,14 @@ export function pageResponse(page: PageName, dist: Dist, { late = [] }: PageOpti
   });
 }
 
-function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: readonly string[] }): string {
+function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds }): string {
   const { entry, title, noscript } = PAGES[page];
   const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
   const preloads = new Set([
     ...files.preloads,
-    ...late.flatMap((module) => dist.manifest.late[module] ?? []),
+    ...late.modules.flatMap((module) => dist.manifest.late[module] ?? []),
   ]);
+  const words = late.words.flatMap((table) => dist.manifest.words[table] ?? []);
   const lines = [
     "<!doctype html>",
     '<html lang="en">',
@@ -58,6 +62,7 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: readonly s
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
+    ...words.map((name) => `<link rel="preload" as="fetch" crossorigin href="/assets/${name}">`),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
     `<body><div id="app"></div><noscript>${noscript}</noscript></body>`,

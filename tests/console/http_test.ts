@@ -9,7 +9,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { assetResponse, loadDist } from "../../console/assets.ts";
-import { lateModules } from "../../console/late_modules.ts";
+import { lateNeeds } from "../../console/late_needs.ts";
 import { serveHttp } from "../../console/listener.ts";
 import { systemClock } from "../../runtime.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -139,17 +139,16 @@ Deno.test("assetResponse() packs as the browser can take it, under a tag of its 
   assertEquals((await ask({ "accept-encoding": "gzip", "if-none-match": '"e1-br"' })).status, 200);
 });
 
-Deno.test("lateModules() names what an address will fetch, by session and language", () => {
+Deno.test("lateNeeds() names what an address will fetch, by session and language", () => {
   const of = (path: string, headers: Record<string, string> = {}) =>
-    lateModules(new Request(`http://x${path}`, { headers }));
-  assertEquals(of("/live", { cookie: "a=1; countersign=x" }), [
-    "web/pages/live_page.tsx",
-    "web/words/en/frame.ts",
-    "web/words/en/live.ts",
-  ]);
-  assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" })[0], "web/pages/sign_in_page.tsx");
-  assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" })[1], "web/words/de/frame.ts");
-  assertEquals(of("/nowhere"), []);
+    lateNeeds(new Request(`http://x${path}`, { headers }));
+  assertEquals(of("/live", { cookie: "a=1; countersign=x" }).modules, ["web/pages/live_page.tsx"]);
+  assert(of("/live", { cookie: "a=1; countersign=x" }).words.includes("en.live"));
+  assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" }), {
+    modules: ["web/pages/sign_in_page.tsx"],
+    words: ["de.frame", "de.access"],
+  });
+  assertEquals(of("/nowhere"), { modules: [], words: [] });
 });
 
 Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {

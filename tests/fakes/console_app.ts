@@ -24,6 +24,7 @@ export const EMPTY_DIST: Dist = {
     inputs: "",
     icon: "icon.svg",
     sprite: "sprite.svg",
+    words: {},
     late: {},
     pages: { web: { scripts: ["web.js"], styles: ["web.css"], preloads: [] } },
   },

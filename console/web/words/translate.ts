@@ -1,15 +1,7 @@
 // Words by key in the language that is on; components that use them draw anew when it changes.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import {
-  type Area,
-  type Language,
-  LANGUAGES,
-  LOADERS,
-  type Word,
-  type WordKey,
-  type WordTable,
-} from "./words.ts";
+import { type Area, type Language, LANGUAGES, type Word, type WordKey, type WordTable } from "./words.ts";
 
 /** What `{name}` in a word stands for; `count` also chooses the plural. */
 export type WordValues = Readonly<Record<string, string | number>>;
@@ -18,6 +10,9 @@ interface Spoken {
   readonly language: Language;
   readonly tables: ReadonlyMap<Area, WordTable>;
 }
+
+/** Names the files of this build's words; the build puts it in. */
+declare const WORDS_HASH: string;
 
 const KEY = "countersign-language";
 const spoken = signal<Spoken>({ language: "en", tables: new Map() });
@@ -84,11 +79,17 @@ export function loadWords(areas: readonly Area[]): Promise<void> | null {
   return Promise.all(missing.map((area) => loadArea(area, language))).then(() => undefined);
 }
 
+async function fetchWords(area: Area, language: Language): Promise<WordTable> {
+  const answer = await fetch(`/assets/words-${WORDS_HASH}-${language}-${area}.json`);
+  if (!answer.ok) throw new Error(`Cannot fetch the words of ${area}: ${answer.status}`);
+  return await answer.json();
+}
+
 function loadArea(area: Area, language: Language): Promise<void> {
   const name = `${language}.${area}`;
   const known = pending.get(name);
   if (known !== undefined) return known;
-  const loading = LOADERS[area][language]().then(({ words }) => {
+  const loading = fetchWords(area, language).then((words) => {
     const now = spoken.peek();
     if (now.language === language) {
       spoken.value = { language, tables: new Map(now.tables).set(area, words) };
@@ -102,7 +103,7 @@ function loadArea(area: Area, language: Language): Promise<void> {
 export async function switchLanguage(next: Language): Promise<void> {
   const areas = [...spoken.peek().tables.keys()];
   const loaded = await Promise.all(
-    areas.map(async (area) => [area, (await LOADERS[area][next]()).words] as const),
+    areas.map(async (area) => [area, await fetchWords(area, next)] as const),
   );
   spoken.value = { language: next, tables: new Map(loaded) };
   document.documentElement.lang = next;

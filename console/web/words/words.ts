@@ -1,8 +1,9 @@
-// The words of each area in each language: what there is, and where it is loaded from. Keys are checked by the compiler;
-// a page brings the words of its own area only.
+// The words of each area in each language: what there is. Keys are checked by the compiler; a page brings the words of its
+// own areas only, as files of JSON that the build makes of these tables.
 
 import type { words as access } from "./en/access.ts";
 import type { words as connect } from "./en/connect.ts";
+import type { words as explain } from "./en/explain.ts";
 import type { words as frame } from "./en/frame.ts";
 import type { words as govern } from "./en/govern.ts";
 import type { words as groups } from "./en/groups.ts";
@@ -32,6 +33,7 @@ export interface Areas {
   readonly frame: typeof frame & typeof overlays;
   readonly overlays: typeof overlays;
   readonly live: typeof live;
+  readonly explain: typeof explain;
   readonly people: typeof people;
   readonly groups: typeof groups;
   readonly access: typeof access;
@@ -44,19 +46,3 @@ export type Area = keyof Areas;
 
 /** `area.key`, such as `people.title`. */
 export type WordKey = { [A in Area]: `${A}.${keyof Areas[A] & string}` }[Area];
-
-type Loader = () => Promise<{ readonly words: WordTable }>;
-
-/** One row an area; each loads as a file of its own. */
-export const LOADERS: Readonly<Record<Area, Readonly<Record<Language, Loader>>>> = {
-  frame: { en: () => import("./en/frame.ts"), de: () => import("./de/frame.ts") },
-  overlays: { en: () => import("./en/overlays.ts"), de: () => import("./de/overlays.ts") },
-  live: { en: () => import("./en/live.ts"), de: () => import("./de/live.ts") },
-  people: { en: () => import("./en/people.ts"), de: () => import("./de/people.ts") },
-  groups: { en: () => import("./en/groups.ts"), de: () => import("./de/groups.ts") },
-  access: { en: () => import("./en/access.ts"), de: () => import("./de/access.ts") },
-  records: { en: () => import("./en/records.ts"), de: () => import("./de/records.ts") },
-  connect: { en: () => import("./en/connect.ts"), de: () => import("./de/connect.ts") },
-  govern: { en: () => import("./en/govern.ts"), de: () => import("./de/govern.ts") },
-  me: { en: () => import("./en/me.ts"), de: () => import("./de/me.ts") },
-};

@@ -29,13 +29,13 @@ const KB = 1024;
 function byteFigures(dist: Dist): Figure[] {
   const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
   return [
-    ...routes.map(({ name, scriptOctets }) => ({
-      what: `${name}: script`,
+    ...routes.map(({ name, scriptOctets, wordOctets }) => ({
+      what: `${name}: script (words: ${(wordOctets / KB).toFixed(1)} KB of JSON)`,
       value: scriptOctets / KB,
       unit: "KB",
       atMost: name === "charts" ? BARS.chartsScriptKb : BARS.routeScriptKb,
     })),
-    { what: "all script, one language", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
+    { what: "all script", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
     { what: "all styles", value: styleOctets / KB, unit: "KB", atMost: BARS.styleKb },
     { what: "all icons", value: spriteOctets / KB, unit: "KB", atMost: BARS.spriteKb },
   ];

@@ -4,16 +4,16 @@ import { gzipSync } from "node:zlib";
 import type { Dist } from "../../../console/assets.ts";
 import { PLACES } from "../../../console/web/places.ts";
 
-/** One page's script: the frame, the page, and its words in the heavier language. */
+/** One page: the script of the frame and the page, and its words in the heavier language, which are data. */
 export interface RouteWeight {
   readonly name: string;
   readonly scriptOctets: number;
-  readonly files: number;
+  readonly wordOctets: number;
 }
 
 export interface Weights {
   readonly routes: readonly RouteWeight[];
-  /** Every script that the build wrote for the console, words of one language. */
+  /** Every script that the build wrote for the console. */
   readonly allScriptOctets: number;
   readonly styleOctets: number;
   readonly spriteOctets: number;
@@ -29,25 +29,23 @@ function weigh(dist: Dist, names: Iterable<string>): number {
 }
 
 export function weighConsole(dist: Dist): Weights {
-  const { pages, late, sprite } = dist.manifest;
+  const { pages, late, sprite, words } = dist.manifest;
   const web = pages.web ?? { scripts: [], styles: [], preloads: [] };
   const frame = [...web.scripts, ...web.preloads];
-  const filesOf = (module: string) => late[module] ?? [];
-  const wordsOf = (language: string, areas: readonly string[]) =>
-    ["frame", ...areas].flatMap((area) => filesOf(`web/words/${language}/${area}.ts`));
-  const routes = Object.entries(PLACES).map(([name, { words }]): RouteWeight => {
-    const page = [...frame, ...filesOf(`web/pages/${name}_page.tsx`)];
-    const languages = ["en", "de"].map((language) => [...page, ...wordsOf(language, words)]);
-    return {
-      name,
-      scriptOctets: Math.max(...languages.map((files) => weigh(dist, files))),
-      files: new Set(languages[0]).size,
-    };
-  });
-  const inOneLanguage = Object.entries(late).filter(([module]) => !module.startsWith("web/words/de/"));
+  const weighWords = (areas: readonly string[]) =>
+    Math.max(
+      ...["en", "de"].map((language) =>
+        weigh(dist, areas.flatMap((area) => words[`${language}.${area}`] ?? []))
+      ),
+    );
+  const routes = Object.entries(PLACES).map(([name, place]): RouteWeight => ({
+    name,
+    scriptOctets: weigh(dist, [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []]),
+    wordOctets: weighWords(["frame", ...place.words]),
+  }));
   return {
     routes,
-    allScriptOctets: weigh(dist, [...frame, ...inOneLanguage.flatMap(([, files]) => files)]),
+    allScriptOctets: weigh(dist, [...frame, ...Object.values(late).flat()]),
     styleOctets: weigh(dist, web.styles),
     spriteOctets: weigh(dist, [sprite]),
   };
