@@ -131,7 +131,8 @@ export function reasonOfStray(reason: string): ReasonCode {
 
 /** `null` for a login that goes on or was accepted: there is nothing to explain. */
 export function explainLogin(
-  login: Pick<ConversationView, "client" | "user" | "startedMs" | "outcome"> & {
+  login: Pick<ConversationView, "client" | "user" | "startedMs" | "passwordRight"> & {
+    readonly outcome: string | null;
     readonly moments: readonly ConversationMoment[];
   },
   { refusedFor = null }: { refusedFor?: string | null } = {},
@@ -145,6 +146,7 @@ export function explainLogin(
       user: login.user,
       client: login.client,
       seconds: secondsBetween(asked?.atMs ?? login.startedMs, last.atMs),
+      passwordRight: login.passwordRight === true ? 1 : 0,
     },
     evidence: login.moments.map(({ atMs, row }) => ({ atMs, row })),
   };

@@ -2,7 +2,7 @@
 
 import type { Store } from "../../store.ts";
 import { type FinishedLogin, historyKey, unpackFinished } from "../../radius/pure/finished_login.ts";
-import { type ReasonCode, reasonOfRow } from "./explain.ts";
+import { explainLogin, type Explanation } from "./explain.ts";
 
 /** What the history is narrowed to; "" means everything. Times are milliseconds since the epoch. */
 export interface HistoryFilter {
@@ -17,7 +17,7 @@ export interface HistoryFilter {
 export interface HistoryItem extends Omit<FinishedLogin, "moments" | "refusedFor"> {
   readonly id: string;
   /** `null` for an accepted login. */
-  readonly reason: ReasonCode | null;
+  readonly reason: Pick<Explanation, "code" | "values"> | null;
 }
 
 export interface HistoryPage {
@@ -92,10 +92,9 @@ function matcher({ outcome, user, client }: HistoryFilter): (login: FinishedLogi
     (name === "" || login.user.normalize("NFC").toLowerCase().includes(name));
 }
 
-function itemOf(id: string, { moments, refusedFor, ...login }: FinishedLogin): HistoryItem {
-  const last = moments.at(-1);
-  const reason = login.outcome === "accepted" || last === undefined
-    ? null
-    : reasonOfRow(last.row, refusedFor);
+function itemOf(id: string, finished: FinishedLogin): HistoryItem {
+  const { moments: _moments, refusedFor, ...login } = finished;
+  const explanation = explainLogin(finished, { refusedFor });
+  const reason = explanation === null ? null : { code: explanation.code, values: explanation.values };
   return { id, ...login, reason };
 }

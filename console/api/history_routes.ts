@@ -109,7 +109,7 @@ function cellsOf(item: HistoryItem): string[] {
     place,
     factor ?? "",
     outcome,
-    reason ?? "",
+    reason?.code ?? "",
   ];
 }
 

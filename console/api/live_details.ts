@@ -83,5 +83,6 @@ function viewOf(id: string, login: FinishedLogin): ConversationView {
     deadlineMs: endedMs,
     outcome: OUTCOMES.find((outcome) => outcome === login.outcome) ?? "expired",
     moments,
+    passwordRight: login.passwordRight,
   };
 }

@@ -183,6 +183,7 @@ export function viewOf(conversation: Conversation): ConversationView {
     deadlineMs,
     outcome,
     moments,
+    firstFactorRight,
   } = conversation;
   return {
     id: orderedId,
@@ -197,6 +198,7 @@ export function viewOf(conversation: Conversation): ConversationView {
     deadlineMs,
     outcome,
     moments: moments.slice(),
+    passwordRight: firstFactorRight,
   };
 }
 

@@ -26,6 +26,7 @@ export function historyMutation(conversation: Conversation, refusedFor: string |
       outcome: outcome ?? "expired",
       refusedFor,
       moments,
+      passwordRight: conversation.firstFactorRight,
     }),
     expireInMs: HISTORY_KEPT_MS,
   };

@@ -154,6 +154,8 @@ export interface ConversationView {
   readonly deadlineMs: number;
   readonly outcome: ConversationOutcome | null;
   readonly moments: readonly ConversationMoment[];
+  /** The first factor was asked and was right. */
+  readonly passwordRight?: boolean;
 }
 
 /** What happens in the gateway, for whoever watches. Observers must not throw and must not wait. */

@@ -12,6 +12,8 @@ export interface FinishedLogin {
   readonly outcome: string;
   /** Why a user was refused, where that was the reason. */
   readonly refusedFor: string | null;
+  /** The first factor was asked and was right. */
+  readonly passwordRight: boolean;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -42,6 +44,7 @@ export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
       outcome,
       refusedFor,
       moments,
+      login.passwordRight ? 1 : 0,
     ]),
   );
 }
@@ -58,7 +61,7 @@ export function unpackFinished(value: unknown): FinishedLogin | null {
 
 function readList(list: unknown): FinishedLogin | null {
   if (!Array.isArray(list)) return null;
-  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed] = list;
+  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
   if (typeof startedMs !== "number" || typeof tookMs !== "number") return null;
@@ -81,5 +84,6 @@ function readList(list: unknown): FinishedLogin | null {
     outcome,
     refusedFor: typeof refusedFor === "string" ? refusedFor : null,
     moments,
+    passwordRight: right === 1,
   };
 }

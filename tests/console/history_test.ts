@@ -21,6 +21,7 @@ const login = (values: Partial<FinishedLogin> = {}): FinishedLogin => ({
   endedMs: START_MS + 6200,
   outcome: "rejected",
   refusedFor: null,
+  passwordRight: false,
   moments: [
     { atMs: START_MS, step: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", row: "pushed" },
     { atMs: START_MS + 6200, step: "rejected", row: "not_approved" },
@@ -56,10 +57,13 @@ Deno.test("GET /history is newest first, with the reason, and pages by key witho
   await keep(site, [{ user: "a" }, { user: "b", outcome: "accepted" }, { user: "c" }]);
   const first = await ask(site, "?limit=2");
   assertEquals(usersOf(first.body), ["c", "b"]);
-  assertEquals(first.body.items.map(({ reason }: { reason: string | null }) => reason), [
-    "phone_denied",
-    null,
-  ]);
+  assertEquals(
+    first.body.items.map(({ reason }: { reason: { code: string } | null }) => reason?.code ?? null),
+    [
+      "phone_denied",
+      null,
+    ],
+  );
   const second = await ask(site, `?limit=2&before=${first.body.next}`);
   assertEquals([usersOf(second.body), second.body.next], [["a"], null]);
 });

@@ -5,6 +5,7 @@ import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import type { LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
 import { nodeOf } from "../words.ts";
+import { slowSteps } from "./dwell.ts";
 
 /** What the list is narrowed to; "" means everything. */
 export interface BoardFilter {
@@ -20,14 +21,20 @@ export interface BoardModel {
   readonly newer: ReadonlySignal<number>;
   readonly total: ReadonlySignal<number>;
   readonly clients: ReadonlySignal<readonly string[]>;
+  /** Nodes of the picture where logins stand longer than usual. */
+  readonly slow: ReadonlySignal<ReadonlySet<string>>;
   /** How many of the logins kept here ended in which way. */
   readonly outcomes: ReadonlySignal<Readonly<Record<string, number>>>;
   readonly paused: ReadonlySignal<boolean>;
+  /** How many changes came since the board was paused. */
+  readonly heldBack: ReadonlySignal<number>;
   reset(snapshot: LiveSnapshot): void;
   /** Takes a message in; nothing changes on the page until `show`. */
   take(message: LiveMessage): void;
   /** Lets the page see what was taken. */
   show(): void;
+  /** Works out anew where logins stand longer than usual; called every few seconds. */
+  measure(nowMs: number): void;
   hold(held: boolean): void;
   pause(paused: boolean): void;
   /** Shows what is newer although the list is held. */
@@ -45,6 +52,8 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
   const version = signal(0);
   const held = signal(false);
   const paused = signal(false);
+  const heldBack = signal(0);
+  const slow = signal<ReadonlySet<string>>(new Set());
   /** The newest row when the list was held; what is before it in `order` is newer. */
   const heldAt = signal<string | null>(null);
 
@@ -101,7 +110,14 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     total,
     clients,
     outcomes,
+    slow,
     paused,
+    heldBack,
+    measure(nowMs) {
+      const next = slowSteps(byId.values(), nowMs);
+      const before = slow.peek();
+      if (next.size !== before.size || [...next].some((step) => !before.has(step))) slow.value = next;
+    },
     reset(snapshot) {
       byId.clear();
       for (const view of snapshot.conversations) byId.set(view.id, view);
@@ -112,6 +128,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     take(message) {
       for (const view of message.conversations) put(view);
       if (order.length > BOARD_LIMIT) shrink();
+      if (paused.peek()) heldBack.value += message.conversations.length;
       changed ||= message.conversations.length > 0;
     },
     show() {
@@ -129,6 +146,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     pause(next) {
       batch(() => {
         paused.value = next;
+        heldBack.value = 0;
         if (next) mark();
         else if (changed) {
           changed = false;

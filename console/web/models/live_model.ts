@@ -25,6 +25,9 @@ export interface LiveModel {
   readonly counters: ReadonlySignal<Readonly<Record<string, number>>>;
   readonly approvals: ReadonlySignal<ApprovalList | null>;
   readonly outbox: ReadonlySignal<readonly OutboxItem[] | null>;
+  /** How many changes came at once after a lost connection; `null` when there was none, or it was said long enough. */
+  readonly missed: ReadonlySignal<number | null>;
+  forgetMissed(): void;
   /** Changes a second, over the last few seconds. */
   readonly rate: ReadonlySignal<number>;
   start(): void;
@@ -58,6 +61,8 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   const approvals = signal<ApprovalList | null>(null);
   const outbox = signal<readonly OutboxItem[] | null>(null);
   const rate = signal(0);
+  const missed = signal<number | null>(null);
+  let counting = false;
   let channel: EventChannel | null = null;
   let lastId = "";
   let lastSignMs = deps.localNowMs();
@@ -69,7 +74,11 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   const sign = (): void => {
     lastSignMs = deps.localNowMs();
     failures = 0;
-    if (link.peek().kind !== "live") link.value = { kind: "live" };
+    const before = link.peek().kind;
+    if (before === "live") return;
+    counting = before === "reconnecting";
+    if (counting) missed.value = 0;
+    link.value = { kind: "live" };
   };
   const shut = (): void => {
     channel?.close();
@@ -91,6 +100,9 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
     lastId = message.upTo;
     board.take(message);
     deps.onServerTime(message.nowMs);
+    // What was missed comes at once; the first list of approvals follows it.
+    if (counting) missed.value = (missed.peek() ?? 0) + message.conversations.length;
+    if (message.conversations.length === 0) counting = false;
     recent.push({ atMs: deps.localNowMs(), count: message.conversations.length });
     batch(() => {
       steps.value = message.steps;
@@ -170,6 +182,10 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
     approvals,
     outbox,
     rate,
+    missed,
+    forgetMissed() {
+      missed.value = null;
+    },
     start() {
       run += 1;
       shut();

@@ -5,10 +5,12 @@ import { take } from "../api_client.ts";
 import { createBoardModel } from "./board_model.ts";
 import { createLiveModel } from "./live_model.ts";
 import type { Models } from "./models.ts";
+import { sharedEventSource } from "./shared_channel.ts";
 
 export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 
 const SHOW_EVERY_MS = 250;
+const MEASURE_EVERY_MS = 3000;
 /** A tab that nobody sees lets its stream go: browsers keep few connections to one host. */
 const HIDDEN_GRACE_MS = 30_000;
 let made: LiveModels | null = null;
@@ -29,7 +31,7 @@ function createLiveModels({ api, router, clock, session }: Models) {
   const live = createLiveModel({
     board,
     fetchSnapshot: () => session.whileSignedIn(() => take(api.live.$get())),
-    openChannel: (after) => new EventSource(`/console/api/live/stream?after=${encodeURIComponent(after)}`),
+    openChannel: sharedEventSource((after) => `/console/api/live/stream?after=${encodeURIComponent(after)}`),
     probe: session.probe,
     onServerTime: clock.adjust,
     localNowMs: Date.now,
@@ -39,6 +41,7 @@ function createLiveModels({ api, router, clock, session }: Models) {
     },
   });
   setInterval(live.show, SHOW_EVERY_MS);
+  setInterval(() => board.measure(clock.nowMs.peek()), MEASURE_EVERY_MS);
   // A stream that was refused waits for somebody to sign in again.
   let wasInterrupted = false;
   effect(() => {

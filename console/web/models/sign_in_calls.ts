@@ -81,6 +81,12 @@ export async function settle(
   }
 }
 
+/** Asks how the session stands. Only good news is taken in: without it everything stays as it is. */
+export async function refreshSession({ api, session }: Given): Promise<void> {
+  const answer = await take(api.session.$get()).catch(() => null);
+  if (answer !== null && answer.session !== null) session.adopt(answer);
+}
+
 export function problemOf(fault: unknown): Problem {
   return { code: fault instanceof ApiFailure ? fault.code : "nonsense", text: failureText(fault) };
 }

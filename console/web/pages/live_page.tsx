@@ -2,49 +2,54 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { countdownText, countText, durationText } from "../format.ts";
+import { countText, durationText } from "../format.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ApprovalsPanel } from "../parts/approvals_panel.tsx";
 import { ConversationList } from "../parts/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
+import { FlowDiagram } from "../parts/flow_diagram.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Inspector } from "../parts/inspector.tsx";
+import { LateInspector } from "../parts/late_inspector.tsx";
 import { Note } from "../parts/note.tsx";
 import { OutboxPanel } from "../parts/outbox_panel.tsx";
-import { valueOf } from "../remote.ts";
 import type { PageProps } from "../routes.ts";
+import { useShortcuts } from "../shortcuts.ts";
 import { Chip } from "../parts/status.tsx";
-import { StepStrip } from "../parts/step_strip.tsx";
-import { nodeOf, OUTCOMES, readable } from "../words.ts";
+import { placeName } from "../words.ts";
+import { t } from "../words/translate.ts";
 
 const SUMMARY_EVERY_MS = 10_000;
-const ANNOUNCE_END_MS = 120_000;
 
 export default function LivePage({ models: frame }: PageProps) {
   const models = withLive(frame);
-  const { live, board, router, clock } = models;
+  const { live, board, router } = models;
   useEffect(() => {
     live.start();
     return live.stop;
   }, []);
+  useShortcuts([
+    { keys: " ", does: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
+    { keys: "n", does: "live.key_newer", run: () => board.showNewer() },
+  ]);
   const chosenId = router.param("c");
   const chosen = chosenId === "" ? null : board.conversation(chosenId);
-  const path = new Set(chosen?.moments.map(({ step }) => placeName(step)) ?? []);
+  const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
   const below = [live.approvals.value, live.outbox.value].filter((list) => list !== null).length;
   return (
     <main class="page live">
       <LiveBar models={models} />
       <ReconnectNote models={models} />
-      <SessionNote models={models} />
-      <StepStrip models={models} path={path} />
+      <FlowDiagram models={models} path={chosen === null ? [] : path} />
       <FilterBar models={models} />
       <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
         <ConversationList models={models} chosenId={chosenId} />
         {chosenId !== "" && (
-          <Inspector
+          <LateInspector
+            key={chosenId}
+            models={models}
+            id={chosenId}
             view={chosen}
-            nowMs={clock.nowMs.value}
-            close={() => router.setParams({ c: "" })}
+            close={() => router.setParams({ c: "", t: "" })}
           />
         )}
       </div>
@@ -58,22 +63,20 @@ export default function LivePage({ models: frame }: PageProps) {
   );
 }
 
-function placeName(step: string): string {
-  return step in OUTCOMES ? step : nodeOf(step);
-}
-
 function LiveBar({ models: { live, board } }: { models: Models }) {
   const paused = board.paused.value;
+  const held = board.heldBack.value;
+  const goOn = held === 0 ? t("live.go_on") : t("live.go_on_held", { count: held });
   return (
     <header class="page-bar">
-      <h1 tabIndex={-1}>Live</h1>
+      <h1 tabIndex={-1}>{t("live.live")}</h1>
       <Chip words={linkWords(live.link.value.kind, paused)} />
       <div class="end">
         <Drops counters={live.counters.value} />
-        <span class="quiet">{`${countText(live.rate.value)} changes/s`}</span>
+        <span class="quiet">{t("live.rate", { count: live.rate.value })}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Icon name={paused ? "play" : "pause"} size={12} />
-          {paused ? "Go on" : "Pause"}
+          {paused ? goOn : t("live.pause")}
         </button>
       </div>
       <Summary live={live} />
@@ -83,32 +86,26 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
 
 const DROPPED = "dropped_";
 
-/** Packets that got no answer, since the start: how many, and on demand why. */
+/** How many packets got no answer since the start; each of the newest is explained on a page of its own. */
 function Drops({ counters }: { counters: Readonly<Record<string, number>> }) {
-  const reasons = Object.entries(counters).filter(([name, count]) => name.startsWith(DROPPED) && count > 0);
-  if (reasons.length === 0) return null;
-  const total = reasons.reduce((sum, [, count]) => sum + count, 0);
-  return (
-    <details class="drops">
-      <summary>{`${countText(total)} ${total === 1 ? "packet" : "packets"} dropped`}</summary>
-      <dl>
-        {reasons.sort(([, a], [, b]) => b - a).map(([name, count]) => (
-          <div key={name}>
-            <dt>{readable(name.slice(DROPPED.length))}</dt>
-            <dd class="number">{countText(count)}</dd>
-          </div>
-        ))}
-      </dl>
-    </details>
+  const total = Object.entries(counters).reduce(
+    (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
+    0,
   );
+  if (total === 0) return null;
+  return <a class="drops" href="/live/dropped">{t("live.dropped_count", { count: total })}</a>;
 }
 
 function linkWords(kind: "connecting" | "live" | "reconnecting", paused: boolean) {
-  if (kind === "reconnecting") return { label: "Reconnecting", tone: "bad", shape: "cross" } as const;
-  if (kind === "connecting") return { label: "Connecting", tone: "idle", shape: "ring" } as const;
+  if (kind === "reconnecting") {
+    return { label: t("live.link_reconnecting"), tone: "bad", shape: "cross" } as const;
+  }
+  if (kind === "connecting") {
+    return { label: t("live.link_connecting"), tone: "idle", shape: "ring" } as const;
+  }
   return paused
-    ? { label: "Paused", tone: "wait", shape: "clock" } as const
-    : { label: "Live", tone: "ok", shape: "check" } as const;
+    ? { label: t("live.link_paused"), tone: "wait", shape: "clock" } as const
+    : { label: t("live.link_live"), tone: "ok", shape: "check" } as const;
 }
 
 /** What screen readers hear: how many are under way, at most every ten seconds, never each row. */
@@ -117,38 +114,37 @@ function Summary({ live }: { live: Models["live"] }) {
   const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
   useEffect(() => {
     const timer = setInterval(() => {
-      said.value = `${underWay.peek()} logins under way`;
+      said.value = t("live.under_way", { count: underWay.peek() });
     }, SUMMARY_EVERY_MS);
     return () => clearInterval(timer);
   }, []);
   return <span class="unseen" role="status">{said}</span>;
 }
 
-function ReconnectNote({ models: { live, clock } }: { models: Models }) {
-  const link = live.link.value;
-  if (link.kind !== "reconnecting") return null;
-  clock.nowMs.value;
-  return (
-    <Note tone="bad" role="status">
-      <strong>The server does not answer.</strong>{" "}
-      {`What you see is ${
-        durationText(Date.now() - link.sinceMs)
-      } old. It is brought up to date as soon as the server is back.`}
-    </Note>
-  );
-}
+const RESUMED_SHOWN_MS = 8000;
 
-/** The absolute end of a session is announced; use does not move it. */
-function SessionNote({ models: { session, clock } }: { models: Models }) {
-  const deadlineMs = valueOf(session.session.value)?.deadlineMs ?? Infinity;
-  const leftMs = deadlineMs - clock.nowMs.value;
-  if (leftMs > ANNOUNCE_END_MS || session.interrupted.value) return null;
+/** While the server is away: how old the data is. When it is back: how much was missed. */
+function ReconnectNote({ models: { live, clock } }: { models: Models }) {
+  const { link, missed } = live;
+  useEffect(() => {
+    if (missed.value === null) return;
+    const timer = setTimeout(live.forgetMissed, RESUMED_SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [missed.value]);
+  if (link.value.kind === "reconnecting") {
+    // Reading the clock draws the age anew each second.
+    clock.nowMs.value;
+    return (
+      <Note tone="bad" role="status">
+        <strong>{t("live.server_silent")}</strong>{" "}
+        {t("live.server_silent_next", { age: durationText(Date.now() - link.value.sinceMs) })}
+      </Note>
+    );
+  }
+  if (missed.value === null) return null;
   return (
-    <Note tone="wait" icon="clock">
-      {`Your session ends in ${countdownText(leftMs)}. `}
-      <button type="button" class="button button-small" onClick={session.signInAgain}>
-        Sign in again now
-      </button>
+    <Note tone="ok" icon="check" role="status">
+      {t("live.resumed", { count: countText(missed.value) })}
     </Note>
   );
 }

@@ -5,42 +5,42 @@ import type { PendingApproval } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { valueOf } from "../remote.ts";
-import { EMPTY, NEEDS_ROLE } from "../words.ts";
+import { whyNot } from "../access_words.ts";
+import { t } from "../words/translate.ts";
 import { Empty, Note } from "./note.tsx";
 import { TimeLeft } from "./time_left.tsx";
 
 export function ApprovalsPanel({ models }: { models: Models }) {
-  const { live, clock, session } = models;
+  const { live, clock } = models;
   const problem = useSignal<string | null>(null);
   const list = live.approvals.value;
   if (list === null) return null;
   const nowMs = clock.nowMs.value;
-  const role = valueOf(session.session.value)?.role ?? "viewer";
+  const reason = whyNot(models, "operator");
   const items = list.items.filter((item) => item.deadlineMs > nowMs);
   return (
     <section class="panel" aria-labelledby="approvals-title">
       <div class="panel-head">
         <h2 id="approvals-title">
-          Waiting for a phone <span class="count">{countText(list.total)}</span>
+          {t("live.waiting_title")} <span class="count">{countText(list.total)}</span>
         </h2>
       </div>
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       {items.length === 0
-        ? <Empty {...EMPTY.approvals} />
+        ? <Empty title={t("live.waiting_none")} next={t("live.waiting_none_next")} />
         : (
-          <ul class="scroll" tabIndex={0} aria-label="Waiting for a phone">
+          <ul class="scroll" tabIndex={0} aria-label={t("live.waiting_title")}>
             {items.map((item) => (
               <Approval
                 key={item.requestId}
                 item={item}
                 nowMs={nowMs}
-                mayDecide={role !== "viewer"}
+                reason={reason}
                 decide={(verb) => decide(models, { item, verb, say: (text) => problem.value = text })}
               />
             ))}
             {list.total > list.items.length && (
-              <li class="panel-note">{`and ${countText(list.total - list.items.length)} older`}</li>
+              <li class="panel-note">{t("live.waiting_older", { count: list.total - list.items.length })}</li>
             )}
           </ul>
         )}
@@ -70,11 +70,12 @@ async function decide(
 interface ApprovalProps {
   readonly item: PendingApproval;
   readonly nowMs: number;
-  readonly mayDecide: boolean;
+  /** Why who is here may not decide. */
+  readonly reason: string | undefined;
   readonly decide: (verb: Verb) => Promise<void>;
 }
 
-function Approval({ item, nowMs, mayDecide, decide }: ApprovalProps) {
+function Approval({ item, nowMs, reason, decide }: ApprovalProps) {
   const busy = useSignal(false);
   const act = async (verb: Verb) => {
     busy.value = true;
@@ -85,12 +86,12 @@ function Approval({ item, nowMs, mayDecide, decide }: ApprovalProps) {
     <button
       type="button"
       class={`button button-small ${verb === "deny" ? "button-bad" : ""}`}
-      disabled={busy.value || !mayDecide}
-      title={mayDecide ? undefined : NEEDS_ROLE.operator}
+      disabled={busy.value || reason !== undefined}
+      title={reason}
       onClick={() => void act(verb)}
     >
       {label}
-      <span class="unseen">{` the login of ${item.userName} at ${item.client}`}</span>
+      <span class="unseen">{` ${t("live.the_login_of", { user: item.userName, client: item.client })}`}</span>
     </button>
   );
   return (
@@ -99,10 +100,15 @@ function Approval({ item, nowMs, mayDecide, decide }: ApprovalProps) {
       <span class="mono cut quiet">
         {[item.client, item.place].filter((part) => part !== "").join(" · ")}
       </span>
-      <TimeLeft startMs={item.createdMs} deadlineMs={item.deadlineMs} nowMs={nowMs} label="Time left" />
+      <TimeLeft
+        startMs={item.createdMs}
+        deadlineMs={item.deadlineMs}
+        nowMs={nowMs}
+        label={t("live.time_left")}
+      />
       <span class="actions">
-        {button("cancel", "Cancel")}
-        {button("deny", "Deny")}
+        {button("cancel", t("live.cancel"))}
+        {button("deny", t("live.deny"))}
       </span>
     </li>
   );

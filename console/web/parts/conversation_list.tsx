@@ -3,19 +3,20 @@
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import { countText, durationText, fullTimeText, timeText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { EMPTY, stateWords, TRY_COMMAND } from "../words.ts";
+import { stateWords, TRY_COMMAND } from "../words.ts";
+import { t } from "../words/translate.ts";
 import { Empty } from "./note.tsx";
 import { Status } from "./status.tsx";
 import { Bar } from "./time_left.tsx";
 import { VirtualList } from "./virtual_list.tsx";
 
 const COLUMNS = [
-  { label: "Started", name: "c-time" },
-  { label: "User", name: "c-user" },
-  { label: "Client", name: "c-client" },
-  { label: "From", name: "c-place" },
-  { label: "State", name: "c-step" },
-  { label: "Age", name: "c-age number" },
+  { label: "live.started", name: "c-time" },
+  { label: "live.user", name: "c-user" },
+  { label: "live.client", name: "c-client" },
+  { label: "live.from", name: "c-place" },
+  { label: "live.state", name: "c-step" },
+  { label: "live.age", name: "c-age number" },
 ] as const;
 
 export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
@@ -27,7 +28,7 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
     // The button for newer ones lies over the list, so the whole panel holds it: else its own appearance would let go.
     <section
       class="panel list"
-      aria-label="Logins"
+      aria-label={t("live.logins")}
       onPointerEnter={() => board.hold(true)}
       onPointerLeave={() => board.hold(false)}
       onFocusIn={() => board.hold(true)}
@@ -47,25 +48,26 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
             list?.querySelector<HTMLElement>(".row a")?.focus({ preventScroll: true });
           }}
         >
-          {`${countText(newer)} newer`}
+          {t("live.newer", { count: countText(newer) })}
         </button>
       )}
       {rows.length === 0 ? <NoRows models={models} /> : (
         <div
           class="list"
           role="table"
-          aria-label="Logins"
+          aria-label={t("live.logins")}
           aria-rowcount={rows.length + 1}
           style={{ flex: "1" }}
         >
           <div class="list-head" role="row">
-            {COLUMNS.map(({ label, name }) => <span key={name} role="columnheader" class={name}>{label}
-            </span>)}
+            {COLUMNS.map(({ label, name }) => (
+              <span key={name} role="columnheader" class={name}>{t(label)}</span>
+            ))}
           </div>
           <VirtualList
             rows={rows}
             keyOf={(view) => view.id}
-            label="Newest logins first"
+            label={t("live.newest_first")}
             renderRow={(view, place) => (
               <ConversationRow
                 view={view}
@@ -80,7 +82,7 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
         </div>
       )}
       <span class="unseen" role="status">
-        {live.link.value.kind === "live" ? "" : "The list is not live"}
+        {live.link.value.kind === "live" ? "" : t("live.not_live")}
       </span>
     </section>
   );
@@ -126,7 +128,7 @@ function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps)
       </span>
       <span class="mono cut c-user" role="cell">
         <a href={href} aria-current={chosen ? "true" : undefined}>
-          <span class="cut">{view.user === "" ? "(no name)" : view.user}</span>
+          <span class="cut">{view.user === "" ? t("live.no_name") : view.user}</span>
         </a>
       </span>
       <span class="mono cut c-client" role="cell">{view.client}</span>
@@ -165,22 +167,22 @@ function Age({ view, nowMs }: { view: ConversationView; nowMs: number }) {
 function NoRows({ models }: { models: Models }) {
   if (models.board.total.value > 0) {
     return (
-      <Empty {...EMPTY.filtered}>
+      <Empty title={t("live.none_match")} next={t("live.none_match_next")}>
         <button
           type="button"
           class="button button-small"
           onClick={() => models.router.setParams({ q: "", state: "", client: "" })}
         >
-          Clear filters
+          {t("live.clear")}
         </button>
       </Empty>
     );
   }
   if (models.live.link.value.kind === "connecting") {
-    return <div class="empty" role="status">Fetching logins…</div>;
+    return <div class="empty" role="status">{t("live.fetching")}</div>;
   }
   return (
-    <Empty {...EMPTY.live}>
+    <Empty title={t("live.none_yet")} next={t("live.none_yet_next")}>
       <code>{TRY_COMMAND}</code>
     </Empty>
   );

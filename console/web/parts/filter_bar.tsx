@@ -4,7 +4,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { NODES, OUTCOMES } from "../words.ts";
+import { OUTCOME_NAMES, outcomeWords, STEP_NAMES, stepLabel } from "../words.ts";
+import { t } from "../words/translate.ts";
 import { Icon } from "./icon.tsx";
 
 const TYPING_PAUSE_MS = 150;
@@ -16,45 +17,43 @@ export function FilterBar({ models }: { models: Models }) {
   const shown = board.rows.value.length;
   const total = board.total.value;
   return (
-    <div class="filters" role="search" aria-label="Logins">
+    <div class="filters" role="search" aria-label={t("live.logins")}>
       <Search models={models} />
       <select
         class="input"
-        aria-label="State"
+        aria-label={t("live.state")}
         value={state}
         onChange={(event) => router.setParams({ state: event.currentTarget.value })}
       >
-        <option value="">Every state</option>
-        <option value="live">Under way</option>
-        <optgroup label="Step">
-          {Object.entries(NODES).map(([name, { label }]) => <option key={name} value={name}>{label}</option>)}
-        </optgroup>
-        <optgroup label="Outcome">
-          {Object.entries(OUTCOMES).map(([name, { label }]) => (
-            <option key={name} value={name}>{label}</option>
+        <option value="">{t("live.every_state")}</option>
+        <option value="live">{t("live.state_live")}</option>
+        <optgroup label={t("live.step")}>
+          {(["start", ...STEP_NAMES] as const).map((name) => (
+            <option key={name} value={name}>{stepLabel(name)}</option>
           ))}
+        </optgroup>
+        <optgroup label={t("live.outcome")}>
+          {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeWords(name).label}</option>)}
         </optgroup>
       </select>
       <select
         class="input"
-        aria-label="Client"
+        aria-label={t("live.client")}
         value={client}
         onChange={(event) => router.setParams({ client: event.currentTarget.value })}
       >
-        <option value="">Every client</option>
+        <option value="">{t("live.every_client")}</option>
         {withChosen(board.clients.value, client).map((name) => <option key={name} value={name}>{name}
         </option>)}
       </select>
       <ActiveFilters models={models} />
       <span class="shown">
-        {shown === total ? loginsText(total) : `${countText(shown)} of ${loginsText(total)}`}
+        {shown === total
+          ? t("live.shown_all", { count: total })
+          : t("live.shown_some", { shown: countText(shown), count: total })}
       </span>
     </div>
   );
-}
-
-function loginsText(count: number): string {
-  return `${countText(count)} ${count === 1 ? "login" : "logins"}`;
 }
 
 /** The box is ahead of the address while somebody types, and follows it otherwise. */
@@ -78,8 +77,10 @@ function Search({ models: { router } }: { models: Models }) {
       <input
         class="input"
         type="search"
-        aria-label="Search user, client or address"
-        placeholder="User, client or address"
+        aria-label={t("live.search")}
+        placeholder={t("live.search_short")}
+        data-search=""
+        maxLength={200}
         value={typed.value}
         onInput={(event) => {
           typed.value = event.currentTarget.value;
@@ -105,9 +106,9 @@ function ActiveFilters({ models: { router } }: { models: Models }) {
       class="filter-chip"
       onClick={() => router.setParams({ q: "", state: "", client: "" })}
     >
-      {active.length === 1 ? "1 filter" : `${active.length} filters`}
+      {t("live.filters", { count: active.length })}
       <Icon name="close" size={12} />
-      <span class="unseen">Clear</span>
+      <span class="unseen">{t("live.clear")}</span>
     </button>
   );
 }

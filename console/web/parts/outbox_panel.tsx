@@ -5,33 +5,33 @@ import type { OutboxItem } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { valueOf } from "../remote.ts";
-import { EMPTY, NEEDS_ROLE } from "../words.ts";
+import { whyNot } from "../access_words.ts";
+import { t } from "../words/translate.ts";
 import { Icon } from "./icon.tsx";
 import { Empty } from "./note.tsx";
 import { TimeLeft } from "./time_left.tsx";
 
 export function OutboxPanel({ models }: { models: Models }) {
-  const { live, clock, session } = models;
+  const { live, clock } = models;
   const items = live.outbox.value;
   if (items === null) return null;
   const nowMs = clock.nowMs.value;
-  const isOwner = valueOf(session.session.value)?.role === "owner";
+  const reason = whyNot(models, "owner");
   const alive = items.filter((item) => item.deadlineMs > nowMs);
   return (
     <section class="panel" aria-labelledby="outbox-title">
       <div class="panel-head">
         <h2 id="outbox-title">
-          Outbox <span class="count">{countText(alive.length)}</span>
+          {t("live.outbox")} <span class="count">{countText(alive.length)}</span>
         </h2>
-        <span class="quiet small">For evaluation: nothing is sent.</span>
+        <span class="quiet small">{t("live.outbox_hint")}</span>
       </div>
       {alive.length === 0
-        ? <Empty {...EMPTY.outbox} />
+        ? <Empty title={t("live.outbox_none")} next={t("live.outbox_none_next")} />
         : (
-          <ul class="scroll" tabIndex={0} aria-label="Messages">
+          <ul class="scroll" tabIndex={0} aria-label={t("live.outbox")}>
             {alive.map((item) => (
-              <Message key={item.id} item={item} nowMs={nowMs} isOwner={isOwner} models={models} />
+              <Message key={item.id} item={item} nowMs={nowMs} reason={reason} models={models} />
             ))}
           </ul>
         )}
@@ -42,11 +42,11 @@ export function OutboxPanel({ models }: { models: Models }) {
 interface MessageProps {
   readonly item: OutboxItem;
   readonly nowMs: number;
-  readonly isOwner: boolean;
+  readonly reason: string | undefined;
   readonly models: Models;
 }
 
-function Message({ item, nowMs, isOwner, models: { api, session } }: MessageProps) {
+function Message({ item, nowMs, reason, models: { api, session } }: MessageProps) {
   const said = useSignal<string | null>(null);
   const reveal = async () => {
     if (said.value !== null) {
@@ -64,19 +64,24 @@ function Message({ item, nowMs, isOwner, models: { api, session } }: MessageProp
     <li class="entry message">
       <span class="status tone-idle">
         <Icon name={item.kind === "text" ? "text" : "call"} />
-        <span>{item.kind === "text" ? "Text" : "Call"}</span>
+        <span>{t(`live.${item.kind === "text" ? "text" : "call"}`)}</span>
       </span>
       <span class="mono cut">{item.to}</span>
-      <TimeLeft startMs={item.createdMs} deadlineMs={item.deadlineMs} nowMs={nowMs} label="Good for" />
+      <TimeLeft
+        startMs={item.createdMs}
+        deadlineMs={item.deadlineMs}
+        nowMs={nowMs}
+        label={t("live.time_left")}
+      />
       <button
         type="button"
         class="button button-small"
-        disabled={!isOwner}
-        title={isOwner ? "Reading it is recorded" : NEEDS_ROLE.owner}
+        disabled={reason !== undefined}
+        title={reason ?? t("live.reveal_recorded")}
         onClick={() => void reveal()}
       >
-        {said.value === null ? "Reveal" : "Hide"}
-        <span class="unseen">{` the message to ${item.to}`}</span>
+        {t(said.value === null ? "live.reveal" : "live.hide")}
+        <span class="unseen">{` ${t("live.the_message_to", { to: item.to })}`}</span>
       </button>
       {said.value !== null && <p class="said mono" role="status">{said.value}</p>}
     </li>

@@ -14,7 +14,7 @@ import {
 } from "../models/factor_calls.ts";
 import type { Models } from "../models/models.ts";
 import { type Resource, useResource } from "../models/resource.ts";
-import { whyNoPasskey } from "../models/sign_in_calls.ts";
+import { refreshSession, whyNoPasskey } from "../models/sign_in_calls.ts";
 import { t } from "../words/translate.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -162,6 +162,7 @@ function OpenDialog({ models, resource, open }: PartProps) {
   const closeAndLoad = () => {
     close();
     void resource.reload();
+    void refreshSession(models);
   };
   /** Does it, shows the factors as they are then. */
   const run = (call: () => Promise<FactorSummary>, said: string) =>
@@ -169,6 +170,8 @@ function OpenDialog({ models, resource, open }: PartProps) {
       call,
       said: (summary: FactorSummary) => {
         resource.put(summary);
+        // What can be shown as a fresh factor is another now.
+        void refreshSession(models);
         return said;
       },
     });

@@ -2,8 +2,8 @@
 // what it shows.
 
 import { useEffect, useRef } from "preact/hooks";
-import { take } from "../api_client.ts";
 import type { Models } from "../models/models.ts";
+import { refreshSession } from "../models/sign_in_calls.ts";
 import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
 import { Dialog } from "./dialog.tsx";
@@ -45,16 +45,12 @@ function Again({ models, name }: { models: Models; name: string }) {
 }
 
 /** Somebody may sign in in another tab, as at the provider: coming back here asks. */
-function useReturn({ api, session }: Models): void {
+function useReturn(models: Models): void {
   useEffect(() => {
-    const look = async () => {
-      if (document.visibilityState !== "visible") return;
-      // Only good news is taken: without it the dialog stays as it is.
-      const answer = await take(api.session.$get()).catch(() => null);
-      if (answer !== null && answer.session !== null) session.adopt(answer);
+    const look = () => {
+      if (document.visibilityState === "visible") void refreshSession(models);
     };
-    const onChange = () => void look();
-    document.addEventListener("visibilitychange", onChange);
-    return () => document.removeEventListener("visibilitychange", onChange);
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
   }, []);
 }

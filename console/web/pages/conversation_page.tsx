@@ -1,0 +1,20 @@
+// One login on a page of its own: a link that can be handed on.
+
+import { LoginInspector } from "../parts/login_inspector.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+
+export default function ConversationPage({ models, params }: PageProps) {
+  const id = params.id ?? "";
+  return (
+    <main class="page conversation">
+      <PageBar title={t("live.login")} back={{ href: "/live", label: t("live.back_to_live") }} />
+      <div class="panel inspector whole">
+        <div class="body">
+          <LoginInspector models={models} id={id} view={null} />
+        </div>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,137 @@
+// The flow table as a picture: how many logins stand at each step, which ways there are, and the way of the chosen login. A node filters.
+
+import { signal, useComputed } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { FlowPicture, PictureNode } from "../../api/flow_picture.ts";
+import { take } from "../api_client.ts";
+import { countText } from "../format.ts";
+import type { LiveModels as Models } from "../models/live_models.ts";
+import {
+  nodeOf,
+  nodeWords,
+  OUTCOME_NAMES,
+  type OutcomeName,
+  outcomeWords,
+  type StateWords,
+} from "../words.ts";
+import { t } from "../words/translate.ts";
+import { Status } from "./status.tsx";
+
+/** Worked out by the server from its own table; it changes with the server's version alone. */
+const picture = signal<FlowPicture | null>(null);
+
+interface DiagramProps {
+  readonly models: Models;
+  /** The nodes that the chosen login went through, in order. */
+  readonly path: readonly string[];
+}
+
+export function FlowDiagram({ models, path }: DiagramProps) {
+  const { api, session, live, board } = models;
+  useEffect(() => {
+    if (picture.peek() !== null) return;
+    session.whileSignedIn(() => take(api.live.picture.$get())).then(
+      (value) => picture.value = value,
+      // Without the picture the list still works; the next visit asks again.
+      () => undefined,
+    );
+  }, []);
+  const counts = useComputed(() => countNodes(live.steps.value, board.outcomes.value));
+  const drawn = picture.value;
+  const onPath = new Set(path);
+  return (
+    <section class="panel flow" aria-label={t("live.where")}>
+      {drawn !== null && <Ways drawn={drawn} path={path} />}
+      {drawn === null ? <span class="flow-room" /> : (
+        <ul>
+          {drawn.nodes.map((node) => (
+            <Node
+              key={node.name}
+              node={node}
+              count={counts.value.get(node.name) ?? 0}
+              isSlow={board.slow.value.has(node.name)}
+              isOnPath={onPath.has(node.name)}
+              models={models}
+            />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+interface NodeProps {
+  readonly node: PictureNode;
+  readonly count: number;
+  readonly isSlow: boolean;
+  readonly isOnPath: boolean;
+  readonly models: Models;
+}
+
+function Node({ node: { name, column, line }, count, isSlow, isOnPath, models: { router } }: NodeProps) {
+  const chosen = router.param("state") === name;
+  const marks = [count === 0 ? "zero" : "", isOnPath ? "on-path" : "", isSlow ? "slow" : ""];
+  return (
+    <li style={{ gridColumn: String(column + 1), gridRow: String(line + 1) }}>
+      <button
+        type="button"
+        class={`node ${marks.join(" ")}`}
+        aria-pressed={chosen}
+        onClick={() => router.setParams({ state: chosen ? "" : name })}
+      >
+        <Status words={wordsOf(name)} />
+        <b>{countText(count)}</b>
+        {isSlow && <span class="unseen">{t("live.slow")}</span>}
+      </button>
+    </li>
+  );
+}
+
+function wordsOf(name: PictureNode["name"]): StateWords {
+  const outcome = OUTCOME_NAMES.find((one) => one === name);
+  return outcome === undefined ? nodeWords(nodeOf(name)) : outcomeWords(outcome);
+}
+
+const COLUMNS = 6;
+const LINES = 4;
+const X = 100 / COLUMNS;
+const Y = 100 / LINES;
+
+/** Ways forward are always drawn; ways back only where the chosen login took them. */
+function Ways({ drawn, path }: { drawn: FlowPicture; path: readonly string[] }) {
+  const nodes = new Map(drawn.nodes.map((node) => [node.name as string, node]));
+  const taken = new Set(path.slice(1).map((to, at) => `${path[at]} ${to}`));
+  return (
+    <svg class="ways" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+      {drawn.edges.map(({ from, to }) => {
+        const [begin, end] = [nodes.get(from), nodes.get(to)];
+        if (begin === undefined || end === undefined) return null;
+        const isTaken = taken.has(`${from} ${to}`);
+        if (!isTaken && end.column <= begin.column) return null;
+        return <path key={`${from} ${to}`} class={isTaken ? "taken" : ""} d={wayBetween(begin, end)} />;
+      })}
+    </svg>
+  );
+}
+
+/** A curve between the middles of two nodes; the nodes themselves lie over it. */
+function wayBetween(from: PictureNode, to: PictureNode): string {
+  const [x1, y1] = [(from.column + 0.5) * X, (from.line + 0.5) * Y];
+  const [x2, y2] = [(to.column + 0.5) * X, (to.line + 0.5) * Y];
+  const bend = (x1 + x2) / 2;
+  return `M${x1.toFixed(2)} ${y1.toFixed(2)}C${bend.toFixed(2)} ${y1.toFixed(2)} ${bend.toFixed(2)} ${
+    y2.toFixed(2)
+  } ${x2.toFixed(2)} ${y2.toFixed(2)}`;
+}
+
+function countNodes(
+  steps: Readonly<Record<string, number>>,
+  ended: Readonly<Partial<Record<OutcomeName, number>>>,
+): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>(Object.entries(ended));
+  for (const [step, count] of Object.entries(steps)) {
+    const name = nodeOf(step);
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  return counts;
+}
