@@ -21,7 +21,7 @@ export function SecretOnce({ label, secret, onDone, children }: SecretProps) {
   return (
     <div class="secret">
       <Note tone="wait">{t("frame.shown_once")}</Note>
-      <pre class="mono" tabIndex={0} aria-label={label}>{secret}</pre>
+      <pre class="mono" role="group" tabIndex={0} aria-label={label}>{secret}</pre>
       {children}
       <div class="secret-end">
         <CopyButton text={secret} what={t("frame.copy")} />
