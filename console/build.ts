@@ -46,7 +46,7 @@ export async function build({ force = false } = {}): Promise<boolean> {
       WORDS_HASH: JSON.stringify(words.hash),
     };
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
-    const web = await bundle("web", { define, plugins: [coreChunk(`${HERE}web/core.ts`)] });
+    const web = await bundle("web", { define, plugins: [coreChunk(`${HERE}web/`)] });
     const device = await bundle("device", { define, plugins: [] });
     const names = await writeOutputs([...web.outputFiles, ...device.outputFiles]);
     const pages = {

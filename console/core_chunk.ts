@@ -7,8 +7,14 @@ import type { Plugin } from "esbuild";
 const STANDS_ALONE = /\/words\//;
 const DONE = { asked: true };
 
-/** @param core the path of the module that imports the core. */
-export function coreChunk(core: string): Plugin {
+/** Pages without lists: they bring what they need themselves. */
+const WITHOUT_LISTS = /\/(live|conversation|dropped|charts|sign_in|set_up)_page\.tsx$/;
+const IS_PAGE = /_page\.tsx$/;
+
+/** @param web the folder of `core.ts` and `list_core.ts`, with its slash. */
+export function coreChunk(web: string): Plugin {
+  const coresOf = (path: string) =>
+    IS_PAGE.test(path) && !WITHOUT_LISTS.test(path) ? ["core.ts", "list_core.ts"] : ["core.ts"];
   return {
     name: "core",
     setup(build) {
@@ -26,7 +32,8 @@ export function coreChunk(core: string): Plugin {
       });
       build.onLoad({ filter: /\.tsx?$/ }, async (args) => {
         if (args.pluginData?.late !== true) return null;
-        const contents = `${await Deno.readTextFile(args.path)}\nimport ${JSON.stringify(core)};\n`;
+        const imports = coresOf(args.path).map((core) => `import ${JSON.stringify(web + core)};`);
+        const contents = [await Deno.readTextFile(args.path), ...imports, ""].join("\n");
         return { contents, loader: args.path.endsWith("x") ? "tsx" : "ts" };
       });
     },
