@@ -42,6 +42,7 @@ browserTest(
     assertEquals(new URL(page.url()).hash, "");
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Create the owner" }).click();
+    await page.getByRole("button", { name: "Later" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     const other = await context.newPage();
     await other.goto(link);
@@ -94,11 +95,11 @@ browserTest("the inspector tells why a login ended, and its address is a link", 
   await enterAs(page, { site, role: "viewer" });
   await page.getByRole("link", { name: "ada" }).click();
   const inspector = page.getByRole("complementary", { name: "Chosen login" });
-  await inspector.getByText("Denied on the phone, or its time ran out.").first().waitFor();
+  await inspector.getByText("The phone denied the request after 6.2 s").waitFor();
   await inspector.getByText("+6.2 s").waitFor();
   assertEquals(new URL(page.url()).searchParams.get("c"), view.id);
   await page.reload();
-  await inspector.getByText("The client checks the password itself.").waitFor();
+  await inspector.getByText("The phone was asked").waitFor();
   await inspector.getByRole("button", { name: "Close" }).click();
   await inspector.waitFor({ state: "detached" });
 });
@@ -112,8 +113,8 @@ browserTest("filters live in the address: shared, reloaded, cleared", async ({ p
   await enterAs(page, { site, role: "viewer" });
   await page.getByRole("button", { name: /^Text/ }).click();
   await waitForUsers(page, ["grace"]);
-  assertEquals(new URL(page.url()).search, "?state=text");
-  await page.getByLabel("State", { exact: true }).selectOption("phone");
+  assertEquals(new URL(page.url()).search, "?state=AWAIT_SMS_DELIVERED_PASSCODE");
+  await page.getByLabel("State", { exact: true }).selectOption("Waiting for the phone");
   await page.getByRole("searchbox").fill("AD");
   await waitForUsers(page, ["ada"]);
   await page.getByRole("searchbox").fill("A");

@@ -1,0 +1,236 @@
+// Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
+
+import { assertEquals } from "@std/assert";
+import type { Role } from "../../console/api/access.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+
+const API = "/console/api";
+const ADMINISTRATORS = `${API}/administrators`;
+
+async function ask(
+  site: TestConsole,
+  path: string,
+  options: { method?: string; json?: unknown; cookie?: string } = {},
+) {
+  const response = await site.call(path, options);
+  const body = await response.json();
+  return { status: response.status, code: body.error?.code ?? null, body, cookie: cookieOf(response) };
+}
+
+const cookieOf = (response: Response) => (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+
+/** Invites somebody and lets them make their account; returns their cookie. */
+async function join(site: TestConsole, { by, name, role }: { by: string; name: string; role: Role }) {
+  const invited = await ask(site, ADMINISTRATORS, { method: "POST", json: { name, role }, cookie: by });
+  const token = String(invited.body.url).split("#")[1] ?? "";
+  const made = await ask(site, `${API}/setup`, { method: "POST", json: { token, name, password: PASSWORD } });
+  return { token, cookie: made.cookie, answer: made };
+}
+
+/** A console whose owner came by the set-up link, so that owners can be changed. */
+async function withOwner(site: TestConsole): Promise<string> {
+  const token = (await site.admins.setupLink() ?? "").split("#")[1] ?? "";
+  const made = await ask(site, `${API}/setup`, {
+    method: "POST",
+    json: { token, name: "Ada", password: PASSWORD },
+  });
+  return made.cookie;
+}
+
+Deno.test("createInvitations() makes a link that gives its name and role, once, for a day", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ admins: [], clock });
+  const by = await withOwner(site);
+  const { token, answer } = await join(site, { by, name: "Grace", role: "operator" });
+  assertEquals([answer.body.session.name, answer.body.session.role], ["Grace", "operator"]);
+  const again = await ask(site, `${API}/setup`, {
+    method: "POST",
+    json: { token, name: "Eve", password: PASSWORD },
+  });
+  assertEquals(again.code, "bad_invitation");
+  const late = await ask(site, ADMINISTRATORS, {
+    method: "POST",
+    json: { name: "Late", role: "viewer" },
+    cookie: by,
+  });
+  clock.advance(24 * 3_600_000 + 1);
+  const json = { token: String(late.body.url).split("#")[1] };
+  assertEquals((await ask(site, `${API}/setup/link`, { method: "POST", json })).code, "bad_invitation");
+});
+
+Deno.test("createInvitations() lets nobody choose another name or role than the link's", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  const invited = await ask(site, ADMINISTRATORS, {
+    method: "POST",
+    json: { name: "Grace", role: "viewer" },
+    cookie: by,
+  });
+  const token = String(invited.body.url).split("#")[1] ?? "";
+  const made = await ask(site, `${API}/setup`, {
+    method: "POST",
+    json: { token, name: "Mallory", password: PASSWORD },
+  });
+  assertEquals([made.body.session.name, made.body.session.role], ["Grace", "viewer"]);
+});
+
+Deno.test("createAdministrators() refuses names that are taken, invited or in the settings", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("owner");
+  const invite = (name: string) =>
+    ask(site, ADMINISTRATORS, { method: "POST", json: { name, role: "viewer" }, cookie }).then(({ code }) =>
+      code
+    );
+  assertEquals(await invite(" VIEWER "), "name_taken");
+  assertEquals(await invite("Grace"), null);
+  assertEquals(await invite("grace"), "name_taken");
+  assertEquals(await invite("token:ci"), "bad_name");
+  assertEquals(await invite("a\u202eb"), "bad_name");
+});
+
+Deno.test("createAdministrators() changes a role, which ends the sessions made with the old one, and their tokens' reach", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  const grace = await join(site, { by, name: "Grace", role: "owner" });
+  const made = await ask(site, `${API}/tokens`, {
+    method: "POST",
+    json: { name: "ci", role: "owner", days: 1 },
+    cookie: grace.cookie,
+  });
+  const stolen = grace.cookie;
+  const changed = await ask(site, `${ADMINISTRATORS}/Grace`, {
+    method: "PATCH",
+    json: { role: "viewer" },
+    cookie: by,
+  });
+  assertEquals([changed.status, changed.body.role], [200, "viewer"]);
+  assertEquals((await ask(site, ADMINISTRATORS, { cookie: stolen })).code, "not_signed_in");
+  const asToken = { headers: { authorization: `Bearer ${made.body.token}` } };
+  const [list, live] = await Promise.all([
+    site.call(`${API}/tokens`, asToken),
+    site.call(`${API}/live`, asToken),
+  ]);
+  await Promise.all([list.body?.cancel(), live.body?.cancel()]);
+  assertEquals([list.status, live.status], [403, 200]);
+});
+
+Deno.test("createAdministrators() disables: no sign-in, no session, no token, until enabled again", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  const grace = await join(site, { by, name: "Grace", role: "owner" });
+  const made = await ask(site, `${API}/tokens`, {
+    method: "POST",
+    json: { name: "ci", role: "viewer", days: 1 },
+    cookie: grace.cookie,
+  });
+  const put = (disabled: boolean) =>
+    ask(site, `${ADMINISTRATORS}/Grace`, { method: "PATCH", json: { disabled }, cookie: by });
+  const signIn = () =>
+    ask(site, `${API}/session`, { method: "POST", json: { name: "Grace", password: PASSWORD } });
+  assertEquals((await put(true)).body.disabled, true);
+  assertEquals((await signIn()).code, "wrong_sign_in");
+  assertEquals((await ask(site, ADMINISTRATORS, { cookie: grace.cookie })).code, "not_signed_in");
+  const refused = await site.call(`${API}/live`, { headers: { authorization: `Bearer ${made.body.token}` } });
+  assertEquals((await refused.json()).error.code, "bad_api_token");
+  assertEquals((await put(false)).body.disabled, false);
+  assertEquals((await signIn()).status, 200);
+});
+
+Deno.test("createAdministrators() keeps the last owner, whatever is tried, and of two at once", async () => {
+  await using site = await startConsole({ admins: [] });
+  const ada = await withOwner(site);
+  const change = (name: string, json: unknown, cookie: string) =>
+    ask(site, `${ADMINISTRATORS}/${name}`, { method: "PATCH", json, cookie });
+  assertEquals((await change("Ada", { role: "viewer" }, ada)).code, "last_owner");
+  assertEquals((await change("Ada", { disabled: true }, ada)).code, "last_owner");
+  assertEquals(
+    (await ask(site, `${ADMINISTRATORS}/Ada`, { method: "DELETE", cookie: ada })).code,
+    "last_owner",
+  );
+  const grace = await join(site, { by: ada, name: "Grace", role: "owner" });
+  const both = await Promise.all([
+    change("Grace", { role: "viewer" }, ada),
+    change("Ada", { role: "viewer" }, grace.cookie),
+  ]);
+  assertEquals(both.filter(({ status }) => status === 200).length, 1);
+  const { items } = (await ask(site, ADMINISTRATORS, {
+    cookie: both[0]?.status === 200 ? ada : grace.cookie,
+  })).body;
+  assertEquals(items.filter(({ role }: { role: Role }) => role === "owner").length, 1);
+});
+
+Deno.test("createAdministrators() removes for good: a new account of the name has none of the old one's", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  const first = await join(site, { by, name: "Grace", role: "viewer" });
+  const removed = await ask(site, `${ADMINISTRATORS}/grace`, { method: "DELETE", cookie: by });
+  assertEquals(removed.status, 200);
+  await join(site, { by, name: "Grace", role: "viewer" });
+  assertEquals((await ask(site, ADMINISTRATORS, { cookie: first.cookie })).code, "not_signed_in");
+});
+
+Deno.test("createAdministrators() gives a new way in by a link, and the old one goes on until it is used", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  const grace = await join(site, { by, name: "Grace", role: "operator" });
+  const renewed = await ask(site, `${ADMINISTRATORS}/Grace/link`, { method: "POST", json: {}, cookie: by });
+  assertEquals((await ask(site, ADMINISTRATORS, { cookie: grace.cookie })).status, 200);
+  const token = String(renewed.body.url).split("#")[1] ?? "";
+  const password = "another long password";
+  const used = await ask(site, `${API}/setup`, { method: "POST", json: { token, name: "", password } });
+  assertEquals(used.body.session.role, "operator");
+  assertEquals((await ask(site, ADMINISTRATORS, { cookie: grace.cookie })).code, "not_signed_in");
+  const old = await ask(site, `${API}/session`, {
+    method: "POST",
+    json: { name: "Grace", password: PASSWORD },
+  });
+  assertEquals(old.code, "wrong_sign_in");
+});
+
+Deno.test("createAdministrators() leaves those of the settings file alone, and records every other change", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("owner");
+  const call = (path: string, method: string, json?: unknown) => ask(site, path, { method, json, cookie });
+  assertEquals((await call(`${ADMINISTRATORS}/viewer`, "PATCH", { role: "owner" })).code, "settings_admin");
+  assertEquals((await call(`${ADMINISTRATORS}/viewer`, "DELETE")).code, "settings_admin");
+  assertEquals((await call(`${ADMINISTRATORS}/viewer/link`, "POST", {})).code, "settings_admin");
+  const invited = await call(ADMINISTRATORS, "POST", { name: "Grace", role: "viewer" });
+  await call(`${API}/invitations/${invited.body.invitation.id}`, "DELETE");
+  await join(site, { by: cookie, name: "Grace", role: "viewer" });
+  await call(`${ADMINISTRATORS}/Grace`, "PATCH", { role: "operator" });
+  await call(`${ADMINISTRATORS}/Grace/sessions`, "DELETE");
+  await call(`${ADMINISTRATORS}/Grace`, "DELETE");
+  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(
+    records.map(({ value }) => [value?.actor, value?.action, value?.before ?? "", value?.after ?? ""]),
+    [
+      ["owner", "administrator.invite", "", "viewer"],
+      ["owner", "administrator.invite_withdraw", "viewer", ""],
+      ["owner", "administrator.invite", "", "viewer"],
+      ["Grace", "administrator.create", "", "viewer"],
+      ["owner", "administrator.change", "viewer", "operator"],
+      ["owner", "session.end_all", "", "0"],
+      ["owner", "administrator.remove", "operator", ""],
+    ],
+  );
+  assertEquals(new Set(records.map(({ value }) => value?.object)), new Set(["administrator:Grace"]));
+});
+
+Deno.test("createSessionListRoutes() lists one's own sessions alone, and ends no other's", async () => {
+  await using site = await startConsole();
+  const [mine, alsoMine, theirs] = await Promise.all([
+    site.signIn("viewer"),
+    site.signIn("viewer"),
+    site.signIn("owner"),
+  ]);
+  const list = async (cookie: string) => (await ask(site, `${API}/sessions`, { cookie })).body.items;
+  const rows = await list(mine ?? "");
+  assertEquals(rows.map(({ current }: { current: boolean }) => current).toSorted(), [false, true]);
+  const [foreign] = await list(theirs ?? "");
+  const end = (id: string) => ask(site, `${API}/sessions/${id}`, { method: "DELETE", cookie: mine });
+  assertEquals((await end(foreign.id)).code, "unknown_session");
+  const other = rows.find(({ current }: { current: boolean }) => !current);
+  assertEquals((await end(other.id)).status, 200);
+  assertEquals((await ask(site, `${API}/sessions`, { cookie: alsoMine })).code, "not_signed_in");
+  assertEquals((await ask(site, `${API}/sessions`, { cookie: theirs })).status, 200);
+});

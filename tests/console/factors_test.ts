@@ -1,0 +1,169 @@
+// Codes of administrators: asked for after the password, counted once, locked after five wrong ones; recovery codes.
+
+import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { encodeBase32 } from "../../console/api/base32.ts";
+import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+
+const SESSION = "/console/api/session";
+const FACTORS = "/console/api/factors";
+type ManualClock = ReturnType<typeof createManualClock>;
+
+async function json(response: Response) {
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+function post(
+  site: TestConsole,
+  path: string,
+  { json: body = {}, cookie }: { json?: unknown; cookie?: string },
+) {
+  return site.call(path, { method: "POST", json: body, cookie }).then(json);
+}
+
+const signIn = (site: TestConsole, code?: string) =>
+  post(site, SESSION, {
+    json: { name: "owner", password: PASSWORD, ...(code === undefined ? {} : { code }) },
+  });
+
+/** Sets an app up for the owner; returns what it shows at a time, and the recovery codes. */
+async function withApp(site: TestConsole, clock: ManualClock) {
+  const cookie = await site.signIn("owner");
+  const { body } = await post(site, `${FACTORS}/totp`, { cookie });
+  const seed = decodeBase32(body.secret);
+  if (seed === null) throw new Error("The seed is not base32");
+  const code = () => totpAt(seed, Math.floor(clock.nowMs() / TOTP_STEP_MS), 6);
+  const confirmed = await post(site, `${FACTORS}/totp/confirm`, { json: { code: code() }, cookie });
+  clock.advance(2 * TOTP_STEP_MS);
+  return { cookie, code, uri: String(body.uri), recovery: confirmed.body.codes as string[] };
+}
+
+Deno.test("encodeBase32() writes the vectors of RFC 4648 §10 and is what decodeBase32() reads", () => {
+  const vectors = [["f", "MY"], ["fo", "MZXQ"], ["foo", "MZXW6"], ["foob", "MZXW6YQ"], [
+    "foobar",
+    "MZXW6YTBOI",
+  ]];
+  for (const [plain = "", text = ""] of vectors) {
+    assertEquals(encodeBase32(new TextEncoder().encode(plain)), text);
+  }
+  const octets = crypto.getRandomValues(new Uint8Array(20));
+  assertEquals(decodeBase32(encodeBase32(octets)), octets);
+});
+
+Deno.test("createSignIn() asks for a code once an app is set up, and takes each code once", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code, uri } = await withApp(site, clock);
+  assertMatch(uri, /^otpauth:\/\/totp\/Countersign%3Aowner\?secret=[A-Z2-7]{32}&issuer=Countersign$/);
+  const asked = await signIn(site);
+  assertEquals([asked.status, asked.body.error.code, asked.headers.get("set-cookie")], [
+    401,
+    "code_needed",
+    null,
+  ]);
+  const right = await signIn(site, code());
+  assertEquals([right.status, right.body.session.has], [200, { totp: true, passkey: false }]);
+  const replayed = await signIn(site, code());
+  assertEquals([replayed.status, replayed.body.error.code], [401, "wrong_code"]);
+  clock.advance(TOTP_STEP_MS);
+  assertEquals((await signIn(site, code())).status, 200);
+});
+
+Deno.test("createSignIn() lets one of the same code twice at once in", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code } = await withApp(site, clock);
+  const typed = code();
+  const answers = await Promise.all([signIn(site, typed), signIn(site, typed), signIn(site, typed)]);
+  assertEquals(answers.map(({ status }) => status).toSorted(), [200, 401, 401]);
+});
+
+Deno.test("createSignIn() says nothing about codes to whoever does not know the password", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code } = await withApp(site, clock);
+  for (const name of ["owner", "nobody"]) {
+    const answer = await post(site, SESSION, { json: { name, password: "wrong", code: code() } });
+    assertEquals([answer.status, answer.body.error.code], [401, "wrong_sign_in"], name);
+  }
+});
+
+Deno.test("createFactors() locks codes for 15 minutes after five wrong ones, from wherever, and says how long", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { code, recovery } = await withApp(site, clock);
+  const from = (remoteAddress: string, typed: string) =>
+    site.app(
+      new Request(site.origin + SESSION, {
+        method: "POST",
+        headers: { origin: site.origin, host: new URL(site.origin).host, "content-type": "application/json" },
+        body: JSON.stringify({ name: "owner", password: PASSWORD, code: typed }),
+      }),
+      { remoteAddress },
+    ).then(json);
+  const codes: string[] = [];
+  for (let at = 1; at <= 5; at += 1) codes.push((await from(`192.0.2.${at}`, "000000")).body.error.code);
+  assertEquals(codes, [...Array<string>(4).fill("wrong_code"), "locked_out"]);
+  const right = await from("192.0.2.9", code());
+  assertEquals([right.status, right.headers.get("retry-after")], [429, "900"]);
+  assertEquals((await from("192.0.2.9", recovery[0] ?? "")).status, 429);
+  clock.advance(15 * 60_000);
+  assertEquals((await from("192.0.2.9", code())).status, 200);
+});
+
+Deno.test("createFactors() takes each recovery code once, in any writing, and keeps none in clear", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { recovery, cookie } = await withApp(site, clock);
+  assertEquals([recovery.length, new Set(recovery).size], [10, 10]);
+  const kept = JSON.stringify(
+    await Array.fromAsync(site.store.list(["console_factors"])),
+    (_key, value) => value instanceof Uint8Array ? value.toHex() : value,
+  );
+  for (const code of recovery) assertEquals(kept.includes(code), false);
+  const [first = "", second = ""] = recovery;
+  assertEquals((await signIn(site, ` ${first.toUpperCase().replace("-", " ")} `)).status, 200);
+  assertEquals((await signIn(site, first)).body.error.code, "wrong_code");
+  const renewed = await post(site, `${FACTORS}/recovery-codes`, { cookie });
+  // The session has become old enough to be asked for a factor again.
+  assertEquals([renewed.status, renewed.body.factors?.recoveryCodesLeft ?? renewed.body.error.code], [
+    200,
+    10,
+  ]);
+  assertEquals((await signIn(site, second)).body.error.code, "wrong_code");
+  assertEquals((await signIn(site, renewed.body.codes[0])).status, 200);
+});
+
+Deno.test("createFactorRoutes() puts no app in force whose code was not typed, nor one that waited too long", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const cookie = await site.signIn("owner");
+  const first = await post(site, `${FACTORS}/totp`, { cookie });
+  const wrong = await post(site, `${FACTORS}/totp/confirm`, { json: { code: "000000" }, cookie });
+  assertEquals(wrong.body.error.code, "wrong_code");
+  assertEquals((await signIn(site)).status, 200);
+  const second = await post(site, `${FACTORS}/totp`, { cookie });
+  assertNotEquals(first.body.secret, second.body.secret);
+  clock.advance(16 * 60_000);
+  const late = await post(site, `${FACTORS}/totp/confirm`, {
+    json: { code: "000000" },
+    cookie: await site.signIn("owner"),
+  });
+  assertEquals(late.body.error.code, "no_totp");
+});
+
+Deno.test("createFactorRoutes() removes an app with its recovery codes, and records each change without a secret", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const { cookie, recovery } = await withApp(site, clock);
+  const removed = await site.call(`${FACTORS}/totp`, { method: "DELETE", cookie }).then(json);
+  assertEquals([removed.body.totpSinceMs, removed.body.recoveryCodesLeft], [null, 0]);
+  assertEquals((await signIn(site)).status, 200);
+  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object]), [
+    ["owner", "administrator.totp_add", "administrator:owner"],
+    ["owner", "administrator.totp_remove", "administrator:owner"],
+  ]);
+  const said = JSON.stringify(records) + site.lines.join();
+  for (const code of recovery) assertEquals(said.includes(code), false);
+});

@@ -1,0 +1,167 @@
+// Fresh factors and API tokens at the one gate: who is asked again, which tokens are taken, and which are not.
+
+import { assertEquals } from "@std/assert";
+import { SignJWT, UnsecuredJWT } from "jose";
+import { ACCESS, STEP_UP_MS } from "../../console/api/access.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { createVault } from "../../vault.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+
+const API = "/console/api";
+const code = async (response: Response): Promise<string> => {
+  const body = await response.json();
+  return body.error?.code ?? "let in";
+};
+
+async function makeToken(site: TestConsole, { cookie, role = "viewer", days = 30, name = "ci" }: {
+  cookie?: string;
+  role?: string;
+  days?: number;
+  name?: string;
+} = {}) {
+  const response = await site.call(`${API}/tokens`, {
+    method: "POST",
+    json: { name, role, days },
+    cookie: cookie ?? await site.signIn("owner"),
+  });
+  return await response.json() as { token: string; item: { id: string } };
+}
+
+const asToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+Deno.test("createRoleGate() asks for a fresh factor after five minutes, on every row that wants one and on no other", async (t) => {
+  for (const row of ACCESS.filter(({ needs }) => needs !== "anyone")) {
+    await t.step(`${row.method} ${row.path}: ${row.stepUp ? "asks" : "does not ask"}`, async () => {
+      const clock = createManualClock();
+      await using site = await startConsole({ clock });
+      const cookie = await site.signIn("owner");
+      clock.advance(STEP_UP_MS + 1);
+      if (row.path === "/live/stream") return;
+      const path = API + row.path.replaceAll(/:\w+/g, "some-id");
+      const withBody = ["POST", "PUT", "PATCH"].includes(row.method);
+      const response = await site.call(path, { method: row.method, json: withBody ? {} : undefined, cookie });
+      const text = await response.text();
+      assertEquals(text.includes('"step_up"'), row.stepUp === true, text.slice(0, 200));
+    });
+  }
+});
+
+Deno.test("createSessionRoutes() makes a factor fresh for the same person alone, and by the right password alone", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const cookie = await site.signIn("owner");
+  clock.advance(STEP_UP_MS + 1);
+  const ask = () => site.call(`${API}/invitations/x`, { method: "DELETE", cookie }).then(code);
+  const show = (password: string) =>
+    site.call(`${API}/session/step-up`, { method: "POST", json: { password }, cookie }).then(code);
+  assertEquals(await ask(), "step_up");
+  assertEquals(await show("wrong"), "wrong_sign_in");
+  assertEquals(await ask(), "step_up");
+  assertEquals(await show(PASSWORD), "let in");
+  assertEquals(await ask(), "bad_invitation");
+  clock.advance(STEP_UP_MS + 1);
+  assertEquals(await ask(), "step_up");
+});
+
+Deno.test("createSessionRoutes() counts wrong factors like wrong sign-ins", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  const show = () =>
+    site.call(`${API}/session/step-up`, { method: "POST", json: { password: "wrong" }, cookie }).then(code);
+  const said: string[] = [];
+  for (let round = 0; round < 6; round += 1) said.push(await show());
+  assertEquals(said, [...Array<string>(5).fill("wrong_sign_in"), "too_many_attempts"]);
+});
+
+Deno.test("createApiTokens() lets a token do what its role may, without an Origin, and nothing more", async () => {
+  await using site = await startConsole();
+  const { token } = await makeToken(site, { role: "operator" });
+  assertEquals(
+    await site.call(`${API}/live`, asToken(token)).then(({ status, body }) => (body?.cancel(), status)),
+    200,
+  );
+  const deny = await fetch(`${site.origin}${API}/approvals/none/deny`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: "{}",
+  });
+  assertEquals(await code(deny), "already_decided");
+  assertEquals(await site.call(`${API}/tokens`, asToken(token)).then(code), "role");
+});
+
+Deno.test("createApiTokens() keeps tokens out of all that wants a fresh factor or a browser, even an owner's", async () => {
+  await using site = await startConsole();
+  const { token } = await makeToken(site, { role: "owner" });
+  for (const row of ACCESS.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
+    const withBody = ["POST", "PUT", "PATCH"].includes(row.method);
+    const response = await site.call(API + row.path.replaceAll(/:\w+/g, "x"), {
+      method: row.method,
+      json: withBody ? {} : undefined,
+      ...asToken(token),
+    });
+    assertEquals(await code(response), "not_for_tokens", row.path);
+  }
+});
+
+Deno.test("createApiTokens() refuses what it did not sign so: no algorithm, another key, another type, audience or issuer", async () => {
+  await using site = await startConsole();
+  const { item, token } = await makeToken(site, { role: "owner" });
+  const key = createVault(new Uint8Array(32).fill(7), createSystemRandom()).deriveKey(
+    "console api tokens",
+    32,
+  );
+  const claims = () =>
+    new SignJWT({ role: "owner" }).setJti(item.id).setSubject("ci").setExpirationTime("1h").setIssuedAt();
+  const sound = (header: { alg?: string; typ?: string } = {}) =>
+    claims().setIssuer("countersign").setAudience("countersign:console")
+      .setProtectedHeader({ alg: "HS256", typ: "at+jwt", ...header });
+  const [head = "", body = "", signature = ""] = token.split(".");
+  const { privateKey } = await crypto.subtle.generateKey("Ed25519", true, [
+    "sign",
+    "verify",
+  ]) as CryptoKeyPair;
+  const forged: Readonly<Record<string, string>> = {
+    "alg none": new UnsecuredJWT({ role: "owner" }).setJti(item.id).setSubject("ci").setIssuer("countersign")
+      .setAudience("countersign:console").setExpirationTime("1h").encode(),
+    "another key": await sound().sign(new Uint8Array(32)),
+    "HS512 with the right key": await sound({ alg: "HS512" }).sign(
+      new Uint8Array(64).fill(1),
+    ),
+    "EdDSA": await sound({ alg: "EdDSA" }).sign(privateKey),
+    "another type": await sound({ typ: "JWT" }).sign(key),
+    "another audience": await sound().setAudience("else").sign(key),
+    "another issuer": await sound().setIssuer("else").sign(key),
+    "expired": await sound().setExpirationTime(1).sign(key),
+    "a jti that is not kept": await sound().setJti("unknown").sign(key),
+    "no signature": `${head}.${body}.`,
+    "half a signature": `${head}.${body}.${signature.slice(0, 20)}`,
+    "nothing": "",
+    "no JWT": "abc",
+    "endless": "a".repeat(7000),
+  };
+  assertEquals(await site.call(`${API}/live`, asToken(await sound().sign(key))).then(code), "let in");
+  for (const [what, one] of Object.entries(forged)) {
+    assertEquals(await site.call(`${API}/live`, asToken(one)).then(code), "bad_api_token", what);
+  }
+});
+
+Deno.test("createApiTokens() refuses a token when it is revoked, at its end, and when its maker loses the account", async () => {
+  const clock = createManualClock(Date.now());
+  await using site = await startConsole({ clock });
+  const cookie = await site.signIn("owner");
+  const ask = (token: string) => site.call(`${API}/live`, asToken(token)).then(code);
+  const revoked = await makeToken(site, { cookie });
+  assertEquals(await ask(revoked.token), "let in");
+  await (await site.call(`${API}/tokens/${revoked.item.id}`, { method: "DELETE", cookie })).body?.cancel();
+  assertEquals(await ask(revoked.token), "bad_api_token");
+  const short = await makeToken(site, { cookie, days: 1 });
+  clock.advance(24 * 3_600_000 + 1000);
+  assertEquals(await ask(short.token), "bad_api_token");
+});
+
+Deno.test("createRoleGate() leaves another scheme's Authorization to the proxy that sent it", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  const response = await site.call(`${API}/live`, { cookie, headers: { authorization: "Basic eDp5" } });
+  assertEquals(await code(response), "let in");
+});
