@@ -90,12 +90,12 @@ const FILTERS: readonly (readonly [filter: Partial<BoardFilter>, users: string[]
   [{ text: "  " }, ["dan", "cyd", "Bob", "ada"]],
   [{ text: "nobody" }, []],
   [{ client: "wifi" }, ["cyd"]],
-  [{ state: "phone" }, ["Bob", "ada"]],
-  [{ state: "text" }, ["cyd"]],
+  [{ state: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" }, ["Bob", "ada"]],
+  [{ state: "AWAIT_SMS_DELIVERED_PASSCODE" }, ["cyd"]],
   [{ state: "accepted" }, ["dan"]],
   [{ state: "live" }, ["cyd", "Bob", "ada"]],
   [{ state: "nonsense" }, []],
-  [{ state: "phone", text: "ada" }, ["ada"]],
+  [{ state: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", text: "ada" }, ["ada"]],
 ];
 for (const [filter, expected] of FILTERS) {
   Deno.test(`createBoardModel() filtered by ${JSON.stringify(filter)} shows ${expected.length}`, () => {

@@ -8,6 +8,8 @@ type Note =
   | { readonly kind: "event"; readonly type: string; readonly id: string; readonly data: string }
   /** The stream broke; the browser is opening it again. */
   | { readonly kind: "lost" }
+  /** A tab has the stream now. */
+  | { readonly kind: "led" }
   /** A tab begins to follow and has everything up to `after`. */
   | { readonly kind: "hello"; readonly from: string; readonly after: string }
   /** To one tab: everything after its id, or that this cannot be had. */
@@ -83,6 +85,7 @@ function openShared(deps: SharedDeps, after: string): EventChannel {
     channel.readyState = readyState;
     channel.onerror?.(new Event("error"));
   };
+  const hello = (): void => bus.postMessage({ kind: "hello", from: name, after: lastId });
   const answer = (from: string, asked: string): void => {
     const at = kept.findIndex(({ id }) => id === asked);
     const isNewest = asked === lastId;
@@ -93,6 +96,7 @@ function openShared(deps: SharedDeps, after: string): EventChannel {
     if (isClosed()) return;
     if (note.kind === "hello" && stream !== null) return answer(note.from, note.after);
     if (stream !== null) return;
+    if (note.kind === "led" && waiting) return hello();
     if (note.kind === "event" && !waiting) return tell(note);
     if (note.kind === "lost") return lost(CONNECTING);
     if (note.kind === "caught_up" && note.to === name) {
@@ -125,13 +129,14 @@ function openShared(deps: SharedDeps, after: string): EventChannel {
       if (mine.readyState !== CLOSED) bus.postMessage({ kind: "lost" });
       lost(mine.readyState);
     };
+    bus.postMessage({ kind: "led" });
     return new Promise((resolve) => {
       letGo = resolve;
     });
   };
   // Taking the request back rejects; then there is nothing left to lead.
   deps.whenLeading(lead, giveUp.signal).catch(() => undefined);
-  bus.postMessage({ kind: "hello", from: name, after });
+  hello();
   return channel;
 }
 

@@ -1,0 +1,86 @@
+// Where logins stand longer than usual, and what of a packet may be played again by hand.
+
+import { assert, assertEquals } from "@std/assert";
+import { signal } from "@preact/signals";
+import { createBoardModel } from "../../console/web/models/board_model.ts";
+import { slowSteps } from "../../console/web/models/dwell.ts";
+import { radclientText } from "../../console/web/radclient_text.ts";
+import { conversation, ended } from "../fakes/console_gateway.ts";
+
+const PHONE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+/** Logins that stood at the phone for five seconds each. */
+const usual = Array.from(
+  { length: 30 },
+  (_, at) => ended(conversation(at, { startedMs: 0 }), { outcome: "accepted", row: "approved", atMs: 5040 }),
+);
+
+Deno.test("slowSteps() names a step where most stand longer than 95 of 100 did", () => {
+  const waiting = conversation(100, { startedMs: 0 });
+  assertEquals([...slowSteps([...usual, waiting], 60_000)], [PHONE]);
+  assertEquals([...slowSteps([...usual, waiting], 3000)], []);
+});
+
+Deno.test("slowSteps() says nothing before it knows what is usual", () => {
+  assertEquals([...slowSteps([...usual.slice(0, 5), conversation(100, { startedMs: 0 })], 60_000)], []);
+});
+
+Deno.test("createBoardModel() takes a thousand changes a second, ten times over, in a fraction of the time", () => {
+  const board = createBoardModel(signal({ text: "ada", state: "", client: "" }));
+  const startMs = performance.now();
+  for (let second = 0; second < 10; second++) {
+    for (let batch = 0; batch < 10; batch++) {
+      const conversations = Array.from(
+        { length: 100 },
+        (_, at) => conversation(second * 1000 + batch * 100 + at),
+      );
+      board.take({ upTo: "e.1", nowMs: 0, conversations, steps: {}, drops: {} });
+      if (batch % 3 === 0) board.show();
+      assert(board.rows.value.length <= 5000);
+    }
+    board.measure(0);
+  }
+  board.show();
+  assertEquals(board.rows.value.length, 5000);
+  const spentMs = performance.now() - startMs;
+  // A quarter of ten seconds is the bar for the page's main thread; the model alone must leave most of it to drawing.
+  assert(spentMs < 2500, `${Math.round(spentMs)} ms for ten seconds of traffic`);
+});
+
+Deno.test("createBoardModel() counts what came while it was paused", () => {
+  const board = createBoardModel(signal({ text: "", state: "", client: "" }));
+  board.pause(true);
+  board.take({
+    upTo: "e.2",
+    nowMs: 0,
+    conversations: [conversation(1), conversation(2)],
+    steps: {},
+    drops: {},
+  });
+  assertEquals(board.heldBack.value, 2);
+  board.pause(false);
+  assertEquals(board.heldBack.value, 0);
+});
+
+Deno.test("radclientText() copies attributes, leaves out what was masked, and lets no value end its line", () => {
+  const row = (name: string, value: string, more = {}) => ({
+    ...{ type: 1, name, value, kind: "text" as const, at: 0, lengthOctets: 3, masked: false },
+    ...more,
+  });
+  const text = radclientText({
+    rows: [
+      row("Code", "1 Access-Request", { type: null }),
+      row("User-Name", 'a"d\na'),
+      row("User-Password", "", { masked: true }),
+      row("State", "GET_X.", { masked: true }),
+      row("NAS-Port", "7", { kind: "integer" }),
+      row("Attribute 66", "0x01", { kind: "octets" }),
+    ],
+  });
+  assertEquals(text.split("\n").slice(1), [
+    'User-Name = "a\\"d\\012a"',
+    'User-Password = "<password>"',
+    "NAS-Port = 7",
+    "Message-Authenticator = 0x00",
+    "",
+  ]);
+});

@@ -1,0 +1,83 @@
+// The live board's words: every step, outcome, reason and row that the gateway knows has its own in every language.
+
+import { assert, assertEquals } from "@std/assert";
+import { REASON_CODES, ROW_REASONS } from "../../console/api/explain.ts";
+import { words as explainDe } from "../../console/web/words/de/explain.ts";
+import { words as liveDe } from "../../console/web/words/de/live.ts";
+import { words as explainEn } from "../../console/web/words/en/explain.ts";
+import { words as liveEn } from "../../console/web/words/en/live.ts";
+import {
+  momentWords,
+  nodeOf,
+  OUTCOME_NAMES,
+  placeName,
+  stateWords,
+  STEP_NAMES,
+} from "../../console/web/words.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../../radius/facts/flow.ts";
+import { isStep, PASSAGES, STEPS } from "../../radius/facts/steps.ts";
+
+const LIVE = { en: liveEn, de: liveDe };
+const EXPLAIN = { en: explainEn, de: explainDe };
+
+/** Whether a row becomes a moment of a login: it ends a turn, or is claimed inside one. */
+function isNoted({ to, then }: FlowRow): boolean {
+  return isStep(to) || to === "accept" || to === "reject" ||
+    then.some((effect) => "claimed" in EFFECTS[effect]);
+}
+
+Deno.test("the live words name every step and every outcome", () => {
+  assertEquals(STEP_NAMES.toSorted(), Object.keys(STEPS).toSorted());
+  for (const [language, words] of Object.entries(LIVE)) {
+    for (const step of Object.keys(STEPS)) {
+      for (const key of [`step_${step}`, `node_${step}`]) assert(key in words, `${language}: ${key}`);
+    }
+    for (const outcome of OUTCOME_NAMES) assert(outcome in words, `${language}: ${outcome}`);
+  }
+});
+
+Deno.test("the explanations have a sentence and a fix for every reason", () => {
+  for (const [language, words] of Object.entries(EXPLAIN)) {
+    for (const code of REASON_CODES) {
+      for (const key of [`why_${code}`, `fix_${code}`]) assert(key in words, `${language}: ${key}`);
+    }
+  }
+});
+
+Deno.test("the explanations have words for every row that a login can pass and that does not reject it", () => {
+  const rows = FLOW.filter((row) => isNoted(row) && !(row.name in ROW_REASONS)).map(({ name }) => name);
+  for (const [language, words] of Object.entries(EXPLAIN)) {
+    for (const row of rows) assert(`row_${row}` in words, `${language}: row_${row}`);
+  }
+});
+
+Deno.test("a sentence names no value that explanations do not carry", () => {
+  const known = new Set(["user", "client", "source", "seconds", "count", "since"]);
+  for (const [language, words] of Object.entries(EXPLAIN)) {
+    for (const [key, text] of Object.entries(words)) {
+      for (const [, name = ""] of text.matchAll(/\{(\w+)\}/g)) {
+        assert(known.has(name), `${language} ${key}: ${name}`);
+      }
+    }
+  }
+});
+
+Deno.test("nodeOf() and placeName() put every place of the gateway into the picture", () => {
+  for (const place of Object.keys(PASSAGES)) {
+    assert(nodeOf(place) === "start" || isStep(nodeOf(place)), place);
+  }
+  assertEquals(nodeOf("pushing"), "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
+  assertEquals([nodeOf("SOME_NEW_STEP"), placeName("accept"), placeName("expired")], [
+    "start",
+    "accepted",
+    "expired",
+  ]);
+});
+
+Deno.test("stateWords() shows an outcome over the step, and momentWords() reads both", () => {
+  const step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+  assertEquals(stateWords({ step, outcome: null }).tone, "wait");
+  assertEquals(stateWords({ step, outcome: "rejected" }).tone, "bad");
+  assertEquals(momentWords("accept").tone, "ok");
+  assertEquals(momentWords(step).shape, "phone");
+});
