@@ -11,7 +11,6 @@ import { FilterChips, type FilterRow } from "../parts/filter_chips.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { pageOf, Pager } from "../parts/pager.tsx";
-import { CreateUserDialog } from "../parts/people/create_user_dialog.tsx";
 import { BackendMarks, factorLabel, userState } from "../parts/people/user_states.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
@@ -21,6 +20,11 @@ import type { PageProps } from "../routes.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import type { WordKey } from "../words/words.ts";
+import { late } from "../parts/late.tsx";
+
+const CreateUserDialog = late(async () =>
+  (await import("../parts/people/create_user_dialog.tsx")).CreateUserDialog
+);
 
 const PAGE_SIZE = 50;
 const NARROWING = ["q", "status", "enrolled", "backend", "sync"] as const;
@@ -171,6 +175,7 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
   const login: Column<UserRow>[] = logsIn
     ? [{
       name: "factors",
+      width: "150px",
       label: t("people.factors"),
       wideOnly: true,
       cell: ({ factors }) =>
@@ -183,7 +188,6 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
     {
       name: "name",
       label: t("people.name"),
-      width: "24%",
       cell: ({ name }) => <bdi class="cut">{name}</bdi>,
     },
     {
@@ -198,11 +202,24 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
       wideOnly: true,
       cell: ({ mail }) => <bdi class="mono">{mail}</bdi>,
     },
-    { name: "state", label: t("people.status"), cell: (row) => <Status words={userState(row)} /> },
+    {
+      name: "state",
+      width: "140px",
+      label: t("people.status"),
+      cell: (row) => <Status words={userState(row)} />,
+    },
     ...login,
-    { name: "groups", label: t("frame.groups"), number: true, wideOnly: true, cell: ({ groups }) => groups },
+    {
+      name: "groups",
+      width: "84px",
+      label: t("frame.groups"),
+      number: true,
+      wideOnly: true,
+      cell: ({ groups }) => groups,
+    },
     {
       name: "backends",
+      width: "180px",
       label: t("people.backends"),
       wideOnly: true,
       cell: ({ backends }) => <BackendMarks marks={backends} />,

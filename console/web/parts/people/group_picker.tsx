@@ -68,16 +68,20 @@ export function GroupPicker({ models, target, taken, onPick, reason }: PickerPro
         }}
       />
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-      {offered !== null && (
+      {offered?.length === 0 && <p class="quiet" role="status">{t("people.no_group_found")}</p>}
+      {offered !== null && offered.length > 0 && (
         <ul class="people-offers" aria-label={t("people.found_groups")}>
           {offered.map((name) => (
             <li key={name}>
-              <button type="button" class="button button-small" onClick={() => pick(name)}>
+              <button
+                type="button"
+                class="button button-small"
+                onClick={() => pick(name)}
+              >
                 <bdi>{name}</bdi>
               </button>
             </li>
           ))}
-          {offered.length === 0 && <li class="quiet" role="status">{t("people.no_group_found")}</li>}
         </ul>
       )}
     </div>

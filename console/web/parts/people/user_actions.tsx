@@ -6,9 +6,11 @@ import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Symbol } from "../symbol.tsx";
-import { DeleteUserDialog } from "./delete_user_dialog.tsx";
-import { PasswordDialog } from "./password_dialog.tsx";
-import { TrialDialog } from "./trial_dialog.tsx";
+import { late } from "../late.tsx";
+
+const DeleteUserDialog = late(async () => (await import("./delete_user_dialog.tsx")).DeleteUserDialog);
+const PasswordDialog = late(async () => (await import("./password_dialog.tsx")).PasswordDialog);
+const TrialDialog = late(async () => (await import("./trial_dialog.tsx")).TrialDialog);
 
 type Opened = "trial" | "password" | "delete" | null;
 

@@ -15,8 +15,12 @@ import { EmptyState } from "../states.tsx";
 import { Status } from "../status.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
-import { InviteDialog, NumberDialog, TotpDialog } from "./factor_dialogs.tsx";
 import { factorLabel } from "./user_states.tsx";
+import { late } from "../late.tsx";
+
+const InviteDialog = late(async () => (await import("./factor_dialogs.tsx")).InviteDialog);
+const NumberDialog = late(async () => (await import("./factor_dialogs.tsx")).NumberDialog);
+const TotpDialog = late(async () => (await import("./factor_dialogs.tsx")).TotpDialog);
 
 /** A part of a user who logs in. */
 export interface FactorPart extends UserPart {
@@ -161,7 +165,7 @@ function LockNote({ models, user, calls, page, login: { lock } }: FactorPart) {
   return (
     <Note tone={lock.locked ? "bad" : "wait"} icon="alert">
       <strong>{until}</strong>{" "}
-      {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} />}{" "}
+      {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}{" "}
       {t("people.failures", { count: lock.failures })}
       {!lock.pushesLeft && ` ${t("people.no_pushes_left")}`}
       {!lock.sendsLeft && ` ${t("people.no_sends_left")}`} {lock.failures > 0 && (

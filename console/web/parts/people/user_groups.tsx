@@ -6,7 +6,9 @@ import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { EmptyState } from "../states.tsx";
 import { Symbol } from "../symbol.tsx";
-import { GroupPicker } from "./group_picker.tsx";
+import { late } from "../late.tsx";
+
+const GroupPicker = late(async () => (await import("./group_picker.tsx")).GroupPicker);
 
 export function UserGroups({ models, user, calls, page }: UserPart) {
   const reason = whyNot(models, "user_manager");
