@@ -17,6 +17,8 @@ interface Discovery {
 }
 
 export interface OidcProvider {
+  /** Whether an answer that names its issuer (RFC 9207) came from here; one that names none may have. */
+  mayHaveSent(issuer: string | undefined): boolean;
   /** Where the browser goes to. @throws Refusal `oidc_unreachable`. */
   authorizationUrl(wanted: {
     redirectUri: string;
@@ -58,14 +60,15 @@ export function createOidcProvider(
     return value as Record<string, unknown>;
   };
 
+  /** With or without the slash at the end, which the setting has lost. */
+  const isOurs = (issuer: unknown) => issuer === settings.issuer || issuer === `${settings.issuer}/`;
+
   const discover = async () => {
     if (known !== null && clock.nowMs() < known.untilMs) return known;
     try {
       const document = await getJson(`${settings.issuer}/.well-known/openid-configuration`);
       // Discovery 1.0 §4.3: the issuer must be exactly the one that was asked.
-      if (document.issuer !== settings.issuer && document.issuer !== `${settings.issuer}/`) {
-        throw new Error("the document names another issuer");
-      }
+      if (!isOurs(document.issuer)) throw new Error("the document names another issuer");
       const at: Discovery = {
         authorizationEndpoint: endpoint(document.authorization_endpoint, settings.issuer),
         tokenEndpoint: endpoint(document.token_endpoint, settings.issuer),
@@ -119,6 +122,7 @@ export function createOidcProvider(
   };
 
   return {
+    mayHaveSent: (issuer) => issuer === undefined || isOurs(issuer),
     async authorizationUrl({ redirectUri, state, nonce, codeChallenge, again }) {
       const { at } = await discover();
       const url = new URL(at.authorizationEndpoint);

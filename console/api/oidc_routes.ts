@@ -72,6 +72,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     journey: Journey,
   ): Promise<{ admin: Admin; freshMs: number }> => {
     if (deps.oidc === null) throw new Refusal("no_oidc");
+    if (!deps.oidc.provider.mayHaveSent(c.req.query("iss"))) throw new Refusal("oidc_state");
     const code = c.req.query("code") ?? "";
     if (code === "" || code.length > 2048) throw new Refusal("oidc_denied");
     const { nonce, codeVerifier } = journey;

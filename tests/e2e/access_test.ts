@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways, signIn } from "./browser.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 
@@ -401,6 +402,40 @@ for (const [name, reach] of Object.entries(STATES)) {
     },
   );
 }
+
+browserTest(
+  "the sign-in provider lets in, its refusal is a sentence, and it makes a factor fresh in another tab",
+  async ({ page, context }) => {
+    const clock = createManualClock(Date.now());
+    await using provider = await startOidcProvider({ nowMs: clock.nowMs });
+    await using site = await startConsole({
+      dist,
+      clock,
+      change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
+    });
+    provider.wishes = { claims: { groups: ["guests"] } };
+    await page.goto(`${site.origin}/access`);
+    await page.getByRole("button", { name: "Go on with Example ID" }).click();
+    await page.getByText("The sign-in provider knows you, but gives you no role here.").waitFor();
+    assertEquals(new URL(page.url()).search, "");
+    provider.wishes = {};
+    await page.goto(`${site.origin}/access`);
+    await page.getByRole("button", { name: "Go on with Example ID" }).click();
+    await page.getByRole("button", { name: "Invite an administrator" }).click();
+    await page.getByLabel("Name").fill("Grace");
+    clock.advance(STEP_UP_MS + 1);
+    await page.getByRole("button", { name: "Make the link" }).click();
+    const asked = page.getByRole("dialog", { name: "Show a factor again" });
+    const opened = context.waitForEvent("page");
+    await asked.getByRole("button", { name: "Go on with Example ID" }).click();
+    const tab = await opened;
+    await tab.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+    await tab.close();
+    await page.bringToFront();
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await secretShown(page).waitFor();
+  },
+);
 
 browserTest("sign-in speaks German to a browser that asks for it", async ({ page }) => {
   await using site = await startConsole({ dist });

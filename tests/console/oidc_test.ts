@@ -1,0 +1,234 @@
+// Signing in through another house's provider: what is believed, and everything that is not.
+
+import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import type { Role } from "../../console/api/access.ts";
+import { nameOfClaims, roleOfClaims } from "../../console/api/oidc_admins.ts";
+import { ownPath } from "../../console/api/oidc_routes.ts";
+import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import {
+  type FakeOidcProvider,
+  oidcSettings,
+  type OidcWishes,
+  startOidcProvider,
+} from "../fakes/oidc_provider.ts";
+
+const OIDC = "/console/api/oidc";
+
+const trusting = (provider: FakeOidcProvider, clock?: ReturnType<typeof createManualClock>) =>
+  startConsole({
+    clock,
+    change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
+  });
+
+const cookieOf = (response: Response, name: string) =>
+  response.headers.getSetCookie().map((one) => one.split(";")[0] ?? "")
+    .find((one) => one.startsWith(`${name}=`) && !one.endsWith("=")) ?? "";
+
+/** Leaves for the provider; returns where it sends the browser back to, and the cookie of the journey. */
+async function leave(site: TestConsole, { returnTo = "/access", again = false } = {}) {
+  const start = await site.call(`${OIDC}/start`, { method: "POST", json: { returnTo, again } });
+  const { url } = await start.json();
+  const there = await fetch(url, { redirect: "manual" });
+  await there.body?.cancel();
+  const back = new URL(there.headers.get("location") ?? "");
+  return {
+    back,
+    journey: cookieOf(start, "countersign-journey"),
+    setCookie: start.headers.get("set-cookie") ?? "",
+  };
+}
+
+async function arrive(site: TestConsole, { back, journey }: { back: URL; journey: string }) {
+  const response = await site.call(back.pathname + back.search, { cookie: journey });
+  await response.body?.cancel();
+  return {
+    status: response.status,
+    location: response.headers.get("location"),
+    session: cookieOf(response, "countersign"),
+  };
+}
+
+async function whoIs(site: TestConsole, cookie: string) {
+  const response = await site.call("/console/api/session", { cookie });
+  return (await response.json()).session as
+    | { name: string; role: Role; freshUntilMs: number; nowMs: number }
+    | null;
+}
+
+Deno.test("createOidcRoutes() lets in whom the provider names, with the role of the claim, and sends them back", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  const left = await leave(site);
+  assertMatch(left.setCookie, /HttpOnly.*SameSite=Lax/);
+  const arrived = await arrive(site, left);
+  assertEquals([arrived.status, arrived.location], [303, "/access"]);
+  const who = await whoIs(site, arrived.session);
+  assertEquals([who?.name, who?.role], ["ada", "owner"]);
+  assertEquals(provider.refused, []);
+  const [visit] = provider.visits;
+  assertEquals(visit?.get("code_challenge_method"), "S256");
+  assertEquals(visit?.get("redirect_uri"), `${site.origin}${OIDC}/callback`);
+  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(records.map(({ value }) => [value?.action, value?.object]), [[
+    "administrator.create",
+    "administrator:ada",
+  ]]);
+  const secrets = [provider.clientSecret, left.back.searchParams.get("code") ?? ""];
+  for (const secret of secrets) assertEquals(site.lines.join().includes(secret), false);
+});
+
+const LIES: Readonly<Record<string, { wishes: OidcWishes; code: string }>> = {
+  "another nonce": { wishes: { claims: { nonce: "else" } }, code: "oidc_token" },
+  "no nonce": { wishes: { claims: { nonce: null } }, code: "oidc_token" },
+  "another issuer": { wishes: { claims: { iss: "https://else.example.org" } }, code: "oidc_token" },
+  "another audience": { wishes: { claims: { aud: "else" } }, code: "oidc_token" },
+  "several audiences, none of them named": {
+    wishes: { claims: { aud: ["countersign", "else"] } },
+    code: "oidc_token",
+  },
+  "another party": { wishes: { claims: { azp: "else" } }, code: "oidc_token" },
+  "a token that is over": { wishes: { claims: { exp: 1 } }, code: "oidc_token" },
+  "a token without an end": { wishes: { claims: { exp: null } }, code: "oidc_token" },
+  "no subject": { wishes: { claims: { sub: null } }, code: "oidc_token" },
+  "a key that is not the provider's": { wishes: { signing: "unknown_key" }, code: "oidc_token" },
+  "no signature": { wishes: { signing: "none" }, code: "oidc_token" },
+  "a signature with the client's secret": { wishes: { signing: "client_secret" }, code: "oidc_token" },
+  "another state": { wishes: { state: "else" }, code: "oidc_state" },
+  "an answer of another issuer": { wishes: { answerIssuer: "https://else.example.org" }, code: "oidc_state" },
+  "an error instead of a code": { wishes: { refuse: "access_denied" }, code: "oidc_denied" },
+  "a token endpoint that fails": { wishes: { tokenStatus: 500 }, code: "oidc_code" },
+  "no role": { wishes: { claims: { groups: ["guests"] } }, code: "oidc_no_role" },
+  "no name": { wishes: { claims: { preferred_username: "a\u202eb" } }, code: "oidc_name" },
+  "the name of somebody of the settings file": {
+    wishes: { claims: { preferred_username: "OWNER" } },
+    code: "name_taken",
+  },
+};
+for (const [what, { wishes, code }] of Object.entries(LIES)) {
+  Deno.test(`createOidcRoutes() lets nobody in with ${what}: ${code}`, async () => {
+    await using provider = await startOidcProvider();
+    await using site = await trusting(provider);
+    provider.wishes = wishes;
+    const arrived = await arrive(site, await leave(site));
+    assertEquals([arrived.location, arrived.session], [`/?problem=${code}`, ""]);
+  });
+}
+
+Deno.test("createOidcRoutes() takes a journey once, in the browser that began it, and for ten minutes", async () => {
+  const clock = createManualClock(Date.now());
+  await using provider = await startOidcProvider({ nowMs: clock.nowMs });
+  await using site = await trusting(provider, clock);
+  const first = await leave(site);
+  const second = await leave(site);
+  assertNotEquals(first.back.searchParams.get("state"), second.back.searchParams.get("state"));
+  assertEquals((await arrive(site, { back: first.back, journey: "" })).location, "/?problem=oidc_state");
+  assertEquals(
+    (await arrive(site, { back: first.back, journey: second.journey })).location,
+    "/?problem=oidc_state",
+  );
+  const forged = { back: first.back, journey: "countersign-journey=AAAA" };
+  assertEquals((await arrive(site, forged)).location, "/?problem=oidc_state");
+  assertEquals((await arrive(site, first)).location, "/access");
+  // The provider takes no code twice.
+  assertEquals((await arrive(site, first)).location, "/?problem=oidc_code");
+  clock.advance(10 * 60_000 + 1);
+  assertEquals((await arrive(site, second)).location, "/?problem=oidc_state");
+});
+
+Deno.test("createOidcRoutes() says when the provider is not there, or describes another one", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  const start = async () => {
+    const response = await site.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
+    return [response.status, (await response.json()).error?.code];
+  };
+  for (
+    const discovery of [{ issuer: "https://else.example.org" }, { token_endpoint: "file:///etc/passwd" }, {
+      jwks_uri: 5,
+    }]
+  ) {
+    provider.wishes = { discovery };
+    assertEquals(await start(), [502, "oidc_unreachable"]);
+  }
+  await using plain = await startConsole();
+  const without = await plain.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
+  assertEquals([without.status, (await without.json()).error.code], [404, "no_oidc"]);
+});
+
+Deno.test("createOidcAdmins() follows the provider's role, which ends older sessions, and keeps out whom an owner disabled", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  const first = await arrive(site, await leave(site));
+  provider.wishes = { claims: { groups: ["staff"], preferred_username: "renamed" } };
+  const second = await arrive(site, await leave(site));
+  assertEquals(await whoIs(site, first.session), null);
+  const who = await whoIs(site, second.session);
+  assertEquals([who?.name, who?.role], ["ada", "viewer"]);
+  const owner = await site.signIn("owner");
+  const change = async (json: unknown) => {
+    const response = await site.call("/console/api/administrators/ada", {
+      method: "PATCH",
+      json,
+      cookie: owner,
+    });
+    return (await response.json()).error?.code ?? response.status;
+  };
+  assertEquals(await change({ role: "owner" }), "provider_admin");
+  assertEquals(await change({ disabled: true }), 200);
+  assertEquals(await whoIs(site, second.session), null);
+  assertEquals((await arrive(site, await leave(site))).location, "/?problem=oidc_denied");
+});
+
+Deno.test("createOidcRoutes() takes a factor to be as fresh as the provider says, and asks anew where one is wanted", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  provider.wishes = { claims: { auth_time: Math.floor(Date.now() / 1000) - 3600 } };
+  const old = await whoIs(site, (await arrive(site, await leave(site))).session);
+  assertEquals((old?.freshUntilMs ?? 0) < (old?.nowMs ?? 0), true);
+  provider.wishes = { claims: { auth_time: null } };
+  const unknown = await whoIs(site, (await arrive(site, await leave(site))).session);
+  assertEquals((unknown?.freshUntilMs ?? 0) < (unknown?.nowMs ?? 0), true);
+  provider.wishes = {};
+  const fresh = await whoIs(site, (await arrive(site, await leave(site, { again: true }))).session);
+  assertEquals((fresh?.freshUntilMs ?? 0) > (fresh?.nowMs ?? 0), true);
+  assertEquals([provider.visits.at(-1)?.get("prompt"), provider.visits.at(-1)?.get("max_age")], [
+    "login",
+    "0",
+  ]);
+});
+
+Deno.test("ownPath() leads nowhere but to this site", () => {
+  const origin = "https://gate.example.org";
+  const cases: readonly (readonly [string, string])[] = [
+    ["/access?x=1", "/access?x=1"],
+    ["//evil.test/a", "/"],
+    ["/\\evil.test", "/"],
+    ["https://evil.test", "/"],
+    ["javascript:alert(1)", "/"],
+    ["access", "/"],
+    ["/a/../../b", "/b"],
+  ];
+  for (const [asked, expected] of cases) assertEquals(ownPath(asked, origin), expected, asked);
+});
+
+Deno.test("roleOfClaims() gives the highest role, and none to whoever has none", () => {
+  const settings = {
+    ...oidcSettings({ issuer: "https://id", clientId: "", clientSecret: "" } as FakeOidcProvider),
+  };
+  const cases: readonly (readonly [unknown, Role | null])[] = [
+    [["staff", "managers"], "user_manager"],
+    ["operators", "operator"],
+    [["owners"], "owner"],
+    [[], null],
+    [{ owners: true }, null],
+    [undefined, null],
+    [["__proto__", 5, null], null],
+  ];
+  for (const [groups, role] of cases) assertEquals(roleOfClaims({ groups }, settings), role);
+});
+
+Deno.test("nameOfClaims() takes the first that can be a name", () => {
+  assertEquals(nameOfClaims({ preferred_username: "", email: "ada@example.org" }), "ada@example.org");
+  assertEquals(nameOfClaims({ preferred_username: "token:ci", name: " Ada " }), "Ada");
+  assertEquals(nameOfClaims({ preferred_username: 5, email: ["x"] }), null);
+});
