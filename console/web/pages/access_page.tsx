@@ -1,13 +1,15 @@
 // Access: who may do what here, one's own way in, sessions, and tokens for scripts.
 
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
-import { AdminList } from "../parts/admin_list.tsx";
-import { OwnFactors } from "../parts/own_factors.tsx";
-import { OwnSessions } from "../parts/own_sessions.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { TokenList } from "../parts/token_list.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
+import { late } from "../parts/late.tsx";
+
+const AdminList = late(async () => (await import("../parts/admin_list.tsx")).AdminList);
+const OwnFactors = late(async () => (await import("../parts/own_factors.tsx")).OwnFactors);
+const OwnSessions = late(async () => (await import("../parts/own_sessions.tsx")).OwnSessions);
+const TokenList = late(async () => (await import("../parts/token_list.tsx")).TokenList);
 
 const PARTS = {
   "": AdminList,

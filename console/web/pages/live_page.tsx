@@ -4,19 +4,21 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countText, durationText } from "../format.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
-import { ApprovalsPanel } from "../parts/approvals_panel.tsx";
 import { ConversationList } from "../parts/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
 import { FlowDiagram } from "../parts/flow_diagram.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { LateInspector } from "../parts/late_inspector.tsx";
 import { Note } from "../parts/note.tsx";
-import { OutboxPanel } from "../parts/outbox_panel.tsx";
 import type { PageProps } from "../routes.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Chip } from "../parts/status.tsx";
 import { placeName } from "../words.ts";
 import { t } from "../words/translate.ts";
+import { late } from "../parts/late.tsx";
+
+const ApprovalsPanel = late(async () => (await import("../parts/approvals_panel.tsx")).ApprovalsPanel);
+const OutboxPanel = late(async () => (await import("../parts/outbox_panel.tsx")).OutboxPanel);
 
 const SUMMARY_EVERY_MS = 10_000;
 

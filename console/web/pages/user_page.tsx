@@ -9,12 +9,8 @@ import type { Models } from "../models/models.ts";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
-import { UserBackends } from "../parts/people/user_backends.tsx";
-import { UserFactors } from "../parts/people/user_factors.tsx";
-import { UserGroups } from "../parts/people/user_groups.tsx";
 import { UserProfile } from "../parts/people/user_profile.tsx";
 import { userState } from "../parts/people/user_states.tsx";
-import { UserTimeline } from "../parts/people/user_timeline.tsx";
 import { ReceiptChips, receiptSentence } from "../parts/receipt_chips.tsx";
 import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { Chip } from "../parts/status.tsx";
@@ -22,6 +18,12 @@ import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";
+import { late } from "../parts/late.tsx";
+
+const UserBackends = late(async () => (await import("../parts/people/user_backends.tsx")).UserBackends);
+const UserFactors = late(async () => (await import("../parts/people/user_factors.tsx")).UserFactors);
+const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);
+const UserTimeline = late(async () => (await import("../parts/people/user_timeline.tsx")).UserTimeline);
 
 /** What the parts of the page are given. */
 export interface UserPart {

@@ -9,11 +9,14 @@ import { useResource } from "../models/resource.ts";
 import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
-import { AdminDialog, InvitationDialog } from "./admin_dialog.tsx";
 import type { Column } from "./data_table.tsx";
-import { InviteDialog } from "./invite_dialog.tsx";
 import { Status } from "./status.tsx";
 import { Symbol } from "./symbol.tsx";
+import { late } from "./late.tsx";
+
+const AdminDialog = late(async () => (await import("./admin_dialog.tsx")).AdminDialog);
+const InvitationDialog = late(async () => (await import("./admin_dialog.tsx")).InvitationDialog);
+const InviteDialog = late(async () => (await import("./invite_dialog.tsx")).InviteDialog);
 
 /** An account, or a link for one that is not there yet. */
 type Row = { readonly kind: "admin"; readonly admin: AdminRow } | {
