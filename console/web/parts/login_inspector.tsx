@@ -95,11 +95,16 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
   );
 }
 
+/** The end of a login that failed is explained above, in a sentence of its own. */
+function isExplained(at: number, { moments, outcome }: ConversationView): boolean {
+  return at === moments.length - 1 && outcome !== null && outcome !== "accepted";
+}
+
 /** @param props.atMs the moment of the replay; what comes after it is still to come. */
 function Steps({ view, atMs }: { view: ConversationView; atMs: number }) {
   return (
     <section aria-label={t("live.steps")}>
-      <h3>{t("live.steps")}</h3>
+      <h2>{t("live.steps")}</h2>
       <ol class="moments">
         {view.moments.map((moment, at) => {
           const words = momentWords(moment.step);
@@ -111,7 +116,9 @@ function Steps({ view, atMs }: { view: ConversationView; atMs: number }) {
               <Icon name={words.shape} />
               <span>
                 {words.label}
-                <span class="why">{wordOr(`explain.row_${moment.row}`, moment.row)}</span>
+                {!isExplained(at, view) && (
+                  <span class="why">{wordOr(`explain.row_${moment.row}`, moment.row)}</span>
+                )}
               </span>
             </li>
           );

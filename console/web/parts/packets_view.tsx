@@ -20,7 +20,7 @@ interface PacketsProps {
 export function PacketsView({ view, packets, atMs }: PacketsProps) {
   return (
     <section aria-label={t("live.packets")}>
-      <h3>{t("live.packets")}</h3>
+      <h2>{t("live.packets")}</h2>
       {packets === null ? <p class="quiet small">{t("live.packets_none")}</p> : (
         <ol class="packets">
           {packets.map((packet, at) => (
@@ -48,8 +48,9 @@ export function Packet({ packet, since }: { packet: PacketRecord; since: string 
       }}
     >
       <summary>
-        <span class={`way ${inbound ? "in" : "out"}`} aria-hidden="true">{inbound ? "→" : "←"}</span>
-        <span class="unseen">{t(inbound ? "live.packet_in" : "live.packet_out")}</span>
+        <span class={`way ${inbound ? "in" : "out"}`}>
+          {t(inbound ? "live.packet_in" : "live.packet_out")}
+        </span>
         <strong>{name}</strong>
         <span class="mono quiet">{since}</span>
         {copies > 1 && <span class="chip tone-wait">{t("live.copies", { count: copies })}</span>}
