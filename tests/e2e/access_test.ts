@@ -6,8 +6,7 @@ import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways, signIn } from "./browser.ts";
-import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";
 
 const dist = await currentDist();
 
@@ -323,85 +322,6 @@ browserTest("the end of a session is announced two minutes before, with a way to
   await page.getByRole("button", { name: "Stay signed in" }).click();
   await page.getByText("Your session ends in less than two minutes.").waitFor({ state: "detached" });
 });
-
-const HOSTILE = '"><img src=x onerror=alert(1)>';
-/** By what a person sees: how to get there. */
-const STATES: Readonly<Record<string, (page: Page, site: TestConsole) => Promise<void>>> = {
-  "administrators": (page, site) => openAccess(page, { site }),
-  "an administrator's dialog": async (page, site) => {
-    await openAccess(page, { site });
-    await page.getByRole("button", { name: "Change viewer" }).click();
-    await page.getByRole("dialog").waitFor();
-  },
-  "an invitation with a problem": async (page, site) => {
-    await openAccess(page, { site });
-    await page.getByRole("button", { name: "Invite an administrator" }).click();
-    await page.getByLabel("Name").fill("owner");
-    await page.getByRole("button", { name: "Make the link" }).click();
-    await page.getByRole("alert").waitFor();
-  },
-  "a hostile name": async (page, site) => {
-    const cookie = await site.signIn("owner");
-    const json = { name: HOSTILE, role: "viewer" };
-    await (await site.call("/console/api/administrators", { method: "POST", json, cookie })).body?.cancel();
-    await openAccess(page, { site });
-    await page.getByText(HOSTILE).first().waitFor();
-  },
-  "one's own factors": (page, site) => openAccess(page, { site, hash: "#sign-in" }),
-  "an authenticator app being set up": async (page, site) => {
-    await openAccess(page, { site, hash: "#sign-in" });
-    await page.getByRole("button", { name: "Set up an authenticator app" }).click();
-    await page.getByLabel("Code", { exact: true }).waitFor();
-  },
-  "sessions": (page, site) => openAccess(page, { site, hash: "#sessions" }),
-  "no tokens": async (page, site) => {
-    await openAccess(page, { site, hash: "#tokens" });
-    await page.getByText("No API tokens.").waitFor();
-  },
-  "a token, shown once": async (page, site) => {
-    await openAccess(page, { site, hash: "#tokens" });
-    await page.getByRole("button", { name: "Make a token" }).click();
-    await page.getByLabel("Name of the token").fill("backup");
-    await page.getByRole("dialog").getByRole("button", { name: "Make a token" }).click();
-    await secretShown(page).waitFor();
-  },
-  "sign-in by a name, with passkeys": async (page, site) => {
-    await page.goto(byName(site));
-    await page.getByText("Use a password and code").click();
-    await page.getByLabel("Name").waitFor();
-  },
-  "set-up, the second factor": async (page, site) => {
-    const cookie = await site.signIn("owner");
-    const json = { name: "Grace", role: "viewer" };
-    const made = await site.call("/console/api/administrators", { method: "POST", json, cookie });
-    await page.goto((await made.json()).url);
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Create the account" }).click();
-    await page.getByRole("heading", { name: "Add a second factor" }).waitFor();
-  },
-};
-
-for (const [name, reach] of Object.entries(STATES)) {
-  browserTest(
-    `access: ${name} has nothing that axe objects to, in light, dark and at 320 px`,
-    async ({ page }) => {
-      await using site = await startConsole({ dist });
-      await reach(page, site);
-      for (
-        const { colorScheme, width } of [
-          { colorScheme: "light", width: 1360 },
-          { colorScheme: "dark", width: 1360 },
-          { colorScheme: "light", width: 320 },
-        ] as const
-      ) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 860 });
-        assertEquals(await findAccessibilityProblems(page), [], `${colorScheme}, ${width} px`);
-        assertEquals(await scrollsSideways(page), false, `${width} px`);
-      }
-    },
-  );
-}
 
 browserTest(
   "the sign-in provider lets in, its refusal is a sentence, and it makes a factor fresh in another tab",

@@ -1,0 +1,93 @@
+// Access and sign-in as axe sees them: every page, its dialogs, errors and empty lists, in light, in dark and at 320 px.
+
+import { assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
+import { PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+
+const dist = await currentDist();
+
+const openAccess = (page: Page, { site, hash = "" }: { site: TestConsole; hash?: string }) =>
+  enterAs(page, { site, role: "owner", path: `/access${hash}`, heading: "Access" });
+
+const HOSTILE = '"><img src=x onerror=alert(1)>';
+/** By what a person sees: how to get there. */
+const STATES: Readonly<Record<string, (page: Page, site: TestConsole) => Promise<void>>> = {
+  "administrators": (page, site) => openAccess(page, { site }),
+  "an administrator's dialog": async (page, site) => {
+    await openAccess(page, { site });
+    await page.getByRole("button", { name: "Change viewer" }).click();
+    await page.getByRole("dialog").waitFor();
+  },
+  "an invitation with a problem": async (page, site) => {
+    await openAccess(page, { site });
+    await page.getByRole("button", { name: "Invite an administrator" }).click();
+    await page.getByLabel("Name").fill("owner");
+    await page.getByRole("button", { name: "Make the link" }).click();
+    await page.getByRole("alert").waitFor();
+  },
+  "a hostile name": async (page, site) => {
+    const cookie = await site.signIn("owner");
+    const json = { name: HOSTILE, role: "viewer" };
+    await (await site.call("/console/api/administrators", { method: "POST", json, cookie })).body?.cancel();
+    await openAccess(page, { site });
+    await page.getByText(HOSTILE).first().waitFor();
+  },
+  "one's own factors": (page, site) => openAccess(page, { site, hash: "#sign-in" }),
+  "an authenticator app being set up": async (page, site) => {
+    await openAccess(page, { site, hash: "#sign-in" });
+    await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+    await page.getByLabel("Code", { exact: true }).waitFor();
+  },
+  "sessions": (page, site) => openAccess(page, { site, hash: "#sessions" }),
+  "no tokens": async (page, site) => {
+    await openAccess(page, { site, hash: "#tokens" });
+    await page.getByText("No API tokens.").waitFor();
+  },
+  "a token, shown once": async (page, site) => {
+    await openAccess(page, { site, hash: "#tokens" });
+    await page.getByRole("button", { name: "Make a token" }).click();
+    await page.getByLabel("Name of the token").fill("backup");
+    await page.getByRole("dialog").getByRole("button", { name: "Make a token" }).click();
+    await page.locator(".secret pre").waitFor();
+  },
+  "sign-in by a name, with passkeys": async (page, site) => {
+    await page.goto(site.origin.replace("127.0.0.1", "localhost"));
+    await page.getByText("Use a password and code").click();
+    await page.getByLabel("Name").waitFor();
+  },
+  "set-up, the second factor": async (page, site) => {
+    const cookie = await site.signIn("owner");
+    const json = { name: "Grace", role: "viewer" };
+    const made = await site.call("/console/api/administrators", { method: "POST", json, cookie });
+    await page.goto((await made.json()).url);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create the account" }).click();
+    await page.getByRole("heading", { name: "Add a second factor" }).waitFor();
+  },
+};
+
+for (const [name, reach] of Object.entries(STATES)) {
+  browserTest(
+    `access: ${name} has nothing that axe objects to, in light, dark and at 320 px`,
+    async ({ page }) => {
+      await using site = await startConsole({ dist });
+      await reach(page, site);
+      for (
+        const { colorScheme, width } of [
+          { colorScheme: "light", width: 1360 },
+          { colorScheme: "dark", width: 1360 },
+          { colorScheme: "light", width: 320 },
+        ] as const
+      ) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 860 });
+        assertEquals(await findAccessibilityProblems(page), [], `${colorScheme}, ${width} px`);
+        assertEquals(await scrollsSideways(page), false, `${width} px`);
+      }
+    },
+  );
+}
+
+closeBrowserAtEnd();
