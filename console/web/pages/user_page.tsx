@@ -1,6 +1,7 @@
 // Everything for one person: profile, groups, factors, backends, timeline, and what cannot be undone.
 
 import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { UserView } from "../../api/user_shapes.ts";
 import { ApiFailure, failureText } from "../api_client.ts";
 import { type Resource, useResource } from "../models/resource.ts";
@@ -9,9 +10,7 @@ import type { Models } from "../models/models.ts";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
-import { UserProfile } from "../parts/people/user_profile.tsx";
 import { userState } from "../parts/people/user_states.tsx";
-import { ReceiptChips, receiptSentence } from "../parts/receipt_chips.tsx";
 import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { Chip } from "../parts/status.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
@@ -23,7 +22,9 @@ import { late } from "../parts/late.tsx";
 const UserBackends = late(async () => (await import("../parts/people/user_backends.tsx")).UserBackends);
 const UserFactors = late(async () => (await import("../parts/people/user_factors.tsx")).UserFactors);
 const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);
+const UserProfile = late(async () => (await import("../parts/people/user_profile.tsx")).UserProfile);
 const UserTimeline = late(async () => (await import("../parts/people/user_timeline.tsx")).UserTimeline);
+const SaidNote = late(async () => (await import("../parts/people/said_note.tsx")).SaidNote);
 
 /** What the parts of the page are given. */
 export interface UserPart {
@@ -44,7 +45,8 @@ export interface UserPageModel {
   reload(): Promise<void>;
 }
 
-interface Said {
+/** What a change did. */
+export interface Said {
   readonly text: string;
   readonly tone: "ok" | "wait" | "bad";
   readonly receipt: Receipt | null;
@@ -116,28 +118,6 @@ function retry(calls: UserCalls, page: UserPageModel) {
   };
 }
 
-function SaidNote({ said, onRetry }: {
-  said: Signal<Said | null>;
-  onRetry: (backend: string) => Promise<void>;
-}) {
-  const now = said.value;
-  if (now === null) return null;
-  const entries = now.receipt?.entries ?? [];
-  return (
-    <Note
-      tone={now.tone}
-      icon={now.tone === "ok" ? "check" : "alert"}
-      role={now.tone === "bad" ? "alert" : "status"}
-    >
-      <strong>{now.text}</strong> {now.tone !== "bad" && entries.length > 0 && receiptSentence(entries)}
-      {entries.length > 0 && <ReceiptChips entries={entries} onRetry={(backend) => void onRetry(backend)} />}
-      <button type="button" class="button button-plain button-small" onClick={() => said.value = null}>
-        {t("frame.dismiss")}
-      </button>
-    </Note>
-  );
-}
-
 function UserChips({ user: { record, login } }: { user: UserView }) {
   if (record === null) return <Chip words={{ label: t("people.unknown"), tone: "idle", shape: "ring" }} />;
   const locked = login?.lock.locked === true;
@@ -153,12 +133,14 @@ function Parts(part: UserPart) {
   const { models, user } = part;
   const tabs = tabsOf(user);
   const current = currentTab(models, tabs);
+  const seen = useRef(false);
+  seen.current ||= current === "";
   return (
     <>
       {user.record === null && <Note tone="idle">{t("people.unknown_next")}</Note>}
       <Tabs models={models} tabs={tabs} label={t("people.parts", { name: user.name })} />
       {/* A part that is left is only hidden: what was typed there is there still. */}
-      {user.record !== null && (
+      {user.record !== null && seen.current && (
         <div hidden={current !== ""}>
           <UserProfile {...part} />
         </div>

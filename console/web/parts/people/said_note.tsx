@@ -1,0 +1,29 @@
+// What a change did, with what each backend said; or why it was not made.
+
+import type { Signal } from "@preact/signals";
+import type { Said } from "../../pages/user_page.tsx";
+import { t } from "../../words/translate.ts";
+import { Note } from "../note.tsx";
+import { ReceiptChips, receiptSentence } from "../receipt_chips.tsx";
+
+export function SaidNote({ said, onRetry }: {
+  said: Signal<Said | null>;
+  onRetry: (backend: string) => Promise<void>;
+}) {
+  const now = said.value;
+  if (now === null) return null;
+  const entries = now.receipt?.entries ?? [];
+  return (
+    <Note
+      tone={now.tone}
+      icon={now.tone === "ok" ? "check" : "alert"}
+      role={now.tone === "bad" ? "alert" : "status"}
+    >
+      <strong>{now.text}</strong> {now.tone !== "bad" && entries.length > 0 && receiptSentence(entries)}
+      {entries.length > 0 && <ReceiptChips entries={entries} onRetry={(backend) => void onRetry(backend)} />}
+      <button type="button" class="button button-plain button-small" onClick={() => said.value = null}>
+        {t("frame.dismiss")}
+      </button>
+    </Note>
+  );
+}
