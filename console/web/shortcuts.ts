@@ -62,7 +62,7 @@ export function listenForShortcuts(document: Document, { may, singleKeys, nowMs 
   let first = { key: "", atMs: 0 };
   document.addEventListener("keydown", (event) => {
     if (!singleKeys.peek() || event.defaultPrevented || event.isComposing) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || isTaken(document, event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTaken(document, event)) return;
     const before = nowMs() - first.atMs < SECOND_KEY_MS ? first.key : "";
     const row = rowFor(`${before} ${event.key}`) ?? rowFor(event.key);
     first = { key: event.key, atMs: nowMs() };
@@ -80,10 +80,15 @@ function rowFor(keys: string): Shortcut | null {
 }
 
 /** Whether the key belongs to what has the focus: something typed into, or an open dialog. */
-function isTaken(document: Document, target: EventTarget | null): boolean {
+function isTaken(document: Document, { key, target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]") !== null) return true;
   if (!(target instanceof HTMLElement)) return false;
+  if (PRESSES.has(key) && target.closest(PRESSED) !== null) return true;
   return target.isContentEditable || target.matches(TYPED_INTO);
 }
+
+/** Keys that press what has the focus. */
+const PRESSES: ReadonlySet<string> = new Set([" ", "Enter"]);
+const PRESSED = "a, button, summary, input, [role=slider]";
 
 const TYPED_INTO = "select, textarea, input:not([type=checkbox], [type=radio], [type=button])";

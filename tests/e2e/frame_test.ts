@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { startConsole } from "../fakes/console_app.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 
@@ -119,6 +120,80 @@ browserTest("the overlays hold in both themes: palette, help, look", async ({ pa
     }
   }
   assert(await focusedText(page) !== "");
+});
+
+browserTest(
+  "a link moves the focus to the heading; back brings filters and the place in the page back",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    for (let number = 1; number <= 60; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
+    await enterAs(page, { site, role: "user_manager", path: "/users?q=user", heading: "Users" });
+    const last = page.getByRole("link", { name: "user40" });
+    await last.scrollIntoViewIfNeeded();
+    const top = await page.evaluate(() => scrollY);
+    await last.click();
+    await page.getByRole("heading", { name: "user40", level: 1 }).waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+    assertMatch(await page.title(), /^user40 · Countersign$/);
+    assertEquals(await page.evaluate(() => scrollY), 0);
+    await page.goBack();
+    await last.waitFor();
+    await page.waitForFunction((kept) => Math.abs(scrollY - kept) < 2, top);
+    assertEquals(await page.getByRole("searchbox").inputValue(), "user");
+    assert(top > 0);
+  },
+);
+
+browserTest(
+  "rows are walked by j and k, opened by Enter, left by Escape",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    for (const name of ["ada", "bob", "cid", "dot"]) await site.put(name);
+    await enterAs(page, { site, role: "user_manager", path: "/users", heading: "Users" });
+    await page.getByRole("link", { name: "dot" }).waitFor();
+    await page.keyboard.press("j");
+    assertEquals(await focusedText(page), "ada");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    assertEquals(await focusedText(page), "bob");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "bob", level: 1 }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("l");
+    await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  },
+);
+
+browserTest("the palette finds a user by name, hostile or not, and opens the page", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  const hostile = '"><img src=x onerror=alert(1)>';
+  await site.put("grace");
+  await site.put(hostile);
+  await enterAs(page, { site, role: "viewer" });
+  await page.keyboard.press("Control+k");
+  const box = page.getByRole("dialog").getByRole("combobox");
+  await box.fill('"><img');
+  await page.getByRole("option", { name: hostile }).waitFor();
+  await box.fill("grac");
+  await page.getByRole("option", { name: "grace" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "grace", level: 1 }).waitFor();
+  assertEquals(await page.locator("#app img").count(), 0);
+});
+
+browserTest("an address that is no page says so inside the frame", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await enterAs(page, { site, role: "viewer" });
+  await page.evaluate(() => {
+    history.pushState(null, "", "/live/no/such/place/%ZZ");
+    dispatchEvent(new PopStateEvent("popstate"));
+  });
+  await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
+  await page.getByRole("link", { name: "Go to Live" }).click();
+  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
 });
 
 closeBrowserAtEnd();

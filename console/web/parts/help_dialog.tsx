@@ -53,14 +53,11 @@ function KeyRow({ row, reason }: { row: Shortcut; reason: string | undefined }) 
   );
 }
 
+const KEY_NAMES: Readonly<Record<string, string>> = { Escape: "Esc", " ": "Space" };
+
 /** `g l` as two keys, `X` as Shift and x. */
 export function Keys({ keys }: { keys: string }) {
-  return (
-    <>
-      {keys.split(" ").flatMap((key) => /^[A-Z]$/.test(key) ? ["Shift", key.toLowerCase()] : [key]).map((
-        key,
-        at,
-      ) => <kbd key={at}>{key === "Escape" ? "Esc" : key}</kbd>)}
-    </>
-  );
+  const pressed = keys === " " ? [keys] : keys.split(" ");
+  const shown = pressed.flatMap((key) => /^[A-Z]$/.test(key) ? ["Shift", key.toLowerCase()] : [key]);
+  return <>{shown.map((key, at) => <kbd key={at}>{KEY_NAMES[key] ?? key}</kbd>)}</>;
 }

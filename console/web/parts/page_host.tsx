@@ -7,6 +7,7 @@ import { whyNot } from "../access_words.ts";
 import type { Models } from "../models/models.ts";
 import { type Visit, visitOf } from "../places.ts";
 import type { PageModule } from "../routes.ts";
+import { scrollBackTo } from "../scroll_back.ts";
 import { t } from "../words/translate.ts";
 import { Note } from "./note.tsx";
 
@@ -33,14 +34,16 @@ function Arrived({ models, visit, page }: { models: Models; visit: Visit; page: 
   const title = t(`frame.${visit.place.title}`);
   const arrived = useRef(-1);
   useLayoutEffect(() => {
-    document.title = `${title} · Countersign`;
+    // A page's own heading says more, such as whose page it is; children have drawn theirs before.
+    const heading = document.querySelector("main h1")?.textContent ?? title;
+    document.title = `${heading} · Countersign`;
   }, [title]);
   useLayoutEffect(() => {
     if (arrived.current === visits.value) return;
     arrived.current = visits.value;
     // The page that the browser opened keeps the browser's own start of the focus.
     if (visits.value > 0) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
-    scrollTo(0, topPx.value);
+    scrollBackTo(topPx.value);
   });
   return <Page models={models} params={visit.params} />;
 }

@@ -26,10 +26,15 @@ export function Palette({ models }: { models: Models }) {
   };
   useEffect(() => {
     const text = typed.value.trim();
+    let isNewest = true;
     const timer = setTimeout(async () => {
-      users.value = text === "" ? [] : await findUsers(models, text);
+      const found = text === "" ? [] : await findUsers(models, text);
+      if (isNewest) users.value = found;
     }, TYPING_PAUSE_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      isNewest = false;
+      clearTimeout(timer);
+    };
   }, [typed.value]);
   const offers = [...matchingOffers(fixed, typed.value), ...users.value];
   const chosen = Math.min(at.value, Math.max(0, offers.length - 1));

@@ -1,0 +1,18 @@
+// Puts a page back to where it was left: again and again while its rows come, until somebody moves it themselves.
+
+const GIVE_UP_MS = 3000;
+const MOVES = ["wheel", "touchstart", "pointerdown", "keydown"] as const;
+
+export function scrollBackTo(topPx: number): void {
+  scrollTo(0, topPx);
+  if (topPx === 0) return;
+  const end = new AbortController();
+  const observer = new ResizeObserver(() => {
+    scrollTo(0, topPx);
+    if (Math.abs(scrollY - topPx) < 1) end.abort();
+  });
+  end.signal.addEventListener("abort", () => observer.disconnect());
+  for (const move of MOVES) addEventListener(move, () => end.abort(), { signal: end.signal, passive: true });
+  setTimeout(() => end.abort(), GIVE_UP_MS);
+  observer.observe(document.body);
+}
