@@ -3,6 +3,7 @@
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
+import { socketAddressText } from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
@@ -26,6 +27,7 @@ import { openApiText } from "./scim/http/openapi.ts";
 import { createBulk } from "./scim/bulk/bulk.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
+import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
@@ -157,7 +159,7 @@ async function start(): Promise<void> {
   const stopHeartbeat = beat(dataDir);
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const http = await openHttp({ dataDir, dist, services, radius, identity, identityClient });
+  const http = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
   await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
   await signalled();
@@ -263,9 +265,10 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, services, radius, identity, identityClient }: {
+  { dataDir, dist, sockets, services, radius, identity, identityClient }: {
     dataDir: DataDir;
     dist: Dist;
+    sockets: readonly UdpSocket[];
     services: Services;
     radius: Radius;
     identity: Identity;
@@ -306,6 +309,22 @@ async function openHttp(
       readContent,
       trials: radius.trials,
     },
+    connect: {
+      register: radius.register,
+      ear: radius.ear,
+      targets: identity.targets,
+      credentials: identity.credentials,
+      config,
+      listening: {
+        radius: sockets.map(({ address }) => socketAddressText(address)),
+        http: socketAddressText(config.http.listen),
+      },
+      secondFactor: services.secondFactor,
+      askTelephony: askTelephony(identityClient),
+      standing: identity.standing,
+      probe: identity.probe,
+      previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
+    },
     ready: () => {
       const silent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
       return { ok: !silent, parts: { radius: "listening", store: silent ? "does not answer" : "answers" } };
@@ -316,6 +335,21 @@ async function openHttp(
   });
   const listener = serveHttp({ listen: config.http.listen, tls: config.http.tls, app, log, clock });
   return { listener, setupLink: await admins.setupLink() };
+}
+
+/** Asks whether anything answers where the telephony service is; nothing is sent to anybody. `null`: it is the embedded outbox. */
+function askTelephony({ fetch }: ReturnType<typeof openHttpClient>) {
+  const { url, timeoutMs } = config.telephony;
+  if (url === "") return null;
+  return async (): Promise<{ ok: boolean; detail: string }> => {
+    try {
+      const answer = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(timeoutMs) });
+      await answer.body?.cancel();
+      return { ok: answer.status < 500, detail: `It answered with status ${answer.status}.` };
+    } catch (_unreachable) {
+      return { ok: false, detail: "It did not answer." };
+    }
+  };
 }
 
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */

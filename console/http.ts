@@ -16,6 +16,7 @@ import { createDeviceApi } from "./api/device_api.ts";
 import { createEventStreams } from "./api/event_stream.ts";
 import type { HttpEnv } from "./api/http_env.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
+import type { Connect } from "./api/connect.ts";
 import type { People } from "./api/people.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
@@ -65,6 +66,8 @@ export interface HttpAppDeps {
   readonly outbox: OutboxDesk | null;
   /** The directory's users with their factors; absent where the console runs without a directory. */
   readonly people?: People;
+  /** What the pages of clients, targets, credentials and health look at; absent where the console runs without. */
+  readonly connect?: Connect;
   readonly ready: () => Readiness;
   readonly dist: Dist;
   readonly mounts?: readonly Mount[];

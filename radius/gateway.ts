@@ -1,14 +1,16 @@
 // The RADIUS gateway, put together from its parts over the ports that it is given.
 
-import type { ClientSettings, Config } from "../config.ts";
+import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { createAcceptAttributes } from "./doing/accept_attributes.ts";
+import { type ClientRegister, createClientRegister } from "./doing/client_register.ts";
 import { createClients } from "./doing/clients.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
+import { createEar, type Ear } from "./doing/ear.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
 import { createFirstFactors } from "./doing/first_factors.ts";
 import { createGateway } from "./doing/gateway.ts";
@@ -56,6 +58,9 @@ export interface Radius {
   readonly limits: Limits;
   readonly learnt: Learnt;
   readonly clientNames: readonly string[];
+  /** Clients of the settings and of the console. */
+  readonly register: ClientRegister;
+  readonly ear: Ear;
   readonly orderedId: () => string;
   /** Makes a client unlearn that it signs, in the store and at the gate. */
   forgetClient(name: string): Promise<boolean>;
@@ -106,8 +111,19 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     anySecret: deps.anySecret,
     learnt: learnt.names,
   });
+  const register = createClientRegister({
+    store,
+    vault,
+    clock,
+    log,
+    clients,
+    settings: radius.clients,
+    anyClient: radius.anyClient,
+  });
+  await register.load();
+  const ear = createEar({ clock });
   const firstFactorServer = createRadiusFirstFactor({
-    serverOf: firstFactorServers(config),
+    serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
     open: deps.openSocket,
     clock,
     random,
@@ -142,6 +158,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     counters,
     emit: board.emit,
     packets,
+    ear,
     storeAnsweredMs: store.lastAnswerMs,
     learn: learnt.learn,
     createGateway: (send, release) =>
@@ -204,7 +221,11 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     pairings,
     limits,
     learnt,
-    clientNames: clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name),
+    get clientNames() {
+      return clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name);
+    },
+    register,
+    ear,
     orderedId,
     async forgetClient(name) {
       const known = await learnt.forget(name);
@@ -230,10 +251,4 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       firstFactorServer.close();
     },
   };
-}
-
-function firstFactorServers({ radius }: Config): (client: string) => ClientSettings["firstFactorServer"] {
-  const servers = new Map(radius.clients.map((client) => [client.name, client.firstFactorServer]));
-  return (client) =>
-    radius.clients.length === 0 ? radius.anyClient.firstFactorServer : servers.get(client) ?? null;
 }

@@ -8,10 +8,11 @@ import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { createLdapBackend } from "./backends/ldap.ts";
 import { createScimBackend } from "./backends/scim_server.ts";
+import { type BackendStanding, watchBackend, type Watched } from "./backends/watched.ts";
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { createCredentials, type Credentials } from "./http/credentials.ts";
-import type { Backend, Leaving, PrepareLeaving, Target, Targets } from "./ports.ts";
+import type { Backend, BackendOutcome, Leaving, PrepareLeaving, Target, Targets } from "./ports.ts";
 import { createMapping } from "./pure/mapping.ts";
 import { createTargets } from "./targets/targets.ts";
 
@@ -43,6 +44,10 @@ export interface Identity {
   verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** Checks a password by a bind at an ldap backend of {@link logins}. */
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
+  /** What is known of a backend since the start; `null` for one that is not there, and for the store itself. */
+  standing(target: string, backend: string): BackendStanding | null;
+  /** Asks a backend for the least; `null` as for {@link standing}. */
+  probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   close(): Promise<void>;
 }
 
@@ -53,14 +58,14 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 /** Opens the directories of all targets and starts what delivers to their backends. */
 export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
   const { config, store, vault, clock, random, log, hasher } = deps;
-  const backends = new Map<string, Backend>();
+  const backends = new Map<string, Watched>();
   const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
   const openBackend = (
     target: TargetSettings,
     settings: LdapBackendSettings | ScimBackendSettings,
   ): Backend => {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
-    const backend = settings.kind === "ldap"
+    const opened = settings.kind === "ldap"
       ? createLdapBackend({ ...shared, settings, random })
       : createScimBackend({
         ...shared,
@@ -68,8 +73,9 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
         fetch: (url, init) => deps.fetch(url instanceof Request ? url.url : String(url), init ?? {}),
         random,
       });
-    backends.set(`${target.name} ${settings.name}`, backend);
-    return backend;
+    const watched = watchBackend(opened, { clock });
+    backends.set(`${target.name} ${settings.name}`, watched);
+    return watched.backend;
   };
   const targets = await createTargets({
     settings: config.targets,
@@ -120,8 +126,10 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     },
     async verifyAtBackend(name, userName, password) {
       const backend = backends.get(`${logins.name} ${name}`);
-      return await backend?.verify?.(userName, password) ?? "unavailable";
+      return await backend?.backend.verify?.(userName, password) ?? "unavailable";
     },
+    standing: (target, backend) => backends.get(`${target} ${backend}`)?.standing() ?? null,
+    probe: async (target, backend) => await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,
     close: () => targets.close(),
   };
 }

@@ -8,7 +8,10 @@ import {
 } from "./administrator_routes.ts";
 import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.ts";
 import { type ChartRouteDeps, createChartRoutes } from "./chart_routes.ts";
+import { type ClientRouteDeps, createClientRoutes } from "./client_routes.ts";
+import { createCredentialRoutes, type CredentialRouteDeps } from "./credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./factor_routes.ts";
+import { createHealthRoutes, type HealthRouteDeps } from "./health_routes.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts";
 import { createGroupNameRoutes } from "./group_name_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
@@ -19,6 +22,7 @@ import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
 import { createSessionListRoutes, type SessionListDeps } from "./session_list_routes.ts";
 import { createSessionRoutes } from "./session_routes.ts";
 import { createSetUpRoutes, type SetUpRouteDeps } from "./setup_routes.ts";
+import { createTargetRoutes, type TargetRouteDeps } from "./target_routes.ts";
 import { createTokenRoutes, type TokenRouteDeps } from "./token_routes.ts";
 import { createUserRoutes, type UserRouteDeps } from "./user_routes.ts";
 
@@ -35,6 +39,10 @@ export type ConsoleApiDeps =
   & ChartRouteDeps
   & ApprovalRouteDeps
   & OutboxRouteDeps
+  & ClientRouteDeps
+  & TargetRouteDeps
+  & CredentialRouteDeps
+  & HealthRouteDeps
   & UserRouteDeps;
 
 export const CONSOLE_API_PATH = "/console/api";
@@ -59,5 +67,9 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))
     .route("/group-names", createGroupNameRoutes(deps))
+    .route("/clients", createClientRoutes(deps))
+    .route("/targets", createTargetRoutes(deps))
+    .route("/credentials", createCredentialRoutes(deps))
+    .route("/health", createHealthRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps));
 }

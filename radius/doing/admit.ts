@@ -1,8 +1,10 @@
 // The gate: the cheapest evidence first, and nothing allocated for a packet that will be dropped (RFC 2865 §3, RFC 3579 §3.2).
 
 import { PACKET_CODES } from "../facts/codes.ts";
+import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import type { DropReason } from "../facts/drop_reasons.ts";
 import { PacketView } from "../pure/packet.ts";
+import { looksGarbled } from "../pure/password.ts";
 import type { Client, Clients } from "./clients.ts";
 
 /** What the gate found; one object, used again for every datagram. */
@@ -18,8 +20,11 @@ export interface Gate {
 
 const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 
-/** @param clients where senders are looked up. */
-export function createGate(clients: Clients): Gate {
+/**
+ * @param clients where senders are looked up.
+ * @param options.nowMs until when a client's previous secret is accepted is asked of it.
+ */
+export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () => number } = {}): Gate {
   const view = new PacketView();
   const gate: Gate = {
     view,
@@ -36,10 +41,37 @@ export function createGate(clients: Clients): Gate {
       const client = clients.choose(candidates, view);
       if (client === null) return "unknown_client";
       gate.client = client;
-      return checkSignature(gate, client);
+      const { previous } = client;
+      if (previous === null || previous.untilMs <= nowMs()) return checkSignature(gate, client);
+      return checkEither(gate, client, previous.client);
     },
   };
   return gate;
+}
+
+/** While a secret is being changed: the packet belongs to whichever of both made it, the newer one first. */
+function checkEither(gate: Gate, client: Client, before: Client): DropReason | null {
+  const { view } = gate;
+  const reason = checkSignature(gate, client);
+  if (reason === null && (gate.signed || !isGarbled(view, client) || isGarbled(view, before))) return null;
+  if (reason !== null && reason !== "wrong_message_authenticator") return reason;
+  const other = checkSignature(gate, before);
+  // Right with neither: what is logged of it is about the present secret.
+  if (other === null) gate.client = before;
+  return other;
+}
+
+const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+
+/** Unsigned packets show which secret made them by their password alone: with another one it is noise. */
+function isGarbled(view: PacketView, { secret }: Client): boolean {
+  const hidden = view.value("userPassword");
+  if (hidden === null) return false;
+  const place = { authenticator: view.octets, at: AUTHENTICATOR_AT };
+  const length = secret.revealPasswordInto(plain, hidden, place);
+  const garbled = length >= 0 && looksGarbled(plain.subarray(0, length));
+  plain.fill(0);
+  return garbled;
 }
 
 /** RFC 3579 §3.2, RFC 5997 §3, and what a client's policy asks beyond them. */

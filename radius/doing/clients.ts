@@ -19,6 +19,24 @@ export interface Client {
   requiresSignature: boolean;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;
+  /** The same client with the secret that it had before, for as long as that is still accepted. */
+  readonly previous: { readonly client: Client; readonly untilMs: number } | null;
+  /** Whether this is the client with its former secret. */
+  readonly isPrevious: boolean;
+  /** What came from it since the start; kept when the client is changed. */
+  readonly use: ClientUse;
+}
+
+/** When packets of a client passed the gate, by the secret that they were made with; 0 is never. */
+export interface ClientUse {
+  packets: number;
+  lastMs: number;
+  previousMs: number;
+}
+
+/** A client that may have been given another secret lately. */
+export interface KnownClient extends ClientSettings {
+  readonly previousSecret?: { readonly secret: string; readonly untilMs: number };
 }
 
 interface Network {
@@ -34,6 +52,8 @@ export interface Clients {
   /** Of several clients the one that the request's attributes name, else the one that names none. */
   choose(clients: readonly Client[], view: PacketView): Client | null;
   readonly all: readonly Client[];
+  /** Takes other clients from the next packet on; with none, any address is served again. */
+  replace(settings: readonly KnownClient[]): void;
 }
 
 /** Source addresses whose look-up is remembered. */
@@ -50,24 +70,45 @@ export function normalAddress(hostname: string): string {
  */
 export function createClients(
   { settings, anyClient, anySecret, learnt }: {
-    settings: readonly ClientSettings[];
+    settings: readonly KnownClient[];
     anyClient: ClientPolicy;
     anySecret: string;
     learnt: ReadonlySet<string>;
   },
 ): Clients {
-  if (settings.length === 0) return anyAddressClients(anyClient, anySecret);
-  const networks: Network[] = [];
-  const all = settings.map((setting) => {
-    const client = createClient(setting, learnt.has(setting.name));
-    for (const address of setting.address) networks.push(parseNetwork(address, client));
-    return client;
-  });
-  networks.sort((a, b) => relativeBits(b) - relativeBits(a));
+  const uses = new Map<string, ClientUse>();
   const known = new Map<string, readonly Client[] | null>();
+  const any = anyAddressClient(anyClient, anySecret);
+  let networks: Network[] = [];
+  let all: readonly Client[] = any;
+
+  const useOf = (name: string): ClientUse => {
+    const use = uses.get(name) ?? unused();
+    uses.set(name, use);
+    return use;
+  };
+  const replace = (next: readonly KnownClient[]): void => {
+    const found: Network[] = [];
+    const clients = next.map((setting) => {
+      const client = createClient(setting, { hasLearnt: learnt.has(setting.name), use: useOf(setting.name) });
+      for (const address of setting.address) found.push(parseNetwork(address, client));
+      return client;
+    });
+    networks = found.sort((a, b) => relativeBits(b) - relativeBits(a));
+    all = clients.length === 0 ? any : clients;
+    known.clear();
+    const names = new Set(next.map(({ name }) => name));
+    for (const name of uses.keys()) if (!names.has(name)) uses.delete(name);
+  };
+  replace(settings);
+
   return {
-    all,
+    get all() {
+      return all;
+    },
+    replace,
     behind(hostname) {
+      if (all === any) return any;
       const remembered = known.get(hostname);
       if (remembered !== undefined) return remembered;
       const found = matching(networks, hostname);
@@ -79,11 +120,13 @@ export function createClients(
   };
 }
 
+const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0 });
+
 /** What logs call whoever sends, while no client is configured. */
 export const ANY_ADDRESS_CLIENT = "any";
 
-function anyAddressClients(policy: ClientPolicy, secret: string): Clients {
-  const client: Client = {
+function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client[] {
+  return [{
     name: ANY_ADDRESS_CLIENT,
     policy,
     secret: new SharedSecret(secret),
@@ -92,16 +135,20 @@ function anyAddressClients(policy: ClientPolicy, secret: string): Clients {
     requiresSignature: policy.messageAuthenticator === "require",
     nasIdentifier: "",
     nasIpAddress: null,
-  };
-  const only = [client];
-  return { all: only, behind: () => only, choose: () => client };
+    previous: null,
+    isPrevious: false,
+    use: unused(),
+  }];
 }
 
-function createClient(setting: ClientSettings, hasLearnt: boolean): Client {
+function createClient(
+  setting: KnownClient,
+  { hasLearnt, use }: { hasLearnt: boolean; use: ClientUse },
+): Client {
   const [only] = setting.address;
   const single = setting.address.length === 1 && only !== undefined && isSingle(only);
   const learns = setting.messageAuthenticator === "auto" && single;
-  return {
+  const client: Client = {
     name: setting.name,
     policy: setting,
     secret: new SharedSecret(setting.secret),
@@ -110,7 +157,32 @@ function createClient(setting: ClientSettings, hasLearnt: boolean): Client {
     requiresSignature: setting.messageAuthenticator === "require" || (learns && hasLearnt),
     nasIdentifier: setting.nasIdentifier,
     nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
+    previous: null,
+    isPrevious: false,
+    use,
   };
+  const { previousSecret } = setting;
+  return previousSecret === undefined ? client : withPrevious(client, previousSecret);
+}
+
+/** Both share what is learnt: a client that signs, signs with either secret. */
+function withPrevious(
+  client: Client,
+  { secret, untilMs }: { readonly secret: string; readonly untilMs: number },
+): Client {
+  const before: Client = {
+    ...client,
+    secret: new SharedSecret(secret),
+    isPrevious: true,
+    get requiresSignature() {
+      return now.requiresSignature;
+    },
+    set requiresSignature(requires) {
+      now.requiresSignature = requires;
+    },
+  };
+  const now: Client = { ...client, previous: { client: before, untilMs } };
+  return now;
 }
 
 function isSingle(address: string): boolean {

@@ -10,6 +10,7 @@ import { createGate } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { createDuplicates } from "./duplicates.ts";
+import type { Ear } from "./ear.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayEvent } from "./ports.ts";
 import type { PacketLog } from "./packet_log.ts";
@@ -30,6 +31,8 @@ export interface ServerDeps {
   readonly counters: Counters;
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketLog;
+  /** Hears who is not known, or uses another secret. */
+  readonly ear?: Ear;
   /** When the store last answered: Status-Server vouches for it. */
   readonly storeAnsweredMs: () => number;
   /** Notes that a client signs its requests, so that it must from now on. */
@@ -61,7 +64,7 @@ const RECEIVE_OCTETS = 65_535;
 
 export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const { log, counters, clock } = deps;
-  const gate = createGate(deps.clients);
+  const gate = createGate(deps.clients, clock);
   const duplicates = createDuplicates();
   const sockets: DatagramSocket[] = [];
   const saidDrops = new Map<string, number>();
@@ -99,6 +102,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   function drop(reason: DropReason, source: string, octets: Uint8Array | null = null): void {
     counters.drop(reason);
     if (octets !== null) {
+      deps.ear?.hear({ octets, source, reason, client: gate.client?.name ?? null });
       deps.packets.dropped({ octets, reason, source, client: gate.client?.name ?? null });
     }
     const row = DROP_REASONS[reason];
@@ -116,6 +120,10 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     const reason = gate.check(octets, source, from.port);
     const { client, view } = gate;
     if (reason !== null || client === null) return drop(reason ?? "unknown_client", source, octets);
+    client.use.packets++;
+    client.use.lastMs = clock.nowMs();
+    if (client.isPrevious) client.use.previousMs = client.use.lastMs;
+    if (client.anyAddress) deps.ear?.hear({ octets, source, reason: "any_address", client: null });
     if (gate.signed && client.learns && !client.requiresSignature) deps.learn(client);
     const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const known = duplicates.find(packet);
