@@ -1,6 +1,7 @@
 // What an administrator does to a user's factors and lock: each change with its audit record in one commit.
 
 import { canonicalName } from "../../canonical_name.ts";
+import type { Log } from "../../log.ts";
 import type { NewPairing, Pairing } from "../../radius/doing/pairings.ts";
 import type { Factor } from "../../radius/facts/factors.ts";
 import { maskPhoneNumber, reducePhoneNumber } from "../../radius/pure/phone_number.ts";
@@ -22,6 +23,7 @@ export interface FactorDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
   readonly http: { readonly publicUrl: string };
 }
 
@@ -133,7 +135,11 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       if (known === undefined) throw new Refusal("unknown_pairing");
       await pairings.revoke(id, [audit(deed, { action: "pairing.revoke", before: pairingText(known) })]);
       // The gateway's own is gone by now, whatever the embedded service still knows.
-      if (known.kind === "device") await desk?.revokePairing(id);
+      if (known.kind === "device") {
+        await desk?.revokePairing(id).catch((fault: unknown) =>
+          deps.log.warn("a revoked phone could not be unpaired", { user: deed.user, fault: String(fault) })
+        );
+      }
     },
     async prefer(deed, factor) {
       const canonical = canonicalName(deed.user);

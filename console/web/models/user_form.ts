@@ -71,10 +71,10 @@ export function formOf(attributes: JsonObject): UserForm {
   };
 }
 
-/** The attributes with the fields put in; an empty field takes its attribute away. */
+/** The attributes with the changed fields put in; an empty field takes its attribute away. What was not changed stays as it was given. */
 export function attributesOf(form: UserForm, before: JsonObject): JsonObject {
   let attributes = before;
-  for (const name of NAMES) {
+  for (const name of changedFields(formOf(before), form)) {
     if (isList(name)) {
       const entries = form[name].filter(({ value }) => value.trim() !== "").map(entryValue);
       attributes = put(attributes, FIELDS[name], entries.length === 0 ? undefined : entries);

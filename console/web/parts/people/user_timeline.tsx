@@ -12,8 +12,15 @@ import { EmptyState, ErrorState, Skeleton } from "../states.tsx";
 import { Time } from "../time.tsx";
 
 export function UserTimeline({ models, user, calls }: UserPart) {
-  const first = useResource<TimelinePage>(models, { fetch: () => calls.timeline(""), inputs: [user] });
   const older = useSignal<TimelinePage | null>(null);
+  const first = useResource<TimelinePage>(models, {
+    fetch() {
+      // What was older belongs to the page before it was changed.
+      older.value = null;
+      return calls.timeline("");
+    },
+    inputs: [user],
+  });
   const busy = useSignal(false);
   const problem = useSignal<string | null>(null);
   const state = first.state.value;
