@@ -1,0 +1,77 @@
+// The profile of a user as a form: what is not changed stays, and two people's changes come together.
+
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import type { JsonObject } from "../../scim/ports.ts";
+import {
+  attributesOf,
+  changedFields,
+  diffRows,
+  ENTERPRISE,
+  formOf,
+  mergeForms,
+  otherAttributes,
+  type UserForm,
+  valueText,
+} from "../../console/web/models/user_form.ts";
+
+const ADA: JsonObject = {
+  name: { familyName: "Lovelace", givenName: "Ada", honorificPrefix: "Lady" },
+  displayName: "Ada",
+  nickName: "Enchantress",
+  emails: [{ value: "ada@example.org", type: "work", primary: true, display: "Work" }, "second@example.org"],
+  [ENTERPRISE]: { department: "Engines", costCenter: "7" },
+};
+
+Deno.test("attributesOf() gives what it was given when nothing was changed, whatever the values are", () => {
+  const attributes = fc.dictionary(
+    fc.constantFrom("displayName", "title", "emails", "phoneNumbers", "name", ENTERPRISE, "x", "__proto__"),
+    fc.jsonValue({ maxDepth: 3 }),
+  );
+  fc.assert(fc.property(attributes, (given) => {
+    const before = given as JsonObject;
+    assertEquals(attributesOf(formOf(before), before), before);
+  }));
+});
+
+Deno.test("attributesOf() changes one field and leaves its neighbours be", () => {
+  const form: UserForm = { ...formOf(ADA), familyName: "King", department: "" };
+  assertEquals(attributesOf(form, ADA), {
+    ...ADA,
+    name: { familyName: "King", givenName: "Ada", honorificPrefix: "Lady" },
+    [ENTERPRISE]: { costCenter: "7" },
+  });
+  const [first] = formOf(ADA).emails;
+  const emails = first === undefined ? [] : [{ ...first, value: " new@example.org " }];
+  assertEquals(attributesOf({ ...formOf(ADA), emails }, ADA).emails, [
+    { display: "Work", value: "new@example.org", type: "work", primary: true },
+  ]);
+  assertEquals("emails" in attributesOf({ ...formOf(ADA), emails: [] }, ADA), false);
+});
+
+Deno.test("changedFields() and diffRows() name what differs, and blanks around a text do not", () => {
+  const now = formOf(ADA);
+  const after: UserForm = { ...now, displayName: " Ada ", title: "Countess", emails: now.emails.slice(1) };
+  assertEquals(changedFields(now, after), ["title", "emails"]);
+  assertEquals(diffRows({ now, after }, (name) => name), [
+    { name: "title", now: null, after: "Countess" },
+    { name: "emails", now: "ada@example.org (work ★), second@example.org", after: "second@example.org" },
+  ]);
+});
+
+Deno.test("mergeForms() keeps theirs where I changed nothing, and mine where I did", () => {
+  const base = formOf(ADA);
+  const mine: UserForm = { ...base, title: "mine", displayName: "mine" };
+  const theirs: UserForm = { ...base, title: "theirs", department: "theirs" };
+  const merged = mergeForms({ base, mine, theirs });
+  assertEquals([merged.title, merged.displayName, merged.department], ["mine", "mine", "theirs"]);
+});
+
+Deno.test("otherAttributes() shows what no field does, as text", () => {
+  assertEquals(otherAttributes(ADA), [
+    { name: "name", text: "honorificPrefix: Lady" },
+    { name: "nickName", text: "Enchantress" },
+    { name: ENTERPRISE, text: "costCenter: 7" },
+  ]);
+  assertEquals(valueText([{ value: "a", type: "b" }, { x: { y: [true, null] } }]), "a (b), x: y: true");
+});

@@ -1,0 +1,117 @@
+// Trials of logins: the rows that would be taken, for every way a login may begin, and nothing that is done.
+
+import { assertEquals } from "@std/assert";
+import { createClients } from "../../radius/doing/clients.ts";
+import { createLimits } from "../../radius/doing/limits.ts";
+import { createLoginTrials, type TrialRequest } from "../../radius/doing/login_trial.ts";
+import { createPairings, type NewPairing } from "../../radius/doing/pairings.ts";
+import type { DirectoryUser } from "../../radius/doing/ports.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { createStore } from "../../store.ts";
+import { createVault } from "../../vault.ts";
+import { configOf } from "../config/samples.ts";
+import { createManualClock } from "../upstream/manual_clock.ts";
+
+interface Case {
+  readonly says: string;
+  /** Settings of the only client. */
+  readonly client?: string;
+  readonly status?: DirectoryUser["status"];
+  readonly pairings?: readonly NewPairing[];
+  readonly request?: Partial<TrialRequest>;
+  readonly expect: readonly [end: string, lastRow: string, because?: string];
+}
+
+const DEVICE: NewPairing = { kind: "device", id: "d1", totpLength: 6 };
+const SMS: NewPairing = { kind: "sms", number: "+4915112345678" };
+
+const CASES: readonly Case[] = [
+  { says: "somebody without factors gets the menu", expect: ["challenge", "nothing_paired"] },
+  { says: "a phone would be asked", pairings: [DEVICE], expect: ["sends", "device_picked"] },
+  { says: "a text would be sent", pairings: [SMS], expect: ["sends", "sms_picked"] },
+  {
+    says: "an empty password gets the menu",
+    pairings: [DEVICE],
+    request: { password: "empty" },
+    expect: ["challenge", "empty_password"],
+  },
+  { says: "who is deactivated is rejected", status: "inactive", expect: ["reject", "refused", "inactive"] },
+  { says: "who was deleted is rejected", status: "deleted", expect: ["reject", "refused", "deleted"] },
+  {
+    says: "an unknown user is rejected where the client says so",
+    client: 'unknown_users = "reject"',
+    status: "unknown",
+    expect: ["reject", "refused", "unknown"],
+  },
+  { says: "an unknown user goes on elsewhere", status: "unknown", expect: ["challenge", "nothing_paired"] },
+  {
+    says: "a wrong first factor ends it",
+    client: 'first_factor = "directory"',
+    pairings: [DEVICE],
+    request: { password: "wrong" },
+    expect: ["reject", "first_factor_wrong"],
+  },
+  {
+    says: "a right first factor leads to the phone",
+    client: 'first_factor = "directory"',
+    pairings: [DEVICE],
+    expect: ["sends", "device_picked"],
+  },
+  {
+    says: "what is appended chooses",
+    client: "append_mode = true",
+    pairings: [DEVICE, SMS],
+    request: { appended: "sms" },
+    expect: ["sends", "appended_sms"],
+  },
+  {
+    says: "what is appended and not there is refused",
+    client: "append_mode = true",
+    pairings: [DEVICE],
+    request: { appended: "call" },
+    expect: ["reject", "appended_unusable"],
+  },
+];
+
+for (const { says, client = "", status = "active", pairings: given = [], request, expect } of CASES) {
+  Deno.test(`createLoginTrials(): ${says}`, async () => {
+    const toml =
+      `[[radius.client]]\nname = "vpn"\naddress = ["127.0.0.1"]\nsecret = "a secret of a trial"\n${client}\n`;
+    const { radius, factors } = configOf(toml);
+    const clock = createManualClock();
+    const random = createSystemRandom();
+    const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+    const vault = createVault(new Uint8Array(32).fill(7), random);
+    const pairings = createPairings({ store, vault, clock, random, target: "default" });
+    for (const pairing of given) {
+      pairings.adopt(pairings.prepare({ canonical: "ada", shown: "ada" }, pairing).pairing);
+    }
+    const clients = createClients({
+      settings: radius.clients,
+      anyClient: radius.anyClient,
+      anySecret: "a secret of any client",
+      learnt: new Set(),
+    });
+    const trials = createLoginTrials({
+      settings: factors,
+      enabled: new Set(factors.enabled),
+      directory: {
+        prepare: () => null,
+        lookUp: (name) => ({ status, name, phoneNumbers: [], groups: [] }),
+      },
+      pairings,
+      limits: createLimits({ store, clock, settings: factors }),
+      clock,
+      vault,
+    }, () => clients.all);
+    assertEquals(trials.clients(), ["vpn"]);
+    const asked = { client: "vpn", user: "Ada", password: "right", appended: null, ...request } as const;
+    const trial = await trials.play(asked);
+    const [end, row, because = null] = expect;
+    assertEquals([trial?.end, trial?.steps.at(-1)?.row, trial?.because], [end, row, because]);
+    assertEquals(await trials.play({ ...asked, client: "other" }), null);
+    const kept = await Array.fromAsync(store.list([]));
+    assertEquals(kept, [], "nothing was recorded");
+    await store.close();
+  });
+}
