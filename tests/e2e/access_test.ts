@@ -9,6 +9,9 @@ import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";
 
 const dist = await currentDist();
+const PICTURE = new URL("../../docs/images/access.png", import.meta.url).pathname;
+/** `COUNTERSIGN_PICTURES=1` writes the docs' picture anew. */
+const WRITES_PICTURES = Deno.env.get("COUNTERSIGN_PICTURES") === "1";
 
 /** The code that an app would show for what the page says can be typed. */
 async function codeShown(page: Page, nowMs: number): Promise<string> {
@@ -236,6 +239,7 @@ browserTest(
 
     await page.reload();
     await page.getByRole("row", { name: /Grace.*Active/ }).waitFor();
+    if (WRITES_PICTURES) await page.screenshot({ path: PICTURE });
     await page.getByRole("button", { name: "Change Grace" }).click();
     await page.getByLabel("Role of Grace").selectOption("operator");
     await page.getByRole("status").getByText("Grace is now: Operator.").waitFor();

@@ -92,7 +92,7 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
       label: t("access.name"),
       cell: (row) => (
         <>
-          <bdi class="mono">{nameOf(row)}</bdi>
+          <bdi class="mono">{nameOf(row)}</bdi>{" "}
           {row.kind === "admin" && row.admin.name === me && <span class="hint">({t("access.you")})</span>}
         </>
       ),
