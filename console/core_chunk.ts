@@ -3,39 +3,44 @@
 
 import type { Plugin } from "esbuild";
 
-/** Words import nothing, and are best left so. */
-const STANDS_ALONE = /\/words\//;
-const DONE = { asked: true };
-
-/** Pages without lists: they bring what they need themselves. */
-const WITHOUT_LISTS = /\/(live|conversation|dropped|charts|sign_in|set_up)_page\.tsx$/;
-const IS_PAGE = /_page\.tsx$/;
+/** What comes later without lists and forms: it brings what it needs itself. */
+const WITHOUT_LISTS =
+  /\/(live|conversation|dropped|charts|sign_in|set_up)_page\.tsx$|\/(frame_keys|toasts|sign_in_dialog|login_inspector|approvals_panel|outbox_panel)\.tsx$/;
+const IS_MODULE = /\.tsx?$/;
+const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
 
 /** @param web the folder of `core.ts` and `list_core.ts`, with its slash. */
 export function coreChunk(web: string): Plugin {
-  const coresOf = (path: string) =>
-    IS_PAGE.test(path) && !WITHOUT_LISTS.test(path) ? ["core.ts", "list_core.ts"] : ["core.ts"];
+  const coresOf = (path: string) => WITHOUT_LISTS.test(path) ? ["core.ts"] : ["core.ts", "list_core.ts"];
   return {
     name: "core",
     setup(build) {
-      build.onResolve({ filter: /^\./ }, async (args) => {
-        if (args.kind !== "dynamic-import" || args.pluginData === DONE || STANDS_ALONE.test(args.path)) {
-          return null;
-        }
-        const { kind, importer, resolveDir } = args;
-        const found = await build.resolve(args.path, { kind, importer, resolveDir, pluginData: DONE });
-        return {
-          path: found.path,
-          errors: found.errors,
-          pluginData: { late: !STANDS_ALONE.test(found.path) },
-        };
+      let late: ReadonlySet<string> = new Set();
+      build.onStart(async () => {
+        late = await fetchedLater(web);
       });
-      build.onLoad({ filter: /\.tsx?$/ }, async (args) => {
-        if (args.pluginData?.late !== true) return null;
-        const imports = coresOf(args.path).map((core) => `import ${JSON.stringify(web + core)};`);
-        const contents = [await Deno.readTextFile(args.path), ...imports, ""].join("\n");
-        return { contents, loader: args.path.endsWith("x") ? "tsx" : "ts" };
+      build.onLoad({ filter: IS_MODULE }, async ({ path }) => {
+        if (!late.has(path)) return null;
+        const imports = coresOf(path).map((core) => `import ${JSON.stringify(web + core)};`);
+        const contents = [await Deno.readTextFile(path), ...imports, ""].join("\n");
+        return { contents, loader: path.endsWith("x") ? "tsx" : "ts" };
       });
     },
   };
+}
+
+/** The paths of all modules that some module below `folder` fetches by `import()`. */
+async function fetchedLater(folder: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = folder + name;
+    if (isDirectory) {
+      for (const one of await fetchedLater(`${path}/`)) found.add(one);
+    } else if (IS_MODULE.test(name)) {
+      for (const [, target = ""] of (await Deno.readTextFile(path)).matchAll(FETCHED_LATER)) {
+        found.add(decodeURIComponent(new URL(target, `file://${path}`).pathname));
+      }
+    }
+  }
+  return found;
 }

@@ -9,6 +9,7 @@ import "./format.ts";
 import "./parts/icon.tsx";
 import "./parts/late.tsx";
 import "./parts/note.tsx";
+import "./parts/page_bar.tsx";
 import "./parts/status.tsx";
 import "./parts/symbol.tsx";
 import "./places.ts";

@@ -3,5 +3,4 @@
 import "./models/resource.ts";
 import "./parts/dialog.tsx";
 import "./parts/inputs.tsx";
-import "./parts/page_bar.tsx";
 import "./parts/states.tsx";

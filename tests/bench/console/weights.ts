@@ -1,13 +1,16 @@
-// How heavy each page of the console is on the wire: everything that its address fetches, packed with gzip.
+// How heavy each page of the console is on the wire: everything that its address fetches, packed.
 
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Dist } from "../../../console/assets.ts";
 import { PLACES } from "../../../console/web/places.ts";
 
 /** One page: the script of the frame and the page, and its words in the heavier language, which are data. */
 export interface RouteWeight {
   readonly name: string;
+  /** By brotli: what browsers take over TLS and from this machine. */
   readonly scriptOctets: number;
+  /** By gzip: what they take over plain http. */
+  readonly gzipOctets: number;
   readonly wordOctets: number;
 }
 
@@ -19,12 +22,14 @@ export interface Weights {
   readonly spriteOctets: number;
 }
 
-/** Packed octets, by gzip at its best. */
-function weigh(dist: Dist, names: Iterable<string>): number {
+type Pack = (body: Uint8Array<ArrayBuffer>) => { readonly length: number };
+const BROTLI: Pack = (body) => brotliCompressSync(body);
+const GZIP: Pack = (body) => gzipSync(body, { level: 9 });
+
+/** Packed octets of all files together, each counted once. */
+function weigh(dist: Dist, names: Iterable<string>, pack = GZIP): number {
   let total = 0;
-  for (const name of new Set(names)) {
-    total += gzipSync(dist.read(name)?.body ?? new Uint8Array(), { level: 9 }).length;
-  }
+  for (const name of new Set(names)) total += pack(dist.read(name)?.body ?? new Uint8Array()).length;
   return total;
 }
 
@@ -38,11 +43,15 @@ export function weighConsole(dist: Dist): Weights {
         weigh(dist, areas.flatMap((area) => words[`${language}.${area}`] ?? []))
       ),
     );
-  const routes = Object.entries(PLACES).map(([name, place]): RouteWeight => ({
-    name,
-    scriptOctets: weigh(dist, [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []]),
-    wordOctets: weighWords(["frame", ...place.words]),
-  }));
+  const routes = Object.entries(PLACES).map(([name, place]): RouteWeight => {
+    const files = [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []];
+    return {
+      name,
+      scriptOctets: weigh(dist, files, BROTLI),
+      gzipOctets: weigh(dist, files),
+      wordOctets: weighWords(["frame", ...place.words]),
+    };
+  });
   return {
     routes,
     allScriptOctets: weigh(dist, [...frame, ...Object.values(late).flat()]),
