@@ -100,16 +100,16 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
     {
       name: "role",
       label: t("access.role"),
-      width: "26%",
+      width: "104px",
       cell: (row) => t(`frame.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
     },
-    { name: "state", label: t("access.state"), width: "16%", wideOnly: true, cell: stateCell },
-    { name: "ways", label: t("access.ways"), width: "22%", wideOnly: true, cell: waysText },
+    { name: "state", label: t("access.state"), width: "14%", wideOnly: true, cell: stateCell },
+    { name: "ways", label: t("access.ways"), width: "18%", wideOnly: true, cell: waysText },
     { name: "from", label: t("access.from"), width: "14%", wideOnly: true, cell: originText },
     {
       name: "actions",
       label: t("access.actions"),
-      width: "110px",
+      width: "96px",
       cell: (row) => (
         <button
           type="button"
