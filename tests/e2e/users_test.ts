@@ -26,6 +26,13 @@ async function openUser(
   await enterAs(page, { site, role, path, heading: name });
 }
 
+/** Pictures for the docs are only written on demand, so that a test run leaves the checkout as it was. */
+async function picture(page: Page, name: string): Promise<void> {
+  if (Deno.env.get("COUNTERSIGN_PICTURES") !== "1") return;
+  const path = decodeURIComponent(new URL(`../../docs/images/${name}.png`, import.meta.url).pathname);
+  await page.screenshot({ path });
+}
+
 async function saveChanges(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Review changes" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -57,10 +64,16 @@ browserTest("users: a user is created by clicking, and the page of that user ope
 browserTest("users: the list is searched, narrowed and paged in the address", async ({ page }) => {
   await using site = await startPeopleConsole({ dist: await currentDist() });
   for (let number = 1; number <= 60; number += 1) {
-    await site.put(`user${String(number).padStart(2, "0")}`, { active: number !== 7 });
+    const name = `user${String(number).padStart(2, "0")}`;
+    await site.put(name, {
+      active: number !== 7,
+      displayName: `Person ${number}`,
+      emails: [{ value: `${name}@example.org` }],
+    });
   }
   await openUsers(page, site, { role: "viewer" });
   await page.getByText("1 to 50 of 60").waitFor();
+  await picture(page, "users");
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText("51 to 60 of 60").waitFor();
   assertMatch(page.url(), /page=2/);
@@ -123,7 +136,10 @@ browserTest(
   async ({ page }) => {
     const shape = { local: "store", ldap: "sync", crm: "async" } as const;
     await using site = await startPeopleConsole({ shape, dist: await currentDist() });
-    await site.put("ada");
+    await site.put("ada", {
+      displayName: "Ada Lovelace",
+      emails: [{ value: "ada@example.org", type: "work" }],
+    });
     const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
     site.backend("ldap").trouble({ operation: "put", how: "before", fault });
     site.backend("crm").trouble({ operation: "put", how: "before" });
@@ -139,6 +155,7 @@ browserTest(
     await page.getByRole("link", { name: /Backends/ }).click();
     const truth = page.getByRole("region", { name: "What is true where, for ada" });
     await truth.getByText("Differs").first().waitFor();
+    await picture(page, "user_backends");
     site.backend("ldap").heal();
     await page.getByRole("button", { name: "Make it agree ldap" }).click();
     await page.getByText("ldap was asked again.").waitFor();
