@@ -5,7 +5,7 @@ import { take } from "../api_client.ts";
 import { createBoardModel } from "./board_model.ts";
 import { createLiveModel } from "./live_model.ts";
 import type { Models } from "./models.ts";
-import { sharedEventSource } from "./shared_channel.ts";
+import type { EventChannel } from "./live_model.ts";
 
 export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 
@@ -28,10 +28,19 @@ function createLiveModels({ api, router, clock, session }: Models) {
     client: router.param("client"),
   }));
   const board = createBoardModel(filter);
+  let openShared: ((after: string) => EventChannel) | null = null;
   const live = createLiveModel({
     board,
-    fetchSnapshot: () => session.whileSignedIn(() => take(api.live.$get())),
-    openChannel: sharedEventSource((after) => `/console/api/live/stream?after=${encodeURIComponent(after)}`),
+    async fetchSnapshot() {
+      // What opens the stream comes beside the snapshot, which is always there first.
+      const [snapshot, { sharedEventSource }] = await Promise.all([
+        session.whileSignedIn(() => take(api.live.$get())),
+        import("./shared_channel.ts"),
+      ]);
+      openShared ??= sharedEventSource(streamAddress);
+      return snapshot;
+    },
+    openChannel: (after) => openShared?.(after) ?? new EventSource(streamAddress(after)),
     probe: session.probe,
     onServerTime: clock.adjust,
     localNowMs: Date.now,
@@ -51,6 +60,10 @@ function createLiveModels({ api, router, clock, session }: Models) {
   });
   letGoWhileHidden(live, session);
   return { filter, board, live };
+}
+
+function streamAddress(after: string): string {
+  return `/console/api/live/stream?after=${encodeURIComponent(after)}`;
 }
 
 function letGoWhileHidden(live: ReturnType<typeof createLiveModel>, session: Models["session"]): void {

@@ -41,7 +41,9 @@ export default function LivePage({ models: frame }: PageProps) {
     <main class="page live">
       <LiveBar models={models} />
       <ReconnectNote models={models} />
-      <FlowDiagram models={models} path={chosen === null ? [] : path} />
+      <div class="flow-room">
+        <FlowDiagram models={models} path={chosen === null ? [] : path} />
+      </div>
       <FilterBar models={models} />
       <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
         <ConversationList models={models} chosenId={chosenId} />

@@ -42,7 +42,7 @@ export function FlowDiagram({ models, path }: DiagramProps) {
   return (
     <section class="panel flow" aria-label={t("live.where")}>
       {drawn !== null && <Ways drawn={drawn} path={path} />}
-      {drawn === null ? <span class="flow-room" /> : (
+      {drawn !== null && (
         <ul>
           {drawn.nodes.map((node) => (
             <Node
