@@ -10,6 +10,7 @@ import {
 import { build } from "../../console/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
 import { lacking } from "../ground/needing.ts";
+import type { PeerName } from "../ground/peers.ts";
 import { PASSWORD, type TestConsole } from "../fakes/console_app.ts";
 
 export const CHROMIUM_PATH = "/usr/bin/chromium";
@@ -71,9 +72,9 @@ async function openTab(look: LookName): Promise<Tab> {
 export function browserTest(
   name: string,
   test: (tab: Tab) => Promise<void>,
-  { look = "light" as LookName } = {},
+  { look = "light" as LookName, peers = [] as readonly PeerName[] } = {},
 ) {
-  const reason = lacking({ peers: ["chromium"] });
+  const reason = lacking({ peers: ["chromium", ...peers] });
   Deno.test({
     name: reason === null ? name : `${name} (${reason})`,
     ignore: reason !== null,

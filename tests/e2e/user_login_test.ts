@@ -4,7 +4,6 @@ import { assertEquals, assertMatch } from "@std/assert";
 import type { BrowserContext, Page } from "playwright-core";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { lacking } from "../ground/needing.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";
 import { browserTest, closeBrowserAtEnd } from "./browser.ts";
 
@@ -68,78 +67,77 @@ async function addAuthenticator(page: Page): Promise<Uint8Array> {
 const ADA: Person = { name: "ada", password: "first factor of ada" };
 const codeOf = (seed: Uint8Array) => totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS), 6);
 
-const reason = lacking({ peers: ["radclient"] });
-if (reason !== null) {
-  Deno.test({ name: `logins of users made by clicking (${reason})`, ignore: true, fn() {} });
-} else {
-  browserTest(
-    "a user created by clicking logs in with radclient, and not once deactivated",
-    async ({ page, context }) => {
-      await using gateway = await startGateway({ toml: SETTINGS });
-      await using peer = setUpRadclient({ port: gateway.radiusPort, secret: gateway.secret }, {
-        nasPort: true,
-        signed: true,
-      });
-      await enter(context, gateway);
-      await createUser(page, gateway, ADA);
-      const seed = await addAuthenticator(page);
+const NEEDS = { peers: ["radclient"] } as const;
 
-      const wrong = await peer.login({ name: "ada", password: "not the first factor" });
-      assertEquals((await wrong.end()).verdict, "reject");
-      const login = await peer.login(ADA);
-      await login.shows("Enter the passcode that your device generates");
-      await login.answer(codeOf(seed));
-      assertEquals((await login.end()).verdict, "accept");
+browserTest(
+  "a user created by clicking logs in with radclient, and not once deactivated",
+  async ({ page, context }) => {
+    await using gateway = await startGateway({ toml: SETTINGS });
+    await using peer = setUpRadclient({ port: gateway.radiusPort, secret: gateway.secret }, {
+      nasPort: true,
+      signed: true,
+    });
+    await enter(context, gateway);
+    await createUser(page, gateway, ADA);
+    const seed = await addAuthenticator(page);
 
-      await page.getByRole("link", { name: "Timeline" }).click();
-      await page.getByText("Login accepted").waitFor();
-      await page.getByText("Login rejected").waitFor();
-      await page.getByRole("button", { name: "Deactivate" }).click();
-      await page.getByText("ada may not log in any more.").first().waitFor();
-      const refused = await peer.login(ADA);
-      assertEquals((await refused.end()).verdict, "reject");
-      await page.getByRole("button", { name: "Try a login" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Try a login" }).click();
-      await page.getByText("The user is deactivated.").waitFor();
-    },
-  );
+    const wrong = await peer.login({ name: "ada", password: "not the first factor" });
+    assertEquals((await wrong.end()).verdict, "reject");
+    const login = await peer.login(ADA);
+    await login.shows("Enter the passcode that your device generates");
+    await login.answer(codeOf(seed));
+    assertEquals((await login.end()).verdict, "accept");
 
-  browserTest(
-    "a phone that was invited by clicking approves a login; revoked, it does not",
-    async ({ page, context }) => {
-      await using gateway = await startGateway({ toml: SETTINGS });
-      await using peer = setUpRadclient({ port: gateway.radiusPort, secret: gateway.secret }, {
-        nasPort: true,
-        signed: true,
-      });
-      await enter(context, gateway);
-      await createUser(page, gateway, ADA);
-      await page.getByRole("link", { name: /Second factors/ }).click();
-      await page.getByRole("button", { name: "Invite a phone" }).click();
-      const link = await page.getByRole("dialog").getByText(/#invite=/).textContent();
-      if (link === null) throw new Error("The dialog shows no link");
-      await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await page.getByText("Login accepted").waitFor();
+    await page.getByText("Login rejected").waitFor();
+    await page.getByRole("button", { name: "Deactivate" }).click();
+    await page.getByText("ada may not log in any more.").first().waitFor();
+    const refused = await peer.login(ADA);
+    assertEquals((await refused.end()).verdict, "reject");
+    await page.getByRole("button", { name: "Try a login" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Try a login" }).click();
+    await page.getByText("The user is deactivated.").waitFor();
+  },
+  NEEDS,
+);
 
-      const phone = await context.newPage();
-      await phone.goto(`${gateway.httpUrl}${new URL(link).pathname}${new URL(link).hash}`);
-      await phone.getByRole("button", { name: "Pair this phone" }).click();
-      await phone.getByText("This phone is paired.").waitFor();
+browserTest(
+  "a phone that was invited by clicking approves a login; revoked, it does not",
+  async ({ page, context }) => {
+    await using gateway = await startGateway({ toml: SETTINGS });
+    await using peer = setUpRadclient({ port: gateway.radiusPort, secret: gateway.secret }, {
+      nasPort: true,
+      signed: true,
+    });
+    await enter(context, gateway);
+    await createUser(page, gateway, ADA);
+    await page.getByRole("link", { name: /Second factors/ }).click();
+    await page.getByRole("button", { name: "Invite a phone" }).click();
+    const link = await page.getByRole("dialog").getByText(/#invite=/).textContent();
+    if (link === null) throw new Error("The dialog shows no link");
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
 
-      const login = await peer.login(ADA);
-      await login.shows("Authorize this login on your device");
-      const number = /with the number (\d\d)/.exec(login.message())?.[1] ?? "";
-      await phone.getByLabel("Number shown in your login").fill(number);
-      await phone.getByRole("button", { name: "Approve" }).click();
-      await phone.getByText("Approved. Go back to your login.").waitFor();
-      await login.answer("");
-      assertEquals((await login.end()).verdict, "accept");
+    const phone = await context.newPage();
+    await phone.goto(`${gateway.httpUrl}${new URL(link).pathname}${new URL(link).hash}`);
+    await phone.getByRole("button", { name: "Pair this phone" }).click();
+    await phone.getByText("This phone is paired.").waitFor();
 
-      await page.reload();
-      await page.getByRole("button", { name: /^Revoke Phone/ }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-      await page.getByText("No second factor yet.").waitFor();
-      const after = await peer.login(ADA);
-      assertMatch(after.message(), /Choose a second factor/);
-    },
-  );
-}
+    const login = await peer.login(ADA);
+    await login.shows("Authorize this login on your device");
+    const number = /with the number (\d\d)/.exec(login.message())?.[1] ?? "";
+    await phone.getByLabel("Number shown in your login").fill(number);
+    await phone.getByRole("button", { name: "Approve" }).click();
+    await phone.getByText("Approved. Go back to your login.").waitFor();
+    await login.answer("");
+    assertEquals((await login.end()).verdict, "accept");
+
+    await page.reload();
+    await page.getByRole("button", { name: /^Revoke Phone/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByText("No second factor yet.").waitFor();
+    const after = await peer.login(ADA);
+    assertMatch(after.message(), /Choose a second factor/);
+  },
+  NEEDS,
+);
