@@ -74,6 +74,11 @@ function lastText(values: readonly (number | null)[], unit = ""): string {
   return ` ≤ ${unit === "" ? countText(largest) : `${largest.toFixed(1)} ${unit}`}`;
 }
 
+function hasLoneValue(values: ChartLine["values"]): boolean {
+  const isGap = (at: number) => (values[at] ?? null) === null;
+  return values.some((_, at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+}
+
 function dataOf({ atMs, lines }: TimeChartProps): uPlot.AlignedData {
   return [atMs.map((at) => at / 1000), ...lines.map(({ values }) => [...values])];
 }
@@ -115,11 +120,12 @@ function optionsOf(element: HTMLElement, newest: { current: TimeChartProps }): u
     ],
     series: [
       {},
-      ...newest.current.lines.map(({ label, tone }) => ({
+      ...newest.current.lines.map(({ label, tone, values }) => ({
         label,
         stroke: colour(tone),
         width: 2,
-        points: { show: newest.current.atMs.length < 3 },
+        // A value with a gap on each side would not be seen as a line.
+        points: { show: hasLoneValue(values), size: 6, fill: colour(tone) },
         spanGaps: false,
       })),
     ],
