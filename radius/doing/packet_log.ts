@@ -42,7 +42,6 @@ interface Kept extends Recorded {
   readonly atMs: number;
   readonly start: number;
   readonly lengthOctets: number;
-  readonly request: object | null;
 }
 
 interface Stray extends Kept {
@@ -127,25 +126,25 @@ export function createPacketLog(
     list.push(kept);
   };
   const noteRequest = (list: Kept[], request: Request): void => {
-    if (list.some((kept) => kept.request === request.slot)) return;
+    const { recorded } = request.slot;
+    if (recorded !== null && list.some((kept) => kept === recorded)) return;
     const kept = {
       inbound: true,
       atMs: request.receivedMs,
       ...keep(request.octets),
       copies: 1,
       verdict: signatureOf(request),
-      request: request.slot,
     };
+    // The slot knows of the record, never the record of the slot: that would keep the packet itself, secrets and all.
     request.slot.recorded = kept;
     push(list, kept);
   };
-  const noteStray = (stray: Omit<Stray, "id" | "lastMs" | "copies" | "inbound" | "request">): void => {
+  const noteStray = (stray: Omit<Stray, "id" | "lastMs" | "copies" | "inbound">): void => {
     if (strays.length >= mostStrays * 2) strays = strays.slice(-mostStrays);
     strays.push({
       ...stray,
       id: nextStray++,
       inbound: true,
-      request: null,
       copies: 1,
       lastMs: stray.atMs,
     });
@@ -199,7 +198,7 @@ export function createPacketLog(
       }
       const list = listOf(conversationId);
       noteRequest(list, request);
-      push(list, { inbound: false, atMs: nowMs, ...keep(reply), copies: 1, verdict: row, request: null });
+      push(list, { inbound: false, atMs: nowMs, ...keep(reply), copies: 1, verdict: row });
     },
     dropped(datagram) {
       const nowMs = clock.nowMs();
