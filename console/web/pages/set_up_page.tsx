@@ -10,19 +10,25 @@ import { type Problem, whyNoPasskey } from "../models/sign_in_calls.ts";
 import { Field } from "../parts/field.tsx";
 import { Gate } from "../parts/gate.tsx";
 import { FixedField } from "../parts/inputs.tsx";
+import { NextSteps } from "../parts/next_steps.tsx";
 import { Note } from "../parts/note.tsx";
 import { TotpSetUp } from "../parts/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
 
-type Step = "account" | "factor" | "totp";
+type Step = "account" | "factor" | "totp" | "next";
 
 export default function SetUpPage({ models }: PageProps) {
   const step = useSignal<Step>("account");
   const link = useSignal<Remote<ClaimLink>>(IDLE);
   const token = useRef("");
-  const done = () => models.router.go("/live");
+  const state = link.value;
+  /** An owner who is the first has a gateway to set up; who was invited has work to do. */
+  const done = () => {
+    if (state.kind === "ready" && state.value.kind === "invitation") models.router.go("/live");
+    else step.value = "next";
+  };
   useEffect(() => {
     if (token.current === "") token.current = location.hash.slice(1);
     // The link works once; it need not stay in the address bar and the history.
@@ -33,6 +39,7 @@ export default function SetUpPage({ models }: PageProps) {
     );
   }, []);
   if (step.value === "factor") return <FactorStep onChoose={() => step.value = "totp"} onLater={done} />;
+  if (step.value === "next") return <NextSteps />;
   if (step.value === "totp") {
     return (
       <Gate title={t("access.totp_add")} foot={t("access.step_of", { step: 2, count: 2 })}>
@@ -43,7 +50,6 @@ export default function SetUpPage({ models }: PageProps) {
       </Gate>
     );
   }
-  const state = link.value;
   return (
     <AccountStep
       models={models}
