@@ -24,6 +24,12 @@ export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   dropped: () => import("./pages/dropped_page.tsx"),
   history: () => import("./pages/history_page.tsx"),
   charts: () => import("./pages/charts_page.tsx"),
+  health: () => import("./pages/health_page.tsx"),
+  clients: () => import("./pages/clients_page.tsx"),
+  client: () => import("./pages/client_page.tsx"),
+  targets: () => import("./pages/targets_page.tsx"),
+  target: () => import("./pages/target_page.tsx"),
+  credentials: () => import("./pages/credentials_page.tsx"),
   access: () => import("./pages/access_page.tsx"),
   set_up: () => import("./pages/set_up_page.tsx"),
 };

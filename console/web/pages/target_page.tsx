@@ -1,0 +1,228 @@
+// One target: its backends with what is owed to them, a refresh with its report, its settings, and its mapping tried on a real user.
+
+import { useSignal } from "@preact/signals";
+import type { OneTarget } from "../../api/target_shapes.ts";
+import { whyNot } from "../access_words.ts";
+import {
+  fetchTarget,
+  refreshTarget,
+  retryBackend,
+  sayOrProblem,
+  testBackend,
+} from "../models/connect_calls.ts";
+import { type Resource, useResource } from "../models/resource.ts";
+import { backendWords } from "../parts/connect/backend_state.tsx";
+import { Fetched, useEvery } from "../parts/connect/fetched.tsx";
+import { late } from "../parts/late.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { Status } from "../parts/status.tsx";
+import { Time } from "../parts/time.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+
+const MappingEditor = late(async () => (await import("../parts/connect/mapping_editor.tsx")).MappingEditor);
+const REFRESH_LOOK_MS = 1000;
+
+export interface TargetPart extends Pick<PageProps, "models"> {
+  readonly target: OneTarget;
+  readonly page: Resource<OneTarget>;
+}
+
+export default function TargetPage({ models, params }: PageProps) {
+  const name = params.id ?? "";
+  const page = useResource(models, { fetch: () => fetchTarget(models, name), inputs: [name] });
+  useEvery(REFRESH_LOOK_MS, () => {
+    const state = page.state.peek();
+    if (state.kind === "ready" && state.value.refresh.running) void page.reload();
+  });
+  return (
+    <main class="page" id="page">
+      <PageBar title={name} back={{ href: "/targets", label: t("connect.all_targets") }} />
+      <Fetched resource={page}>
+        {(target) => (
+          <>
+            <Backends models={models} target={target} page={page} />
+            <Refresh models={models} target={target} page={page} />
+            <Owed models={models} target={target} page={page} />
+            <MappingEditor models={models} target={target} />
+            <Settings target={target} />
+          </>
+        )}
+      </Fetched>
+    </main>
+  );
+}
+
+function Backends({ models, target, page }: TargetPart) {
+  const problem = useSignal<string | null>(null);
+  const busy = useSignal("");
+  const run = async (backend: string, call: () => Promise<OneTarget>, said: string) => {
+    busy.value = backend;
+    problem.value = await sayOrProblem(models, {
+      call: async () => page.put(await call()),
+      said: () => said,
+    });
+    busy.value = "";
+  };
+  const mayTest = whyNot(models, "operator");
+  const mayRetry = whyNot(models, "user_manager");
+  return (
+    <section class="panel people-panel" aria-label={t("connect.backends")}>
+      <h2>{t("connect.backends")}</h2>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <ul class="people-list">
+        {target.backends.map((row) => (
+          <li key={row.name}>
+            <strong class="mono">{row.name}</strong>
+            <span class="quiet">{row.kind} · {t(`connect.mode_${row.mode}`)}</span>
+            <Status words={backendWords(row)} />
+            {row.lastGoodMs !== null && (
+              <span class="quiet">
+                {t("connect.last_good")} <Time models={models} atMs={row.lastGoodMs} />
+              </span>
+            )}
+            {row.lastFault !== null && (
+              <span class="quiet">
+                {t("connect.last_fault")} <Time models={models} atMs={row.lastFault.atMs} />:{" "}
+                <bdi>{row.lastFault.detail}</bdi>
+              </span>
+            )}
+            {row.owed + row.dead > 0 && <span>{t("connect.owes", { owed: row.owed, dead: row.dead })}</span>}
+            {row.kind !== "store" && (
+              <button
+                type="button"
+                class="button button-small"
+                disabled={mayTest !== undefined || busy.value === row.name}
+                title={mayTest}
+                onClick={() =>
+                  void run(row.name, () => testBackend(models, target.name, row.name), t("connect.tested"))}
+              >
+                {t("connect.test")} <span class="unseen">{row.name}</span>
+              </button>
+            )}
+            {row.dead > 0 && (
+              <button
+                type="button"
+                class="button button-small"
+                disabled={mayRetry !== undefined || busy.value === row.name}
+                title={mayRetry}
+                onClick={() =>
+                  void run(row.name, () => retryBackend(models, target.name, row.name), t("connect.retried"))}
+              >
+                {t("frame.try_again")} <span class="unseen">{row.name}</span>
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Refresh({ models, target, page }: TargetPart) {
+  const { refresh } = target;
+  const problem = useSignal<string | null>(null);
+  const reason = whyNot(models, "user_manager") ??
+    (target.backends.every(({ kind }) => kind === "store") ? t("connect.refresh_nothing") : undefined);
+  const begin = async () => {
+    problem.value = await sayOrProblem(models, {
+      call: async () => page.put(await refreshTarget(models, target.name)),
+      said: () => t("connect.refresh_begun"),
+    });
+  };
+  const { report } = refresh;
+  return (
+    <section class="panel people-panel" aria-label={t("connect.refresh")}>
+      <h2>{t("connect.refresh")}</h2>
+      <p class="quiet">{t("connect.refresh_why")}</p>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {refresh.problem !== null && <Note tone="bad" role="alert">{refresh.problem}</Note>}
+      {refresh.running && (
+        <p role="status">
+          {t("frame.working")}{" "}
+          {refresh.read.map(({ backend, kind, read }) => `${backend}: ${read} ${kind}`).join(" · ")}
+        </p>
+      )}
+      {report !== null && (
+        <Note
+          tone={report.faults.length === 0 ? "ok" : "wait"}
+          role="status"
+          icon={report.faults.length === 0 ? "check" : "alert"}
+        >
+          {t("connect.refresh_report", {
+            created: report.created,
+            updated: report.updated,
+            unchanged: report.unchanged,
+            vanished: report.vanished,
+            deleted: report.deleted,
+          })}
+          {report.faults.map(({ backend, detail, kind }) => (
+            <p key={backend}>
+              <strong class="mono">{backend}</strong>: {kind === "brake" && t("connect.brake")}{" "}
+              <bdi>{detail}</bdi>
+            </p>
+          ))}
+        </Note>
+      )}
+      <button
+        type="button"
+        class="button"
+        disabled={reason !== undefined || refresh.running}
+        title={reason}
+        onClick={() => void begin()}
+      >
+        {t("connect.refresh_begin")}
+      </button>
+    </section>
+  );
+}
+
+const MOST_SHOWN = 50;
+
+function Owed({ models, target: { owed } }: TargetPart) {
+  if (owed.length === 0) return null;
+  return (
+    <section class="panel people-panel" aria-label={t("connect.owed")}>
+      <h2>{t("connect.owed")}</h2>
+      <ul class="people-list">
+        {owed.slice(0, MOST_SHOWN).map((write) => (
+          <li key={write.id}>
+            <bdi class="mono">{write.name}</bdi>
+            <span class="quiet">
+              {t(`connect.operation_${write.operation}`)} → {write.backend} ·{" "}
+              <Time models={models} atMs={write.sinceMs} />
+            </span>
+            {write.nextMs === null && (
+              <Status words={{ tone: "bad", shape: "cross", label: t("connect.dead_letter") }} />
+            )}
+            {write.why !== null && (
+              <span class="quiet">
+                <bdi>{write.why}</bdi>
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Settings({ target: { settings } }: Pick<TargetPart, "target">) {
+  return (
+    <section class="panel people-panel" aria-label={t("connect.target_settings")}>
+      <h2>{t("connect.target_settings")}</h2>
+      <p class="quiet">{t("connect.target_settings_why")}</p>
+      <dl class="connect-facts">
+        {settings.map(({ name, value }) => (
+          <div key={name}>
+            <dt class="mono">{name}</dt>
+            <dd class="mono">
+              <bdi>{value}</bdi>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

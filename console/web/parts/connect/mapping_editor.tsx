@@ -1,0 +1,125 @@
+// A mapping tried on a real user: rows are edited here and nowhere else; what comes out is for the settings file.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { MappingPreview, OneTarget } from "../../../api/target_shapes.ts";
+import { failureText } from "../../api_client.ts";
+import { previewMapping } from "../../models/connect_calls.ts";
+import type { Models } from "../../models/models.ts";
+import { t } from "../../words/translate.ts";
+import { CopyButton } from "../copy_button.tsx";
+import { DiffTable } from "../diff_table.tsx";
+import { Field } from "../field.tsx";
+import { Note } from "../note.tsx";
+
+const WAIT_MS = 250;
+
+export function MappingEditor({ models, target }: { models: Models; target: OneTarget }) {
+  const changes = useSignal<Readonly<Record<string, string>>>({});
+  const user = useSignal("");
+  const preview = useSignal<MappingPreview | null>(null);
+  const problem = useSignal<string | null>(null);
+  const present = Object.fromEntries(
+    target.settings.filter(({ name }) => name.startsWith("mapping.user."))
+      .map(({ name, value }) => [name.slice("mapping.user.".length), value]),
+  );
+  const rows = { ...present, ...changes.value };
+  const asked = JSON.stringify([user.value, rows]);
+  useEffect(() => {
+    if (user.value.trim() === "") return;
+    let over = false;
+    const timer = setTimeout(() => {
+      previewMapping(models, target.name, { user: user.value.trim(), rows }).then(
+        (found) => {
+          if (over) return;
+          preview.value = found;
+          problem.value = null;
+        },
+        (fault: unknown) => {
+          if (!over) problem.value = failureText(fault);
+        },
+      );
+    }, WAIT_MS);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [asked]);
+  const put = (scim: string, frontEnd: string) => {
+    const { [scim]: _before, ...others } = changes.value;
+    const isBack = frontEnd.trim() === "" ||
+      target.mapping.some((row) => row.scim === scim && row.frontEnd === frontEnd);
+    changes.value = isBack ? others : { ...others, [scim]: frontEnd.trim() };
+  };
+  const differing = preview.value?.rows.filter(({ now, then }) => now.join("\n") !== then.join("\n")) ?? [];
+  const toml = tomlOf(rows);
+  return (
+    <section class="panel people-panel" aria-label={t("connect.mapping")}>
+      <h2>{t("connect.mapping")}</h2>
+      <p class="quiet">{t("connect.mapping_why")}</p>
+      <Field
+        id="mapping-user"
+        label={t("connect.mapping_user")}
+        hint={t("connect.mapping_user_hint")}
+        input={{
+          value: user.value,
+          autocomplete: "off",
+          spellcheck: false,
+          onInput: (event) => user.value = event.currentTarget.value,
+        }}
+      />
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {preview.value !== null && problem.value === null && (
+        <>
+          <p role="status">
+            {differing.length === 0
+              ? t("connect.mapping_same", { name: preview.value.user })
+              : t("connect.mapping_differs", { name: preview.value.user, count: differing.length })}
+          </p>
+          <DiffTable
+            label={t("connect.mapping_of", { name: preview.value.user })}
+            rows={preview.value.rows.map(({ name, now, then }) => ({
+              name,
+              now: now.length === 0 ? null : now.join(", "),
+              after: then.length === 0 ? null : then.join(", "),
+            }))}
+          />
+        </>
+      )}
+      <details class="connect-more">
+        <summary>{t("connect.mapping_rows", { count: target.mapping.length })}</summary>
+        <div class="people-fields">
+          {target.mapping.map(({ scim, frontEnd }, at) => (
+            <Field
+              key={scim}
+              id={`mapping-${at}`}
+              label={scim}
+              input={{
+                value: changes.value[scim] ?? frontEnd,
+                maxLength: 200,
+                autocomplete: "off",
+                spellcheck: false,
+                onInput: (event) => put(scim, event.currentTarget.value),
+              }}
+            />
+          ))}
+        </div>
+      </details>
+      {Object.keys(changes.value).length > 0 && (
+        <div class="secret">
+          <Note tone="wait">{t("connect.mapping_toml", { name: target.name })}</Note>
+          <pre class="mono" role="group" tabIndex={0} aria-label={t("connect.mapping")}>{toml}</pre>
+          <CopyButton text={toml} what={t("frame.copy")} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** For below the target's own table. */
+function tomlOf(rows: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(rows).map(([scim, name]) =>
+    `${JSON.stringify(scim)} = ${JSON.stringify(name)}`
+  );
+  return ["[target.mapping.user]", ...lines].join("\n");
+}
