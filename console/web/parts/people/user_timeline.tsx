@@ -5,7 +5,8 @@ import type { TimelineEntry, TimelinePage } from "../../../api/user_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { locale, t } from "../../words/translate.ts";
+import { t } from "../../words/translate.ts";
+import type { WordKey } from "../../words/words.ts";
 import { readable } from "../../words.ts";
 import { Note } from "../note.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../states.tsx";
@@ -67,6 +68,30 @@ export function UserTimeline({ models, user, calls }: UserPart) {
   );
 }
 
+/** What a deed is called; one that is not here is called as the record has it. */
+const DEEDS: Readonly<Record<string, WordKey>> = {
+  "login.accepted": "people.deed_login_accepted",
+  "login.rejected": "people.deed_login_rejected",
+  "user.created": "people.deed_user_created",
+  "user.replaced": "people.deed_user_replaced",
+  "user.deleted": "people.deed_user_deleted",
+  "user.locked": "people.deed_user_locked",
+  "user.unlock": "people.deed_user_unlocked",
+  "user.unlocked": "people.deed_user_unlocked",
+  "pairing.add": "people.deed_pairing_added",
+  "pairing.added": "people.deed_pairing_added",
+  "pairing.revoke": "people.deed_pairing_revoked",
+  "pairing.revoked": "people.deed_pairing_revoked",
+  "invitation.make": "people.deed_invitation_made",
+  "invitation.made": "people.deed_invitation_made",
+  "preference.set": "people.deed_preference_set",
+};
+
+function deedText(action: string): string {
+  const word = Object.hasOwn(DEEDS, action) ? DEEDS[action] : undefined;
+  return word === undefined ? readable(action.replaceAll(".", "_")) : t(word);
+}
+
 const DETAILS_LEFT_OUT = new Set(["backends", "conversation"]);
 
 function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
@@ -77,7 +102,7 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
   return (
     <li class={`tone-${tone}`}>
       <Time models={models} atMs={atMs} />
-      <strong>{readable(action.replaceAll(".", "_"))}</strong>
+      <strong>{deedText(action)}</strong>
       <span class="quiet small">
         {t("people.by")} <bdi class="mono">{actor}</bdi>
         {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
@@ -89,7 +114,7 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
         </span>
       ))}
       {conversation !== undefined && (
-        <a class="small" href={`/live/c/${encodeURIComponent(conversation)}`} lang={locale()}>
+        <a class="small" href={`/live/c/${encodeURIComponent(conversation)}`}>
           {t("people.open_login")}
         </a>
       )}
