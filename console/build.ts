@@ -8,6 +8,7 @@ import { toHex } from "../runtime.ts";
 import { coreChunk } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 import { LANGUAGES } from "./web/words/words.ts";
+import { wordsTogether } from "./late_needs.ts";
 import { readWords, wordsFileName } from "./words_files.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
@@ -19,6 +20,7 @@ const INPUT_FILES = [
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
   `${HERE}words_files.ts`,
+  `${HERE}late_needs.ts`,
   `${HERE}../deno.json`,
   `${HERE}../deno.lock`,
 ];
@@ -157,14 +159,14 @@ async function writeHashed(name: string, svg: string): Promise<string> {
 }
 
 async function writeWords(): Promise<{ hash: string; files: Record<string, string> }> {
-  const tables = await readWords(LANGUAGES);
+  const tables = await readWords(LANGUAGES, wordsTogether());
   const all = new TextEncoder().encode(tables.map(({ json }) => json).join("\n"));
   const hash = (await hashOf(all)).slice(0, HASH_CHARACTERS);
   const files: Record<string, string> = {};
   for (const table of tables) {
     const name = wordsFileName(table, hash);
     await putInPlace(name, table.json);
-    files[`${table.language}.${table.area}`] = name;
+    files[`${table.language}.${table.areas.join("+")}`] = name;
   }
   return { hash, files };
 }

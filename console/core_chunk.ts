@@ -4,14 +4,19 @@
 import type { Plugin } from "esbuild";
 
 /** What comes later without lists and forms: it brings what it needs itself. */
-const WITHOUT_LISTS =
-  /\/(live|conversation|dropped|charts|sign_in|set_up)_page\.tsx$|\/(frame_keys|toasts|sign_in_dialog|login_inspector|approvals_panel|outbox_panel)\.tsx$/;
+const WITHOUT_LISTS = /\/(live_page|frame_keys|toasts|login_inspector|approvals_panel|outbox_panel)\.tsx$/;
+/** Pages that are a list above all. */
+const TABLES = /\/(users|history|groups|devices|clients|targets|credentials|audit)_page\.tsx$/;
 const IS_MODULE = /\.tsx?$/;
 const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
 
-/** @param web the folder of `core.ts` and `list_core.ts`, with its slash. */
+/** @param web the folder of `core.ts`, `list_core.ts` and `table_core.ts`, with its slash. */
 export function coreChunk(web: string): Plugin {
-  const coresOf = (path: string) => WITHOUT_LISTS.test(path) ? ["core.ts"] : ["core.ts", "list_core.ts"];
+  const coresOf = (path: string) => [
+    "core.ts",
+    ...(WITHOUT_LISTS.test(path) ? [] : ["list_core.ts"]),
+    ...(TABLES.test(path) ? ["table_core.ts"] : []),
+  ];
   return {
     name: "core",
     setup(build) {

@@ -1,6 +1,6 @@
 // What an address of the console fetches at once, so that its HTML can name it and the browser need not wait.
 
-import { visitOf } from "./web/places.ts";
+import { type Place, PLACES, visitOf } from "./web/places.ts";
 import { type Area, type Language, LANGUAGES } from "./web/words/words.ts";
 
 const SESSION_COOKIE = /(^|[; ])(__Host-)?countersign=/;
@@ -9,8 +9,19 @@ const SESSION_COOKIE = /(^|[; ])(__Host-)?countersign=/;
 export interface LateNeeds {
   /** Paths below `console/`. */
   readonly modules: readonly string[];
-  /** Tables of words, such as `en.frame`. */
-  readonly words: readonly string[];
+  /** Areas of words, in one file of that language. */
+  readonly areas: readonly Area[];
+  readonly language: Language;
+}
+
+const OUTSIDE: readonly Area[] = ["frame", "access"];
+
+/** Every list of areas that some address needs at once: the build makes one file of each. */
+export function wordsTogether(): readonly (readonly Area[])[] {
+  const places: readonly Place[] = Object.values(PLACES);
+  return [OUTSIDE, ...places.flatMap(({ words }) => [["frame" as const, ...words], words])].filter((list) =>
+    list.length > 1
+  );
 }
 
 /**
@@ -19,14 +30,13 @@ export interface LateNeeds {
  */
 export function lateNeeds(request: Request): LateNeeds {
   const visit = visitOf(new URL(request.url).pathname);
-  if (visit === null) return { modules: [], words: [] };
+  if (visit === null) return { modules: [], areas: [], language: "en" };
   const isInside = visit.place.needs === "anyone" || SESSION_COOKIE.test(request.headers.get("cookie") ?? "");
-  const areas: readonly Area[] = isInside ? visit.place.words : ["access"];
   const page = isInside ? visit.name : "sign_in";
-  const language = languageOf(request.headers.get("accept-language") ?? "");
   return {
     modules: [`web/pages/${page}_page.tsx`],
-    words: ["frame", ...areas].map((area) => `${language}.${area}`),
+    areas: isInside ? ["frame", ...visit.place.words] : OUTSIDE,
+    language: languageOf(request.headers.get("accept-language") ?? ""),
   };
 }
 

@@ -25,7 +25,7 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
-const NOTHING: LateNeeds = { modules: [], words: [] };
+const NOTHING: LateNeeds = { modules: [], areas: [], language: "en" };
 
 interface PageOptions {
   /** What this address will fetch at once: the browser begins with it. */
@@ -50,7 +50,7 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds 
     ...files.preloads,
     ...late.modules.flatMap((module) => dist.manifest.late[module] ?? []),
   ]);
-  const words = late.words.flatMap((table) => dist.manifest.words[table] ?? []);
+  const words = dist.manifest.words[`${late.language}.${late.areas.join("+")}`];
   const lines = [
     "<!doctype html>",
     '<html lang="en">',
@@ -62,10 +62,10 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds 
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
-    ...words.map((name) => `<link rel="preload" as="fetch" crossorigin href="/assets/${name}">`),
+    ...(words === undefined ? [] : [`<link rel="preload" as="fetch" crossorigin href="/assets/${words}">`]),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
-    `<body><div id="app"></div><noscript>${noscript}</noscript></body>`,
+    `<body><div id="app" data-areas="${late.areas.join(" ")}"></div><noscript>${noscript}</noscript></body>`,
     "</html>",
     "",
   ];

@@ -2,32 +2,48 @@
 
 const WORDS = new URL("./web/words/", import.meta.url);
 
-/** The words of one area in one language, as `en` and `frame`. */
+/** Words of one language: of one area, or of several that a page needs at once (`frame+live`). */
 export interface WordsFile {
   readonly language: string;
-  readonly area: string;
+  readonly areas: readonly string[];
   readonly json: string;
 }
 
-/** Reads every table. Throws when a language lacks an area that English has. */
-export async function readWords(languages: readonly string[]): Promise<WordsFile[]> {
+/**
+ * Reads every table, each by itself as `{ area: words }`, and those together that one address needs at once.
+ * Throws when a language lacks an area that English has.
+ *
+ * @param together lists of areas.
+ */
+export async function readWords(
+  languages: readonly string[],
+  together: readonly (readonly string[])[],
+): Promise<WordsFile[]> {
   const areas: string[] = [];
   for await (const { name } of Deno.readDir(new URL("en/", WORDS))) {
     if (name.endsWith(".ts")) areas.push(name.slice(0, -".ts".length));
   }
-  const files = languages.flatMap((language) => areas.toSorted().map((area) => ({ language, area })));
-  return await Promise.all(files.map(readOne));
+  const lists = new Map(
+    [...areas.toSorted().map((area) => [area]), ...together].map((list) => [list.join("+"), list]),
+  );
+  const files = languages.flatMap((language) =>
+    [...lists.values()].map((list) => readTogether(language, list))
+  );
+  return await Promise.all(files);
 }
 
-async function readOne({ language, area }: { language: string; area: string }): Promise<WordsFile> {
-  const module: { words: unknown } = await import(new URL(`${language}/${area}.ts`, WORDS).href);
-  return { language, area, json: JSON.stringify(module.words) };
+async function readTogether(language: string, areas: readonly string[]): Promise<WordsFile> {
+  const tables = await Promise.all(areas.map(async (area) => {
+    const module: { words: unknown } = await import(new URL(`${language}/${area}.ts`, WORDS).href);
+    return [area, module.words] as const;
+  }));
+  return { language, areas, json: JSON.stringify(Object.fromEntries(tables)) };
 }
 
 /** The file's name; one hash over all tables names them all, so that the page needs to know but one. */
 export function wordsFileName(
-  { language, area }: Pick<WordsFile, "language" | "area">,
+  { language, areas }: Pick<WordsFile, "language" | "areas">,
   hash: string,
 ): string {
-  return `words-${hash}-${language}-${area}.json`;
+  return `words-${hash}-${language}-${areas.join("+")}.json`;
 }

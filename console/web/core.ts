@@ -12,6 +12,7 @@ import "./parts/note.tsx";
 import "./parts/page_bar.tsx";
 import "./parts/status.tsx";
 import "./parts/symbol.tsx";
+import "./parts/time.tsx";
 import "./places.ts";
 import "./preferences.ts";
 import "./remote.ts";

@@ -4,12 +4,15 @@ import { render } from "preact";
 import { App } from "./app.tsx";
 import { createModels } from "./models/models.ts";
 import { loadWords, restoreLanguage } from "./words/translate.ts";
+import type { Area } from "./words/words.ts";
 
 restoreLanguage();
 const models = createModels(window);
-// The frame's words, the page's files and the session are asked for at once.
-const words = loadWords(["frame"]);
-void models.pages.prepare(location.pathname);
+const root = document.getElementById("app");
+// The server says which words come first: of the page, or of signing in. Words, page and session are asked for at once.
+const areas = (root?.dataset.areas ?? "frame").split(" ").filter((name) => name !== "") as Area[];
+const words = loadWords(areas.length === 0 ? ["frame"] : areas);
+if (areas.join(" ") !== "frame access") void models.pages.prepare(location.pathname);
 // `load` keeps its failures in the session's state.
 void models.session.load();
 try {
@@ -17,5 +20,4 @@ try {
 } catch (_notToBeHad) {
   // Keys are drawn instead of words: better than nothing at all.
 }
-const root = document.getElementById("app");
 if (root !== null) render(<App models={models} />, root);

@@ -30,6 +30,7 @@ export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader 
   const put = (name: PlaceName, page: LoadedPage) => {
     pages.value = new Map(pages.peek()).set(name, page);
   };
+  const onTheWay = new Map<PlaceName, Promise<void>>();
   const fetchPage = async ({ name, place }: Visit): Promise<void> => {
     try {
       const [page] = await Promise.all([routes[name](), loadWords(place.words)]);
@@ -38,6 +39,7 @@ export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader 
       // The browser says why in its own console; here it is enough that the page is not there.
       put(name, { kind: "failed" });
     }
+    onTheWay.delete(name);
   };
   return {
     pageOf: (name) => pages.value.get(name) ?? LOADING,
@@ -45,7 +47,10 @@ export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader 
       const visit = visitOf(path);
       if (visit === null) return null;
       const known = pages.peek().get(visit.name);
-      return known?.kind === "ready" ? loadWords(visit.place.words) : fetchPage(visit);
+      if (known?.kind === "ready") return loadWords(visit.place.words);
+      const coming = onTheWay.get(visit.name) ?? fetchPage(visit);
+      onTheWay.set(visit.name, coming);
+      return coming;
     },
   };
 }

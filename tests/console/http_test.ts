@@ -143,12 +143,13 @@ Deno.test("lateNeeds() names what an address will fetch, by session and language
   const of = (path: string, headers: Record<string, string> = {}) =>
     lateNeeds(new Request(`http://x${path}`, { headers }));
   assertEquals(of("/live", { cookie: "a=1; countersign=x" }).modules, ["web/pages/live_page.tsx"]);
-  assert(of("/live", { cookie: "a=1; countersign=x" }).words.includes("en.live"));
+  assert(of("/live", { cookie: "a=1; countersign=x" }).areas.includes("live"));
   assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" }), {
     modules: ["web/pages/sign_in_page.tsx"],
-    words: ["de.frame", "de.access"],
+    areas: ["frame", "access"],
+    language: "de",
   });
-  assertEquals(of("/nowhere"), { modules: [], words: [] });
+  assertEquals(of("/nowhere").areas, []);
 });
 
 Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {

@@ -8,8 +8,8 @@ import { LANGUAGES, type Word } from "../../console/web/words/words.ts";
 type Table = Record<string, Word>;
 
 async function tablesOf(language: string): Promise<Map<string, Table>> {
-  const files = (await readWords(LANGUAGES)).filter((file) => file.language === language);
-  return new Map(files.map(({ area, json }) => [area, JSON.parse(json)]));
+  const files = (await readWords(LANGUAGES, [])).filter((file) => file.language === language);
+  return new Map(files.flatMap(({ json }) => Object.entries(JSON.parse(json) as Record<string, Table>)));
 }
 
 const partsOf = (word: Word) => typeof word === "string" ? [word] : [word.one, word.other];

@@ -2,7 +2,7 @@
 // when it breaks.
 
 import { Component, type ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { whyNot } from "../access_words.ts";
 import type { Models } from "../models/models.ts";
 import { type Visit, visitOf } from "../places.ts";
@@ -14,6 +14,10 @@ import { Note } from "./note.tsx";
 export function PageHost({ models }: { models: Models }) {
   const path = models.router.path.value;
   const visit = visitOf(path);
+  useEffect(() => {
+    // After a sign-in: before it nothing of the page was asked for.
+    if (visit !== null && models.pages.pageOf(visit.name).kind === "loading") void models.pages.prepare(path);
+  }, [path]);
   if (visit === null) return <Missing />;
   const { needs } = visit.place;
   const reason = needs === "anyone" ? undefined : whyNot(models, needs);

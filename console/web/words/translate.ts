@@ -1,6 +1,7 @@
 // Words by key in the language that is on; components that use them draw anew when it changes.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
+import { PLACES } from "../places.ts";
 import { type Area, type Language, LANGUAGES, type Word, type WordKey, type WordTable } from "./words.ts";
 
 /** What `{name}` in a word stands for; `count` also chooses the plural. */
@@ -76,36 +77,48 @@ export function loadWords(areas: readonly Area[]): Promise<void> | null {
   const { language, tables } = spoken.peek();
   const missing = areas.filter((area) => !tables.has(area));
   if (missing.length === 0) return null;
-  return Promise.all(missing.map((area) => loadArea(area, language))).then(() => undefined);
+  const fresh = missing.filter((area) => !pending.has(`${language}.${area}`));
+  if (fresh.length > 0) begin(fresh, language);
+  return Promise.all(missing.map((area) => pending.get(`${language}.${area}`))).then(() => undefined);
 }
 
-async function fetchWords(area: Area, language: Language): Promise<WordTable> {
-  const answer = await fetch(`/assets/words-${WORDS_HASH}-${language}-${area}.json`);
-  if (!answer.ok) throw new Error(`Cannot fetch the words of ${area}: ${answer.status}`);
-  return await answer.json();
-}
-
-function loadArea(area: Area, language: Language): Promise<void> {
-  const name = `${language}.${area}`;
-  const known = pending.get(name);
-  if (known !== undefined) return known;
-  const loading = fetchWords(area, language).then((words) => {
+/** Asks for several areas at once; each of them is then on its way. */
+function begin(areas: readonly Area[], language: Language): void {
+  const loading = fetchWords(areas, language).then((fetched) => {
     const now = spoken.peek();
-    if (now.language === language) {
-      spoken.value = { language, tables: new Map(now.tables).set(area, words) };
-    }
-  }).finally(() => pending.delete(name));
-  pending.set(name, loading);
-  return loading;
+    if (now.language === language) spoken.value = { language, tables: new Map([...now.tables, ...fetched]) };
+  }).finally(() => {
+    for (const area of areas) pending.delete(`${language}.${area}`);
+  });
+  for (const area of areas) pending.set(`${language}.${area}`, loading);
+}
+
+/** In one file where the build made one of just these (`wordsTogether()`), else each by itself. */
+async function fetchWords(
+  areas: readonly Area[],
+  language: Language,
+): Promise<(readonly [Area, WordTable])[]> {
+  const name = areas.join("+");
+  if (areas.length > 1 && !isOneFile(name)) {
+    return (await Promise.all(areas.map((area) => fetchWords([area], language)))).flat();
+  }
+  const answer = await fetch(`/assets/words-${WORDS_HASH}-${language}-${name}.json`);
+  if (!answer.ok) throw new Error(`Cannot fetch the words of ${name}: ${answer.status}`);
+  return Object.entries(await answer.json() as Record<Area, WordTable>) as [Area, WordTable][];
+}
+
+function isOneFile(name: string): boolean {
+  return name === "frame+access" ||
+    Object.values(PLACES).some(({ words }) =>
+      [words.join("+"), ["frame", ...words].join("+")].includes(name)
+    );
 }
 
 /** Changes the language once all words in use are there, and keeps the choice. */
 export async function switchLanguage(next: Language): Promise<void> {
   const areas = [...spoken.peek().tables.keys()];
-  const loaded = await Promise.all(
-    areas.map(async (area) => [area, await fetchWords(area, next)] as const),
-  );
-  spoken.value = { language: next, tables: new Map(loaded) };
+  const loaded = await Promise.all(areas.map((area) => fetchWords([area], next)));
+  spoken.value = { language: next, tables: new Map(loaded.flat()) };
   document.documentElement.lang = next;
   try {
     localStorage.setItem(KEY, next);

@@ -39,9 +39,7 @@ export function weighConsole(dist: Dist): Weights {
   const frame = [...web.scripts, ...web.preloads];
   const weighWords = (areas: readonly string[]) =>
     Math.max(
-      ...["en", "de"].map((language) =>
-        weigh(dist, areas.flatMap((area) => words[`${language}.${area}`] ?? []))
-      ),
+      ...["en", "de"].map((language) => weigh(dist, [words[`${language}.${areas.join("+")}`] ?? ""])),
     );
   const routes = Object.entries(PLACES).map(([name, place]): RouteWeight => {
     const files = [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []];
