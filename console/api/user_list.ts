@@ -34,7 +34,7 @@ export async function listUsers(people: People, target: Target, query: UserQuery
   const { page, size } = query;
   const found = tests.length === 0
     ? { ...await readPage(target, query, { page, size }), isCut: false }
-    : await walk(target, query, tests);
+    : await walk(people, { target, query, tests });
   return {
     target: target.name,
     targets: people.targets.names,
@@ -48,7 +48,7 @@ export async function listUsers(people: People, target: Target, query: UserQuery
   };
 }
 
-async function readPage(
+export async function readPage(
   { directory }: Target,
   { q }: UserQuery,
   options: { page: number; size: number },
@@ -61,23 +61,52 @@ async function readPage(
 
 /** What the directory has no index for is asked of each user, up to a bound. */
 async function walk(
-  target: Target,
-  query: UserQuery,
-  tests: readonly Test[],
+  people: People,
+  { target, query, tests }: { target: Target; query: UserQuery; tests: readonly Test[] },
 ): Promise<{ total: number; isCut: boolean; resources: Stored[] }> {
   const first = (query.page - 1) * query.size;
   const resources: Stored[] = [];
   let total = 0;
-  for (let page = 1; (page - 1) * STEP < MOST_WALKED; page += 1) {
-    const step = await readPage(target, query, { page, size: STEP });
-    for (const stored of step.resources) {
+  let walked = 0;
+  for await (const step of candidates(people, target, query)) {
+    for (const stored of step) {
       if (!tests.every((test) => test(stored))) continue;
       if (total >= first && resources.length < query.size) resources.push(stored);
       total += 1;
     }
-    if (step.resources.length === 0 || page * STEP >= step.total) return { total, isCut: false, resources };
+    walked += step.length;
+    if (walked >= MOST_WALKED) return { total, isCut: true, resources };
   }
-  return { total, isCut: true, resources };
+  return { total, isCut: false, resources };
+}
+
+/** Everybody who may pass, in order of name: those whom the gateway knows, where that is asked; else those whom the search finds. */
+async function* candidates(
+  people: People,
+  target: Target,
+  query: UserQuery,
+): AsyncGenerator<readonly Stored[]> {
+  const names = query.q.trim() === "" ? knownNames(people, query) : null;
+  if (names === null) {
+    for (let page = 1;; page += 1) {
+      const step = await readPage(target, query, { page, size: STEP });
+      yield step.resources;
+      if (step.resources.length === 0 || page * STEP >= step.total) return;
+    }
+  }
+  for (let at = 0; at < names.length; at += STEP) {
+    const read = await Promise.all(
+      names.slice(at, at + STEP).map((name) => target.directory.read("user", name)),
+    );
+    yield read.filter((stored) => stored !== null);
+  }
+}
+
+/** Canonical names that the gateway has at hand for what is asked; `null` when it has none for it. */
+function knownNames({ pairings, limits }: People, { status, enrolled }: UserQuery): string[] | null {
+  if (status === "locked") return limits.locked().sort();
+  if (enrolled !== "yes") return null;
+  return [...new Set([...pairings.all()].map(({ user }) => user))].sort();
 }
 
 function testsOf({ pairings, limits }: People, query: UserQuery): Test[] {

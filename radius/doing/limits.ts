@@ -30,6 +30,8 @@ const MOST_RECORDED = 5000;
 export interface Limits {
   failures(user: string): Failures;
   isLocked(user: string): boolean;
+  /** Who is locked now, by canonical name, in no order. */
+  locked(): string[];
   /** Counts a failure; `locked` says whether this one locked the user. */
   fail(user: string): { mutation: Mutation; locked: boolean; failures: Failures };
   /** Forgets the failures of a user; `null` when there is nothing to forget. */
@@ -98,6 +100,7 @@ export function createLimits(
       const known = failures.get(user);
       return known !== undefined && isLocked(known);
     },
+    locked: () => [...failures].flatMap(([user, known]) => isLocked(known) ? [user] : []),
     fail(user) {
       const before = failures.get(user) ?? NO_FAILURES;
       const { failures: perLock, lockMs, hardLimit } = settings.lockout;
