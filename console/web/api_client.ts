@@ -76,6 +76,10 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
 export function failureText(fault: unknown): string {
   if (!(fault instanceof ApiFailure)) return failureWord("nonsense") ?? String(fault);
   const sentence = failureWord(fault.code) ?? fault.message;
-  if (fault.code !== "too_many_attempts") return sentence;
-  return `${sentence} ${t("frame.try_again_in", { count: Math.ceil(fault.retryAfterMs / 1000) })}`;
+  if (fault.code !== "too_many_attempts" && fault.code !== "locked_out") return sentence;
+  const seconds = Math.ceil(fault.retryAfterMs / 1000);
+  const when = seconds < 100
+    ? t("frame.try_again_in", { count: seconds })
+    : t("frame.try_again_in_minutes", { count: Math.ceil(seconds / 60) });
+  return `${sentence} ${when}`;
 }

@@ -368,6 +368,29 @@ browserTest("sign-in speaks German to a browser that asks for it", async ({ page
   await page.getByRole("button", { name: "Anmelden" }).waitFor();
 });
 
+browserTest("sign-in says when codes are taken again after five wrong ones", async ({ page }) => {
+  const clock = createManualClock(Date.now());
+  await using site = await startConsole({ dist, clock });
+  await openAccess(page, { site, hash: "#sign-in" });
+  await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+  await page.getByLabel("Code", { exact: true }).waitFor();
+  await page.getByLabel("Code", { exact: true }).fill(await codeShown(page, clock.nowMs()));
+  await page.getByRole("button", { name: "Check the code" }).click();
+  await secretShown(page).waitFor();
+  await page.context().clearCookies();
+  await page.goto(site.origin);
+  await page.getByLabel("Name").fill("owner");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  for (let round = 1; round <= 5; round += 1) {
+    await page.getByLabel("Code", { exact: true }).fill(`00000${round}`);
+    const answered = page.waitForResponse(/\/session$/);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await answered;
+  }
+  await page.getByText("Too many wrong codes for this account. Try again in 15 min.").waitFor();
+});
+
 browserTest("sign-in with a name and a password leads to Live", async ({ page }) => {
   await using site = await startConsole({ dist });
   await page.goto(site.origin);

@@ -105,6 +105,7 @@ export const words: SameWords<typeof en> = {
   find: "Finden",
   look: "Aussehen",
   try_again_in: "In {count} s noch einmal.",
+  try_again_in_minutes: "In {count} min noch einmal.",
   session_ends: "Ihre Sitzung endet in weniger als zwei Minuten.",
   session_stay: "Angemeldet bleiben",
   fail_offline: "Der Server hat nicht geantwortet. Die Verbindung prüfen und noch einmal versuchen.",

@@ -98,6 +98,7 @@ export const words = {
   find: "Find",
   look: "Look",
   try_again_in: "Try again in {count} s.",
+  try_again_in_minutes: "Try again in {count} min.",
   session_ends: "Your session ends in less than two minutes.",
   session_stay: "Stay signed in",
   fail_offline: "The server did not answer. Check the connection and try again.",
