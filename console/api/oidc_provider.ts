@@ -55,7 +55,7 @@ export function createOidcProvider(
     const response = await fetch(url, { ...init, redirect: "manual", signal });
     const body = await boundedText(response);
     if (!response.ok) throw new Error(`the provider answered ${response.status}`);
-    const value: unknown = JSON.parse(body);
+    const value = jsonOf(body);
     if (typeof value !== "object" || value === null) throw new Error("the provider sent no JSON object");
     return value as Record<string, unknown>;
   };
@@ -190,6 +190,15 @@ async function boundedText(response: Response): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** `null` for what is no JSON: the parser's own words would quote what the provider sent. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (_notJson) {
+    return null;
+  }
 }
 
 function formEncoded(text: string): string {

@@ -83,6 +83,11 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     const freshMs = typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0;
     return { admin: await deps.oidc.adminOf(claims, { source }), freshMs };
   };
+  /** The person gets the sentence, the log the cause. */
+  const note = (c: Context<HttpEnv>, fault: Refusal): void => {
+    const cause = fault.cause instanceof Error ? fault.cause.message : undefined;
+    log.warn("a sign-in at the provider failed", { reason: fault.code, cause, source: c.env.remoteAddress });
+  };
   const finish = async (c: Context<HttpEnv>, { admin, freshMs }: { admin: Admin; freshMs: number }) => {
     await beginSession(c, { sessions, admin, freshMs });
     log.info("console sign-in", {
@@ -110,6 +115,9 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
         nonce: journey.nonce,
         codeChallenge: await challengeOf(journey.codeVerifier),
         again,
+      }).catch((fault: unknown) => {
+        if (fault instanceof Refusal) note(c, fault);
+        throw fault;
       });
       remember(c, journey);
       return c.json({ url });
@@ -123,12 +131,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
         return c.redirect(journey.returnTo, 303);
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault;
-        const cause = fault.cause instanceof Error ? fault.cause.message : undefined;
-        log.warn("a sign-in at the provider failed", {
-          reason: fault.code,
-          cause,
-          source: c.env.remoteAddress,
-        });
+        note(c, fault);
         return c.redirect(`/?problem=${fault.code satisfies RefusalCode}`, 303);
       }
     });

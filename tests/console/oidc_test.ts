@@ -150,6 +150,7 @@ Deno.test("createOidcRoutes() says when the provider is not there, or describes 
     provider.wishes = { discovery };
     assertEquals(await start(), [502, "oidc_unreachable"]);
   }
+  assertMatch(site.lines.join(""), /a sign-in at the provider failed.*the document names another issuer/);
   await using plain = await startConsole();
   const without = await plain.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
   assertEquals([without.status, (await without.json()).error.code], [404, "no_oidc"]);
