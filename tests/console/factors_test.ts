@@ -164,6 +164,8 @@ Deno.test("createFactorRoutes() removes an app with its recovery codes, and reco
     ["owner", "administrator.totp_add", "administrator:owner"],
     ["owner", "administrator.totp_remove", "administrator:owner"],
   ]);
+  await site.log.flush();
+  assertMatch(site.lines.join(), /console sign-in/);
   const said = JSON.stringify(records) + site.lines.join();
   for (const code of recovery) assertEquals(said.includes(code), false);
 });

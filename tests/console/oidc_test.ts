@@ -73,6 +73,8 @@ Deno.test("createOidcRoutes() lets in whom the provider names, with the role of 
     "administrator.create",
     "administrator:ada",
   ]]);
+  await site.log.flush();
+  assertMatch(site.lines.join(), /console sign-in/);
   const secrets = [provider.clientSecret, left.back.searchParams.get("code") ?? ""];
   for (const secret of secrets) assertEquals(site.lines.join().includes(secret), false);
 });
@@ -150,6 +152,7 @@ Deno.test("createOidcRoutes() says when the provider is not there, or describes 
     provider.wishes = { discovery };
     assertEquals(await start(), [502, "oidc_unreachable"]);
   }
+  await site.log.flush();
   assertMatch(site.lines.join(""), /a sign-in at the provider failed.*the document names another issuer/);
   await using plain = await startConsole();
   const without = await plain.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
