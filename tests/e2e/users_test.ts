@@ -97,6 +97,9 @@ browserTest("users: a change shows old and new before it is saved", async ({ pag
   await using site = await startPeopleConsole({ dist: await currentDist() });
   await site.put("ada", { title: "Countess", nickName: "the enchantress" });
   await openUser(page, site, "ada");
+  await page.getByLabel("Given name").waitFor();
+  await page.keyboard.press("e");
+  await page.locator("input:focus").and(page.getByLabel("Given name")).waitFor();
   await page.getByLabel("Title").fill("Analyst");
   await page.getByRole("button", { name: "Review changes" }).click();
   const dialog = page.getByRole("dialog", { name: "Save these changes of ada?" });

@@ -15,6 +15,7 @@ import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { Chip } from "../parts/status.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import type { PageProps } from "../routes.ts";
+import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import { late } from "../parts/late.tsx";
@@ -133,6 +134,7 @@ function Parts(part: UserPart) {
   const { models, user } = part;
   const tabs = tabsOf(user);
   const current = currentTab(models, tabs);
+  useShortcuts([{ keys: "e", does: "people.edit", needs: "user_manager", run: () => edit(models) }]);
   const seen = useRef(false);
   seen.current ||= current === "";
   return (
@@ -151,6 +153,12 @@ function Parts(part: UserPart) {
       {current === "timeline" && <UserTimeline {...part} />}
     </>
   );
+}
+
+/** The first field of the profile, whatever part is open. */
+function edit({ router }: Models): void {
+  if (router.hash.peek() !== "") router.go(router.path.peek() + location.search);
+  requestAnimationFrame(() => document.querySelector<HTMLElement>("#user-profile input")?.focus());
 }
 
 function tabsOf({ record, login, backends }: UserView): Tab[] {

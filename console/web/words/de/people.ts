@@ -86,6 +86,7 @@ export const words: SameWords<typeof en> = {
     "Das Verzeichnis hat keinen Benutzer dieses Namens. Faktoren und Anmeldungen darunter stehen trotzdem hier.",
   created_at: "Angelegt",
   changed_at: "Geändert",
+  edit: "Profil bearbeiten",
   review: "Änderungen prüfen",
   discard: "Änderungen verwerfen",
   nothing_changed: "Nichts wurde geändert.",

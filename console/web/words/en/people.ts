@@ -81,6 +81,7 @@ export const words = {
   unknown_next: "The directory has no user of that name. Factors and logins under it are shown all the same.",
   created_at: "Created",
   changed_at: "Changed",
+  edit: "Edit the profile",
   review: "Review changes",
   discard: "Discard changes",
   nothing_changed: "Nothing was changed.",
