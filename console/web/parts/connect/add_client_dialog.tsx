@@ -49,8 +49,9 @@ export function AddClientDialog({ models, onDone, onClose }: AddProps) {
     }
     busy.value = false;
   };
-  const take = ({ source, nasIdentifier }: HeardSender) => {
-    draft.value = { ...draft.value, addressText: source, nasIdentifier };
+  const take = ({ source, nasIdentifier }: HeardSender, isShared: boolean) => {
+    // A client that must be named is a stricter one: only where the address alone does not tell which it is.
+    draft.value = { ...draft.value, addressText: source, nasIdentifier: isShared ? nasIdentifier : "" };
     if (name.value === "") name.value = nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64);
   };
   if (made.value !== null) {
@@ -112,7 +113,7 @@ const FITS = {
 interface HeardProps {
   readonly models: Models;
   readonly secret: string;
-  readonly onTake: (sender: HeardSender) => void;
+  readonly onTake: (sender: HeardSender, isShared: boolean) => void;
 }
 
 function Heard({ models, secret, onTake }: HeardProps) {
@@ -146,7 +147,11 @@ function Heard({ models, secret, onTake }: HeardProps) {
               {t("connect.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
               {sender.client !== null && <>· {t("connect.wrong_of", { name: sender.client })}</>}
             </span>
-            <button type="button" class="button button-small" onClick={() => onTake(sender)}>
+            <button
+              type="button"
+              class="button button-small"
+              onClick={() => onTake(sender, isShared(sender, senders.value))}
+            >
               {t("connect.take")} <span class="unseen">{sender.source}</span>
             </button>
           </li>
@@ -154,4 +159,9 @@ function Heard({ models, secret, onTake }: HeardProps) {
       </ul>
     </section>
   );
+}
+
+/** Whether others are behind the same address. */
+function isShared({ source, client }: HeardSender, all: readonly HeardSender[]): boolean {
+  return client !== null || all.filter((one) => one.source === source).length > 1;
 }

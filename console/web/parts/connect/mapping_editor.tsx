@@ -52,7 +52,7 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
     changes.value = isBack ? others : { ...others, [scim]: frontEnd.trim() };
   };
   const differing = preview.value?.rows.filter(({ now, then }) => now.join("\n") !== then.join("\n")) ?? [];
-  const toml = tomlOf(rows);
+  const toml = tomlOf(target.name, rows);
   return (
     <section class="panel people-panel" aria-label={t("connect.mapping")}>
       <h2>{t("connect.mapping")}</h2>
@@ -107,7 +107,7 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       </details>
       {Object.keys(changes.value).length > 0 && (
         <div class="secret">
-          <Note tone="wait">{t("connect.mapping_toml", { name: target.name })}</Note>
+          <Note tone="wait">{t("connect.mapping_toml")}</Note>
           <pre class="mono" role="group" tabIndex={0} aria-label={t("connect.mapping")}>{toml}</pre>
           <CopyButton text={toml} what={t("frame.copy")} />
         </div>
@@ -116,10 +116,10 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
   );
 }
 
-/** For below the target's own table. */
-function tomlOf(rows: Readonly<Record<string, string>>): string {
+/** As the settings file has it; a target's name needs no quotes there. */
+function tomlOf(target: string, rows: Readonly<Record<string, string>>): string {
   const lines = Object.entries(rows).map(([scim, name]) =>
     `${JSON.stringify(scim)} = ${JSON.stringify(name)}`
   );
-  return ["[target.mapping.user]", ...lines].join("\n");
+  return [`[targets.${target}.mapping.user]`, ...lines].join("\n");
 }

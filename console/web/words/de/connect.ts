@@ -149,7 +149,7 @@ export const words: SameWords<typeof en> = {
   },
   mapping_of: "Attribute von {name}",
   mapping_rows: { one: "{count} Zeile", other: "{count} Zeilen" },
-  mapping_toml: "Setzen Sie das in der Einstellungsdatei unter das Ziel {name} und starten Sie neu.",
+  mapping_toml: "Setzen Sie das in die Einstellungsdatei und starten Sie neu.",
   credential_add: "Zugang hinzufügen",
   credentials_none: "Noch keine SCIM-Zugänge.",
   credentials_none_next: "Fügen Sie einen für das Programm hinzu, das hier Leute verwalten wird.",

@@ -145,7 +145,7 @@ export const words = {
   },
   mapping_of: "Attributes of {name}",
   mapping_rows: { one: "{count} row", other: "{count} rows" },
-  mapping_toml: "Put this below target {name} in the settings file, then restart.",
+  mapping_toml: "Put this into the settings file, then restart.",
   credential_add: "Add a credential",
   credentials_none: "No SCIM credentials yet.",
   credentials_none_next: "Add one for the program that will manage people here.",

@@ -1,0 +1,241 @@
+// Clients, targets, credentials and health in a real browser, over the real gateway: packets, a directory server that stops.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Page } from "playwright-core";
+import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts";
+import { lacking } from "../ground/needing.ts";
+import { startSlapd } from "../ground/slapd.ts";
+import { PASSWORD } from "../fakes/console_app.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways, signIn } from "./browser.ts";
+
+closeBrowserAtEnd();
+await currentDist();
+
+const ADMINS = ["owner", "viewer"].map((name) =>
+  `[[console.admin]]
+name = "${name}"
+password = "${PASSWORD}"
+role = "${name}"
+`
+).join("\n");
+const OTHER_CLIENT = `[[radius.client]]
+name = "of-file"
+address = ["192.0.2.1"]
+secret = "the secret of the file"
+`;
+const SECRET = "first secret of vpn";
+const OTHER_SECRET = "other secret of vpn";
+const SECRETS = { first: SECRET.replaceAll(" ", "-"), other: OTHER_SECRET.replaceAll(" ", "-") };
+
+const start = (toml = OTHER_CLIENT) => startGateway({ toml: `${toml}\n${ADMINS}` });
+
+async function enter(
+  page: Page,
+  { gateway, path, heading, role = "owner" }: {
+    gateway: RunningGateway;
+    path: string;
+    heading: string;
+    role?: string;
+  },
+): Promise<void> {
+  await page.goto(`${gateway.httpUrl}/live`);
+  await signIn(page, role);
+  await page.goto(gateway.httpUrl + path);
+  await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+}
+
+const withSecret = (gateway: RunningGateway, secret: string): RadiusClient =>
+  openRadiusClient({ port: gateway.radiusPort, secret });
+
+/** Sends a login and lets it go: nobody may answer. */
+async function knock(client: RadiusClient): Promise<void> {
+  const nasIdentifier = new TextEncoder().encode("vpn-1");
+  const { bytes } = client.build({
+    userName: "ada",
+    password: "pw",
+    more: [{ type: 32, value: nasIdentifier }],
+  });
+  await client.sendRaw(bytes);
+}
+
+async function addByListening(page: Page, gateway: RunningGateway): Promise<void> {
+  await page.getByRole("button", { name: "Add a client" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add a client" });
+  await dialog.getByText("Send a login from the client now.").waitFor();
+  await dialog.getByLabel("Shared secret").fill(SECRETS.first);
+  using client = withSecret(gateway, SECRETS.first);
+  await knock(client);
+  await dialog.getByText("Signed with this secret").waitFor();
+  await dialog.getByRole("button", { name: "Use this one 127.0.0.1" }).click();
+  assertEquals(await dialog.getByLabel("Addresses").inputValue(), "127.0.0.1");
+  assertEquals(await dialog.getByLabel("Name", { exact: true }).inputValue(), "vpn-1");
+  await dialog.getByRole("button", { name: "Add a client" }).click();
+  await page.getByText("The client vpn-1 was added.").waitFor();
+}
+
+browserTest(
+  "clients: one is added by listening for its first packet, logs in, and gets another secret with an overlap",
+  async ({ page }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+    await page.getByRole("link", { name: "of-file" }).waitFor();
+    await addByListening(page, gateway);
+    using first = withSecret(gateway, SECRETS.first);
+    assertEquals((await first.ask({ userName: "ada", password: "pw" })).problems, []);
+
+    await page.getByRole("link", { name: "vpn-1" }).click();
+    await page.getByRole("heading", { name: "vpn-1", level: 1 }).waitFor();
+    await page.getByRole("button", { name: "Rotate the secret" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rotate the secret of vpn-1" });
+    await dialog.getByText(/is open now/).waitFor();
+    await dialog.getByLabel("New shared secret").fill(SECRETS.other);
+    await dialog.getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByText("vpn-1 has a new secret.").waitFor();
+    await page.getByText("Nothing was heard since.").waitFor();
+    assertEquals((await first.ask({ userName: "grace", password: "pw" })).problems, []);
+    await page.reload();
+    await page.getByText("The client still uses the old one.").waitFor();
+    using second = withSecret(gateway, SECRETS.other);
+    assertEquals((await second.ask({ userName: "grace", password: "pw" })).problems, []);
+    await page.reload();
+    await page.getByText("The client uses the new one.").waitFor();
+    await page.getByRole("button", { name: "End it now" }).click();
+    await page.getByText("Only the new secret is accepted.").waitFor();
+    await knock(first);
+    assertEquals(await first.collect(300), []);
+
+    await page.getByRole("button", { name: "Remove the client" }).click();
+    const removing = page.getByRole("dialog", { name: "Remove the client vpn-1?" });
+    await removing.getByRole("button", { name: "Remove the client" }).click();
+    await page.getByText("The client vpn-1 was removed.").waitFor();
+    await page.getByRole("link", { name: "of-file" }).waitFor();
+    await knock(second);
+    assertEquals(await second.collect(300), []);
+    const told = gateway.logLines().join("\n");
+    assert(!told.includes(SECRETS.first) && !told.includes(SECRETS.other), "the log holds no secret");
+  },
+);
+
+browserTest(
+  "clients: one of the settings file is text, and a viewer reads why nothing can be done",
+  async ({ page }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients/of-file", heading: "of-file", role: "viewer" });
+    await page.getByText("This client stands in the settings file. Change it there.").waitFor();
+    const rotate = page.getByRole("button", { name: "Rotate the secret" });
+    assertEquals(await rotate.isDisabled(), true);
+    assertEquals(await rotate.getAttribute("title"), "Needs the owner role");
+  },
+);
+
+browserTest(
+  "credentials: one is made, shown once with a line to try, works, and is revoked",
+  async ({ page }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/credentials", heading: "SCIM credentials" });
+    await page.getByText("No SCIM credentials yet.").waitFor();
+    await page.getByRole("button", { name: "Add a credential" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("hr");
+    await dialog.getByRole("button", { name: "Add a credential" }).click();
+    const password = await page.getByRole("group", { name: "Password of hr" }).innerText();
+    assertMatch(await page.getByRole("group", { name: "curl" }).innerText(), /^curl --user 'hr:/);
+    const read = async () => {
+      const headers = { authorization: `Basic ${btoa(`hr:${password}`)}` };
+      const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users?count=1`, { headers });
+      await response.body?.cancel();
+      return response.status;
+    };
+    assertEquals(await read(), 200);
+    await page.getByLabel("I have kept it").check();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "Revoke hr" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByText("The credential hr was revoked.").waitFor();
+    assertEquals(await read(), 401);
+  },
+);
+
+const noSlapd = lacking({ peers: ["slapd"] });
+if (noSlapd === null) {
+  browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
+    const slapd = await startSlapd();
+    try {
+      await using gateway = await start(`[targets.default.backends.local]
+kind = "store"
+
+[targets.default.backends.ldap]
+kind = "ldap"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+timeout_ms = 2000
+`);
+      await enter(page, { gateway, path: "/health", heading: "Health" });
+      const row = page.getByRole("row", { name: /default \/ ldap/ });
+      const test = row.getByRole("button", { name: "Test default / ldap" });
+      await test.click();
+      await row.getByText("Good").waitFor();
+      await page.getByText("Everything works.").waitFor();
+      await slapd.stop();
+      await test.click();
+      await row.getByText("Failing").waitFor();
+      await page.getByText("1 part fails.").waitFor();
+      await page.goto(`${gateway.httpUrl}/targets`);
+      await page.getByText("ldap: Failing").waitFor();
+      await slapd.start();
+      await page.getByRole("link", { name: "default" }).click();
+      await page.getByRole("button", { name: "Test ldap" }).click();
+      await page.getByRole("region", { name: "Backends" }).getByText("Good").last().waitFor();
+      await page.getByRole("button", { name: "Refresh now" }).click();
+      await page.getByText(/0 created, 0 updated/).waitFor();
+    } finally {
+      await slapd.dispose();
+    }
+  });
+} else {
+  Deno.test.ignore(`health: a directory server that stops is said (${noSlapd})`, () => {});
+}
+
+const PAGES = [
+  ["/clients", "RADIUS clients"],
+  ["/clients/of-file", "of-file"],
+  ["/targets", "Targets"],
+  ["/targets/default", "default"],
+  ["/credentials", "SCIM credentials"],
+  ["/health", "Health"],
+] as const;
+
+for (const look of ["light", "small"] as const) {
+  browserTest(`connect: axe finds nothing on the pages and their dialogs, ${look}`, async ({ page }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+    const problems: string[] = [];
+    const check = async (what: string) => {
+      if (await scrollsSideways(page)) problems.push(`${what}: scrolls sideways`);
+      problems.push(...(await findAccessibilityProblems(page)).map((one) => `${what}: ${one}`));
+    };
+    for (const [path, heading] of PAGES) {
+      await page.goto(gateway.httpUrl + path);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.locator(".skeleton").waitFor({ state: "detached" });
+      for (const scheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await check(`${path} ${scheme}`);
+      }
+    }
+    await page.goto(`${gateway.httpUrl}/clients`);
+    await page.getByRole("button", { name: "Add a client" }).click();
+    await page.getByText("Send a login from the client now.").waitFor();
+    await check("adding a client");
+    await page.goto(`${gateway.httpUrl}/credentials`);
+    await page.getByRole("button", { name: "Add a credential" }).click();
+    await page.getByRole("dialog").waitFor();
+    await check("adding a credential");
+    assertEquals(problems, []);
+  }, { look });
+}
