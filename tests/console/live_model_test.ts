@@ -132,6 +132,21 @@ Deno.test("createLiveModel() takes a new snapshot when the server has no history
   assertEquals([snapshots(), channels[0]?.closed], [2, true]);
 });
 
+Deno.test("createLiveModel() says after a lost connection how many logins changed meanwhile, until it is told to forget", async () => {
+  const { model, settle, newest } = setUp();
+  model.start();
+  await settle();
+  assertEquals(model.missed.value, null);
+  newest()?.fail(0);
+  newest()?.say("live", message("e.103", [1, 2, 3]));
+  newest()?.say("live", message("e.103", []));
+  newest()?.say("live", message("e.104", [4]));
+  assertEquals(model.missed.value, 3);
+  model.forgetMissed();
+  newest()?.say("live", message("e.105", [5]));
+  assertEquals(model.missed.value, null);
+});
+
 Deno.test("createLiveModel() says since when it is cut off, and is live again by itself", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();

@@ -167,6 +167,9 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
       deps.onServerTime(snapshot.nowMs);
       lastId = snapshot.at;
       sign();
+      // Everything is new: how much of it changed meanwhile cannot be said.
+      counting = false;
+      missed.value = null;
       listen();
     } catch (_notNow) {
       if (mine !== run) return;
