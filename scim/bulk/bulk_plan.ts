@@ -100,6 +100,7 @@ async function planResource(
   const content = stored === null ? read.content : contentOver(stored, read.content, {
     covers: request.covers,
     joins: row.joins,
+    saysActive: row.body["active"] !== undefined,
   });
   const { password } = read;
   const joins = missingJoins(stored, { member: content.name, groups: row.groups });
@@ -155,12 +156,13 @@ function isHeldSo(
 function contentOver(
   { content: before }: Stored,
   given: Content,
-  { covers, joins }: { covers: ReadonlySet<string> | null; joins: boolean },
+  { covers, joins, saysActive }: { covers: ReadonlySet<string> | null; joins: boolean; saysActive: boolean },
 ): Content {
   const over = covers === null ? given : mergeContent(before, given, covers);
   if (over.kind === "user") {
-    const keepsActive = covers !== null && !covers.has("active") && before.kind === "user";
-    return keepsActive ? { ...over, active: before.active } : over;
+    // An empty cell must not let anybody in again.
+    const keepsActive = covers !== null && !saysActive;
+    return keepsActive && before.kind === "user" ? { ...over, active: before.active } : over;
   }
   if (before.kind !== "group" || given.kind !== "group") return over;
   if (joins) return { ...over, members: distinctNames([...before.members, ...given.members]) };

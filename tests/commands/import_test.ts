@@ -92,6 +92,24 @@ Deno.test("deno task import refuses who is there, and with --update changes the 
   );
 });
 
+Deno.test("deno task import --update lets nobody in again by an empty cell, and by true", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  const isActive = async (table: string) => {
+    const updated = await operator.run(
+      "import",
+      "default",
+      await fileOf(operator, "more.csv", table),
+      "--update",
+    );
+    assertEquals([updated.code, updated.stderr], [0, ""]);
+    return (await usersOf(operator)).get("Bob")?.active;
+  };
+  assertEquals(await isActive("userName,active,title\nBob,,Dr\n"), false);
+  assertEquals(await isActive("userName,title\nBob,\n"), false);
+  assertEquals(await isActive("userName,active\nBob,True\n"), true);
+});
+
 /** Faulty rows among sound ones, and what is said of them. */
 const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
   [
