@@ -4,6 +4,7 @@ import { canonicalName } from "../../canonical_name.ts";
 import type { DeskAnswer, DeskRequest } from "../../host/desk_answer.ts";
 import type { RowOutcome } from "../../scim/bulk/rows.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../../scim/ports.ts";
+import { DeskUnreachable } from "../desk_line.ts";
 import { type Identified, identify, soundNames } from "./checked_rows.ts";
 import type { FaultList } from "./fault_list.ts";
 import type { FileRow } from "./file_rows.ts";
@@ -74,14 +75,10 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
   const ask = async (sent: readonly Waiting[]): Promise<void> => {
     const { target, mayUpdate, isDryRun, backends, covers } = deps;
     const requests = sent.map(({ request }) => request);
-    const answer = await deps.ask({
-      op: "people.write",
-      target,
-      rows: requests,
-      mayUpdate,
-      isDryRun,
-      backends,
-      covers,
+    const request = { op: "people.write", target, rows: requests, mayUpdate, isDryRun, backends, covers };
+    const answer = await deps.ask(request).catch((fault: unknown) => {
+      if (!(fault instanceof DeskUnreachable)) throw fault;
+      throw new ImportStopped(sent[0]?.line ?? 0, fault.message);
     });
     note(sent, outcomesOf(answer, sent));
   };

@@ -280,6 +280,36 @@ Deno.test("deno task import beside a running gateway: whoever it brings is there
   }
 });
 
+Deno.test("deno task import that a kill -9 of the gateway interrupts says so, and goes on with --update; nothing is lost", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  try {
+    const rows = Array.from({ length: 6000 }, (_, at) => `user${at},Family${at},all\n`).join("");
+    await Deno.writeTextFile(file, `userName,familyName,groups\n${rows}`);
+    const importing = runBeside(gateway, "import", "default", file);
+    while (await getResource(gateway, "Users/user300") === null) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await gateway.kill9();
+    const stopped = await importing;
+    // Between two requests nothing is lost: the command takes the store for itself, and goes on.
+    if (stopped.code === 0) assertStringIncludes(stopped.stdout, "6,000 created");
+    else {
+      assertMatch(stopped.stderr, /^Stopped at line \d+: Cannot say whether it was done/);
+      assertStringIncludes(stopped.stderr, "Run the same again with --update to go on.");
+    }
+
+    await gateway.restart();
+    const again = await runBeside(gateway, "import", "default", file, "--update");
+    assertEquals([again.code, again.stderr], [0, ""]);
+    const exported = await runBeside(gateway, "export", "default", "--format", "csv");
+    const lines = exported.stdout.trimEnd().split("\r\n");
+    assertEquals([lines.length, lines.filter((line) => line.endsWith(",all")).length], [6001, 6000]);
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
 Deno.test("deno task import takes a resource that is larger than most lines of the control socket", async () => {
   await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
   const file = await Deno.makeTempFile({ suffix: ".json" });
