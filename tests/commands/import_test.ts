@@ -110,6 +110,18 @@ Deno.test("deno task import --update lets nobody in again by an empty cell, and 
   assertEquals(await isActive("userName,active\nBob,True\n"), true);
 });
 
+Deno.test("deno task import --update of somebody to inactive takes groups and pairings, also without a server", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  await operator.run("pair", "anna", "--sms", "+14155550123");
+  const leaving = await fileOf(operator, "leaving.csv", "userName,active\nAnna,false\n");
+  const updated = await operator.run("import", "default", leaving, "--update");
+  assertEquals([updated.code, updated.stderr], [0, ""]);
+  const anna = (await usersOf(operator)).get("Anna") ?? (await usersOf(operator)).get("anna");
+  assertEquals([anna?.active, groupsOf(anna)], [false, []]);
+  assertStringIncludes((await operator.run("pair", "anna", "--list")).stdout, '"anna" has no pairings.');
+});
+
 /** Faulty rows among sound ones, and what is said of them. */
 const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
   [
