@@ -267,7 +267,7 @@ testNeeding(
   "a listing that is older than a write takes nothing back: what was deleted, created or changed meanwhile stays so",
   async () => {
     await using world = await startIdentityWorld("sync");
-    const { scim, wire } = world;
+    const { scim, wire, slapd } = world;
     for (const backends of ["", "?backends=directory"]) {
       const at = backends === "" ? "both" : "there";
       const [deleted, changed, again, created] = ["deleted", "changed", "again", "created"].map((it) =>
@@ -279,7 +279,7 @@ testNeeding(
           userBody(name ?? "", "before"),
         );
       }
-      const { held, release } = wire.holdListings();
+      const { held, release } = wire.holdListings(slapd.usersDn);
       const refreshing = scim.get("/Users?refresh=true");
       await held;
       assertEquals((await scim.remove(`/Users/${deleted}`)).status, 204);
@@ -313,5 +313,33 @@ testNeeding(
     const { status, json, text } = await scim.get("/Users?refresh=true");
     assertEquals([status, json.totalResults], [200, 1], text);
     assertEquals((await scim.get("/Users/fine")).status, 200);
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "a listing of groups that is older than a leaving does not put the leaver back",
+  async () => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, wire, slapd } = world;
+    for (const name of ["stays", "rests", "leaves"]) await scim.post("/Users", userBody(name, "x"));
+    for (const team of [["rests-team", "stays", "rests"], ["leaves-team", "stays", "leaves"]]) {
+      const [displayName, ...names] = team;
+      const members = names.map((display) => ({ display }));
+      // Known to slapd alone, so that what slapd lists is what counts.
+      assertEquals((await scim.post("/Groups?backends=directory", { displayName, members })).status, 201);
+    }
+    const { held, release } = wire.holdListings(slapd.groupsDn);
+    const refreshing = scim.get("/Groups?refresh=true");
+    await held;
+    assertEquals((await scim.put("/Users/rests", { ...userBody("rests", "x"), active: false })).status, 200);
+    assertEquals((await scim.remove("/Users/leaves")).status, 204);
+    release();
+    assertEquals((await refreshing).status, 200);
+    for (const team of ["rests-team", "leaves-team"]) {
+      assertEquals(textsAt((await scim.get(`/Groups/${team}`)).json, "members[].display"), ["stays"], team);
+    }
+    assertEquals((await scim.get("/Users/rests")).json.groups, undefined);
+    assertEquals((await scim.post("/Users", userBody("leaves", "x"))).json.groups, undefined);
   },
 );

@@ -19,8 +19,8 @@ export interface LdapWire extends AsyncDisposable {
   readonly writes: readonly WireWrite[];
   /** Asked for every write from now on; by default all pass. */
   decide(judge: (write: WireWrite) => Fate | Promise<Fate>): void;
-  /** Answers to listings in pages wait from now on, until what is returned is called. */
-  holdListings(): { readonly held: Promise<void>; release(): void };
+  /** Answers to listings in pages below a DN wait from now on, until they are released. */
+  holdListings(baseDn: string): { readonly held: Promise<void>; release(): void };
   /** Nothing is taken any more, and everything that is open is cut. */
   close(): Promise<void>;
 }
@@ -47,7 +47,7 @@ export function startLdapWire(to: string): LdapWire {
         writes,
         answers,
         fate: (write) => judge(write),
-        holdOf: (message) => hold !== null && isListing(message) ? hold : null,
+        holdOf: (message) => hold !== null && isListing(message, hold.baseDn) ? hold : null,
       });
       await Promise.race([asking, pump(far, near, answers)]);
     } catch (fault) {
@@ -78,10 +78,10 @@ export function startLdapWire(to: string): LdapWire {
     url: `ldap://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
     writes,
     decide: (next) => void (judge = next),
-    holdListings() {
+    holdListings(baseDn) {
       const held = Promise.withResolvers<void>();
       const free = Promise.withResolvers<void>();
-      hold = { held: held.resolve, free: free.promise };
+      hold = { baseDn, held: held.resolve, free: free.promise };
       return {
         held: held.promise,
         release() {
@@ -96,6 +96,7 @@ export function startLdapWire(to: string): LdapWire {
 }
 
 interface Hold {
+  readonly baseDn: string;
   /** Tells that an answer waits. */
   held(): void;
   readonly free: Promise<void>;
@@ -109,13 +110,12 @@ interface Answers {
 }
 
 /** RFC 2696: the control of a search in pages. */
-const PAGED = new TextEncoder().encode("1.2.840.113556.1.4.319");
+const PAGED = "1.2.840.113556.1.4.319";
 
-function isListing(message: Uint8Array): boolean {
-  for (let at = 0; at + PAGED.length <= message.length; at++) {
-    if (PAGED.every((octet, i) => message[at + i] === octet)) return true;
-  }
-  return false;
+function isListing(message: Uint8Array, baseDn: string): boolean {
+  // Texts in BER stand there as they are; what else there is does not matter for a look.
+  const text = new TextDecoder("latin1").decode(message);
+  return text.includes(PAGED) && text.includes(baseDn);
 }
 
 /** Passes messages on one by one; ends when the connection does, or a write is cut. */
