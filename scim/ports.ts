@@ -337,8 +337,8 @@ export interface RefreshReport {
   readonly faults: readonly {
     readonly backend: string;
     readonly detail: string;
-    /** What kind of fault; absent: it could not be reached. */
-    readonly kind?: BackendFault["kind"] | "brake";
+    /** What kind of fault; absent: it could not be reached. `left_out`: entries that cannot be resources here; all others are up to date. */
+    readonly kind?: BackendFault["kind"] | "brake" | "left_out";
   }[];
   readonly tookMs: number;
 }

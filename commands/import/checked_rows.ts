@@ -82,11 +82,17 @@ export function soundNames(names: readonly string[]): string[] {
   }));
 }
 
+export interface Identified {
+  readonly name: string;
+  /** Of a group. */
+  readonly members: readonly string[];
+}
+
 /** What a row names, and the members that a group's row brings; `null` for a row that the check would not have let pass. */
 export function identify(
   { kind, body }: Pick<FileRow, "kind" | "body">,
   mapping: Mapping,
-): { readonly name: string; readonly members: readonly string[] } | null {
+): Identified | null {
   const read = readContent(kind, body, { mapping, newName: () => "" });
   if (!read.ok || read.content.name === "") return null;
   const { content } = read;

@@ -62,9 +62,8 @@ const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
 /** Reads the header of a table. A table that has a groupName, or members, is one of groups. */
 export function readHeader(headers: readonly string[], mapping: Mapping): TableOutcome {
   const given = headers.map((header) => header.trim());
-  const small = new Set(given.map((header) => header.toLowerCase()));
-  const isOfGroups = !small.has("username") &&
-    ["groupname", "member", "members"].some((one) => small.has(one));
+  const isOfGroups = !given.some((header) => header.toLowerCase() === "username") &&
+    given.some((header) => namesGroup(header, mapping));
   const kind = isOfGroups ? "group" : "user";
   const columns: Column[] = [];
   for (const [at, header] of given.entries()) {
@@ -77,6 +76,14 @@ export function readHeader(headers: readonly string[], mapping: Mapping): TableO
   const isNamed = columns.some(({ target }) => target.to === "plain" && IDENTIFYING.has(target.member));
   if (!isNamed) return refuse("The header has no userName (for groups: no groupName).");
   return { ok: true, table: { kind, columns, covers: coversOf(columns), notes: notesOf(columns, kind) } };
+}
+
+/** Whether a column is one that only groups have. */
+function namesGroup(header: string, mapping: Mapping): boolean {
+  const isMapped = mapping.group.some(({ scim, frontEnd }) =>
+    frontEnd === header && ["displayName", "members"].includes(readPath("group", scim).attribute)
+  );
+  return isMapped || ["groupname", "member", "members"].includes(header.toLowerCase());
 }
 
 function refuse(problem: string): TableOutcome {
@@ -92,6 +99,8 @@ function findColumn(
   if (header.length > 256) return "it is over 256 characters long";
   const plain = PLAIN[kind].get(header.toLowerCase());
   if (plain !== undefined) return plain;
+  const named = mappedMember(header, { kind, mapping });
+  if (named !== undefined) return named;
   const mapped = mappedPaths(header, { kind, mapping });
   if (mapped.length > 0) return { to: "paths", paths: mapped };
   const path = readPath(kind, withEnterprise(kind, header));
@@ -107,6 +116,17 @@ function findColumn(
     return `${JSON.stringify(header)} has parts: ${parts.map((part) => `${header}.${part}`).join(", ")}…`;
   }
   return { to: "paths", paths: [path] };
+}
+
+/** A front-end attribute of a mapping that stands for the name, for `active`, or for the members. */
+function mappedMember(
+  header: string,
+  { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
+): ColumnTarget | undefined {
+  const row = mapping[kind].find(({ scim, frontEnd }) =>
+    frontEnd === header && APART[kind].has(readPath(kind, scim).attribute)
+  );
+  return row === undefined ? undefined : PLAIN[kind].get(readPath(kind, row.scim).attribute.toLowerCase());
 }
 
 function mappedPaths(

@@ -3,27 +3,28 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { DeskAnswer, DeskRequest } from "../../host/desk_answer.ts";
 import type { RowOutcome } from "../../scim/bulk/rows.ts";
-import type { JsonObject, Mapping } from "../../scim/ports.ts";
-import { identify, soundNames } from "./checked_rows.ts";
+import type { JsonObject, Mapping, ResourceKind } from "../../scim/ports.ts";
+import { DeskUnreachable } from "../desk_line.ts";
+import { type Identified, identify, soundNames } from "./checked_rows.ts";
 import type { FaultList } from "./fault_list.ts";
 import type { FileRow } from "./file_rows.ts";
 import { createMemberships } from "./memberships.ts";
 
 export interface ImportCounts {
-  created: number;
-  updated: number;
-  unchanged: number;
-  refused: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly refused: number;
   /** Groups that got members by the rows of users, and those of them that were made for it. */
-  filledGroups: number;
-  madeGroups: number;
+  readonly filledGroups: number;
+  readonly madeGroups: number;
 }
 
 export interface ImportRun {
   add(row: FileRow): Promise<void>;
   /** Sends what is left. */
   finish(): Promise<void>;
-  readonly counts: Readonly<ImportCounts>;
+  readonly counts: ImportCounts;
 }
 
 /** The import cannot go on; `line` is the first row of which nothing is known. */
@@ -48,50 +49,53 @@ export interface ImportRunDeps {
 interface Waiting {
   readonly line: number;
   readonly request: JsonObject;
-  /** Who is to be in which groups; `null` where the row is about members itself. */
-  readonly user: { readonly name: string; readonly groups: readonly string[] } | null;
+  /** Whom the row names; `null` where it is about members itself. */
+  readonly name: string | null;
 }
 
 /** With the request around it well below 64 KiB; a larger row goes alone. */
 const BATCH_CHARACTERS = 48_000;
 const BATCH_ROWS = 250;
+const MOST_FLYING = 2;
 /** Of one request for members of a group. */
 const MOST_MEMBERS = 5000;
 
 export function createImportRun(deps: ImportRunDeps): ImportRun {
-  const counts: ImportCounts = {
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    refused: 0,
-    filledGroups: 0,
-    madeGroups: 0,
-  };
+  const rows = { created: 0, updated: 0, unchanged: 0, refused: 0 };
   const memberships = createMemberships();
-  /** Groups of rows that were sent, canonical. */
+  /** Canonical names of groups: of rows that were sent; that got members by rows of users; that were made for that. */
   const sentGroups = new Set<string>();
-  /** Groups that this run made for the rows of users. */
+  const filledGroups = new Set<string>();
   const madeGroups = new Set<string>();
+  const flying: Promise<void>[] = [];
+  let lastKind: ResourceKind | null = null;
   let batch: Waiting[] = [];
   let characters = 0;
 
-  const send = async (): Promise<void> => {
-    if (batch.length === 0) return;
-    const sent = batch;
-    batch = [];
-    characters = 0;
+  const ask = async (sent: readonly Waiting[]): Promise<void> => {
     const { target, mayUpdate, isDryRun, backends, covers } = deps;
-    const rows = sent.map(({ request }) => request);
-    const answer = await deps.ask({
-      op: "people.write",
-      target,
-      rows,
-      mayUpdate,
-      isDryRun,
-      backends,
-      covers,
+    const requests = sent.map(({ request }) => request);
+    const request = { op: "people.write", target, rows: requests, mayUpdate, isDryRun, backends, covers };
+    const answer = await deps.ask(request).catch((fault: unknown) => {
+      if (!(fault instanceof DeskUnreachable)) throw fault;
+      throw new ImportStopped(sent[0]?.line ?? 0, fault.message);
     });
     note(sent, outcomesOf(answer, sent));
+  };
+  /** Sends what waits; a few requests are on their way at the same time. */
+  const send = async (): Promise<void> => {
+    if (batch.length === 0) return;
+    if (flying.length >= MOST_FLYING) await flying.shift();
+    const flight = ask(batch);
+    // Whoever awaits it hears of it; until then it is not to end the program.
+    flight.catch(() => undefined);
+    flying.push(flight);
+    batch = [];
+    characters = 0;
+  };
+  const drain = async (): Promise<void> => {
+    await send();
+    while (flying.length > 0) await flying.shift();
   };
 
   const note = (sent: readonly Waiting[], outcomes: readonly RowOutcome[]): void => {
@@ -101,32 +105,33 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
         throw new ImportStopped(waiting.line, "The answer is not that of this version.");
       }
       if (outcome.did === "refused") refuse(waiting, outcome.detail);
-      else if (waiting.user === null) noteMembers(waiting, outcome.did);
-      else {
-        counts[outcome.did]++;
-        const { name: member, groups } = waiting.user;
-        for (const group of soundNames(groups)) memberships.add({ group, member, line: waiting.line });
-      }
+      else if (waiting.name === null) noteMembers(String(waiting.request["group"]), outcome.did);
+      else noteRow(waiting, { ...outcome, member: waiting.name });
     }
-    const first = sent[0];
-    const stopped = outcomes.find((one) => one.did === "refused" && AWAY.has(one.code));
+    const [first] = outcomes;
     const isAway = outcomes.every((one) => one.did === "refused" && AWAY.has(one.code));
-    if (isAway && first !== undefined && stopped?.did === "refused") {
-      throw new ImportStopped(first.line, stopped.detail);
-    }
+    if (isAway && first?.did === "refused") throw new ImportStopped(sent[0]?.line ?? 0, first.detail);
   };
-
-  const refuse = ({ line, user, request }: Waiting, detail: string): void => {
-    counts.refused++;
-    deps.faults.add(line, user === null ? `Group ${JSON.stringify(request["group"])}: ${detail}` : detail);
+  const refuse = ({ line, name, request }: Waiting, detail: string): void => {
+    rows.refused++;
+    deps.faults.add(line, name === null ? `Group ${JSON.stringify(request["group"])}: ${detail}` : detail);
   };
-  const noteMembers = ({ request }: Waiting, did: "created" | "updated" | "unchanged"): void => {
-    const group = canonicalName(String(request["group"]));
-    if (did === "created") {
-      madeGroups.add(group);
-      counts.madeGroups++;
-    }
-    if (did !== "unchanged") counts.filledGroups++;
+  const noteMembers = (group: string, did: "created" | "updated" | "unchanged"): void => {
+    if (did === "created") madeGroups.add(canonicalName(group));
+    if (did !== "unchanged") filledGroups.add(canonicalName(group));
+  };
+  const noteRow = (
+    { line, request }: Waiting,
+    { did, member, joins = [], joined = [], made = [] }: Exclude<RowOutcome, { did: "refused" }> & {
+      member: string;
+    },
+  ): void => {
+    // A group that rows of users made is no surprise when its own row comes.
+    const isOwn = request["joins"] === true && madeGroups.delete(canonicalName(member));
+    rows[isOwn ? "created" : did]++;
+    for (const group of joins) memberships.add({ group, member, line });
+    for (const group of joined) filledGroups.add(canonicalName(group));
+    for (const group of made) madeGroups.add(canonicalName(group));
   };
 
   const put = async (waiting: Waiting): Promise<void> => {
@@ -135,36 +140,42 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
     batch.push(waiting);
     characters += size;
   };
-
+  const putGroup = async ({ line, body }: FileRow, { name, members }: Identified): Promise<void> => {
+    const canonical = canonicalName(name);
+    if (sentGroups.has(canonical)) {
+      // A further row of the same group: its members join those of the first.
+      for (const member of members) memberships.add({ group: name, member, line });
+      return;
+    }
+    sentGroups.add(canonical);
+    await put({ line, name, request: { kind: "group", body, joins: madeGroups.has(canonical) } });
+  };
   const fillGroups = async (): Promise<void> => {
-    await send();
+    await drain();
     for (const { group, members, line } of memberships.take()) {
       // A row of this very file brings that group; where nothing is written, it cannot be asked about.
       if (deps.isDryRun && sentGroups.has(canonicalName(group))) continue;
       for (let from = 0; from < members.length; from += MOST_MEMBERS) {
         const add = members.slice(from, from + MOST_MEMBERS);
-        await put({ line, user: null, request: { kind: "members", group, add } });
+        await put({ line, name: null, request: { kind: "members", group, add } });
       }
     }
-    await send();
+    await drain();
   };
 
   return {
-    counts,
-    async add({ line, kind, body, groups }) {
-      const found = identify({ kind, body }, deps.mapping);
+    get counts() {
+      return { ...rows, filledGroups: filledGroups.size, madeGroups: madeGroups.size };
+    },
+    async add(row) {
+      const { line, kind, body } = row;
+      const found = identify(row, deps.mapping);
       if (found === null) throw new ImportStopped(line, "The file has changed since it was checked.");
-      const { name, members } = found;
-      const user = { name, groups };
-      const canonical = canonicalName(name);
-      if (kind === "user") await put({ line, user, request: { kind, body } });
-      else if (sentGroups.has(canonical)) {
-        // A further row of the same group: its members join those of the first.
-        for (const member of members) memberships.add({ group: name, member, line });
-      } else {
-        sentGroups.add(canonical);
-        await put({ line, user, request: { kind, body, joins: madeGroups.has(canonical) } });
-      }
+      // Users make groups that are missing; so what there is of the other kind must be settled first.
+      if (kind !== lastKind) await drain();
+      lastKind = kind;
+      if (kind === "group") await putGroup(row, found);
+      else await put({ line, name: found.name, request: { kind, body, groups: soundNames(row.groups) } });
       if (memberships.isFull()) await fillGroups();
     },
     finish: fillGroups,

@@ -17,25 +17,29 @@ export interface Circuit {
 
 export function createCircuit(clock: Clock): Circuit {
   let failures = 0;
-  let closedUntilMs = 0;
+  let pausedUntilMs = 0;
+  let nextTryMs = 0;
   const pauseMs = (): number =>
     Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(10, failures - FAILURES_TO_OPEN));
   return {
     waitMs() {
       if (failures < FAILURES_TO_OPEN) return null;
-      const leftMs = closedUntilMs - clock.nowMs();
+      const leftMs = nextTryMs - clock.nowMs();
       if (leftMs > 0) return leftMs;
       // Whoever tries may never tell; then the next one tries after another pause.
-      closedUntilMs = clock.nowMs() + pauseMs();
+      nextTryMs = clock.nowMs() + pauseMs();
       return null;
     },
     alive() {
       failures = 0;
+      pausedUntilMs = 0;
     },
     dead() {
+      // Many calls that end together are one failure: they tell nothing that is not known, and must not make the pause the longest.
+      if (clock.nowMs() < pausedUntilMs) return false;
       failures++;
       if (failures < FAILURES_TO_OPEN) return false;
-      closedUntilMs = clock.nowMs() + pauseMs();
+      pausedUntilMs = nextTryMs = clock.nowMs() + pauseMs();
       return failures === FAILURES_TO_OPEN;
     },
   };

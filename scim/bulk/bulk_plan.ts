@@ -10,6 +10,7 @@ import { actionOf, auditRecord, changedAttributes } from "../targets/audit.ts";
 import { sameContent } from "../targets/same_content.ts";
 import { has } from "../targets/standing.ts";
 import type { BulkRow, RowOutcome } from "./rows.ts";
+import type { Join } from "./store_groups.ts";
 
 export interface BulkDeps {
   readonly clock: Clock;
@@ -35,18 +36,23 @@ export interface Work {
   readonly deps: BulkDeps;
   /** Names of the backends that it is for. */
   readonly named: readonly string[];
+  /** The embedded store is all that the target has. */
+  readonly isStoreAlone: boolean;
 }
 
-/** `settled`: nothing is left to do. `store`: one write of the directory does it. `target`: an operation of the target does. */
+/** `settled`: nothing is to be written. `store`: one write of the directory does it. `target`: an operation of the target does. */
 export type Plan =
-  | { readonly step: "settled"; readonly outcome: RowOutcome }
-  | {
-    readonly step: "store";
-    readonly write: DirectoryWrite;
-    readonly deed: Deed;
+  & (
+    | { readonly step: "settled" }
+    | { readonly step: "store"; readonly write: DirectoryWrite; readonly deed: Deed }
+    | { readonly step: "target"; readonly deed: Deed }
+  )
+  & {
+    /** When nothing comes in between. */
     readonly outcome: RowOutcome;
-  }
-  | { readonly step: "target"; readonly deed: Deed; readonly outcome: RowOutcome };
+    /** Memberships that are still missing. */
+    readonly joins: readonly Join[];
+  };
 
 export type Deed =
   | {
@@ -62,22 +68,20 @@ export async function planRow(work: Work, row: BulkRow): Promise<Plan> {
 }
 
 async function planMembers(
-  { target }: Work,
+  { target, isStoreAlone }: Work,
   { group, add }: Extract<BulkRow, { row: "members" }>,
 ): Promise<Plan> {
   const stored = await target.directory.read("group", canonicalName(group));
-  if (stored === null || stored.content.kind !== "group") {
-    const content: GroupContent = { kind: "group", name: group, attributes: {}, members: distinctNames(add) };
-    return {
-      step: "target",
-      deed: { verb: "create", content, password: undefined },
-      outcome: { did: "created" },
-    };
-  }
-  const known = new Set(stored.content.members.map(canonicalName));
-  const missing = add.filter((name) => !known.has(canonicalName(name)));
-  if (missing.length === 0) return settled({ did: "unchanged" });
-  return { step: "target", deed: { verb: "members", group, add: missing }, outcome: { did: "updated" } };
+  const known = new Set(stored?.content.kind === "group" ? stored.content.members.map(canonicalName) : []);
+  const missing = distinctNames(add).filter((name) => !known.has(canonicalName(name)));
+  if (stored !== null && missing.length === 0) return settled({ did: "unchanged" });
+  const outcome: RowOutcome = { did: stored === null ? "created" : "updated" };
+  if (isStoreAlone) return settled(outcome, missing.map((member) => ({ group, member })));
+  const content: GroupContent = { kind: "group", name: group, attributes: {}, members: missing };
+  const deed: Deed = stored === null
+    ? { verb: "create", content, password: undefined }
+    : { verb: "members", group, add: missing };
+  return { step: "target", deed, outcome, joins: [] };
 }
 
 async function planResource(
@@ -96,15 +100,19 @@ async function planResource(
   const content = stored === null ? read.content : contentOver(stored, read.content, {
     covers: request.covers,
     joins: row.joins,
+    saysActive: row.body["active"] !== undefined,
   });
   const { password } = read;
+  const joins = missingJoins(stored, { member: content.name, groups: row.groups });
   if (exists && password === undefined && isHeldSo(stored, { content, named })) {
-    return settled({ did: "unchanged" });
+    return settled({ did: "unchanged" }, joins);
   }
   const deed: Deed = { verb: exists ? "replace" : "create", content, password };
   const outcome: RowOutcome = { did: exists ? "updated" : "created" };
   const write = storeWrite(work, { stored, content, password });
-  return write === null ? { step: "target", deed, outcome } : { step: "store", write, deed, outcome };
+  return write === null
+    ? { step: "target", deed, outcome, joins }
+    : { step: "store", write, deed, outcome, joins };
 }
 
 const TAKEN: RowOutcome = {
@@ -113,8 +121,19 @@ const TAKEN: RowOutcome = {
   detail: "A resource of that name exists already.",
 };
 
-function settled(outcome: RowOutcome): Plan {
-  return { step: "settled", outcome };
+function settled(outcome: RowOutcome, joins: readonly Join[] = []): Plan {
+  return { step: "settled", outcome, joins };
+}
+
+function missingJoins(
+  stored: Stored | null,
+  { member, groups }: { member: string; groups: readonly string[] },
+): Join[] {
+  const known = new Set(stored?.groups.map(canonicalName) ?? []);
+  return distinctNames(groups).filter((group) => !known.has(canonicalName(group))).map((group) => ({
+    group,
+    member,
+  }));
 }
 
 /** Whether it exists as far as the named backends go; so does one whose backends are not in the settings any more. */
@@ -137,12 +156,13 @@ function isHeldSo(
 function contentOver(
   { content: before }: Stored,
   given: Content,
-  { covers, joins }: { covers: ReadonlySet<string> | null; joins: boolean },
+  { covers, joins, saysActive }: { covers: ReadonlySet<string> | null; joins: boolean; saysActive: boolean },
 ): Content {
   const over = covers === null ? given : mergeContent(before, given, covers);
   if (over.kind === "user") {
-    const keepsActive = covers !== null && !covers.has("active") && before.kind === "user";
-    return keepsActive ? { ...over, active: before.active } : over;
+    // An empty cell must not let anybody in again.
+    const keepsActive = covers !== null && !saysActive;
+    return keepsActive && before.kind === "user" ? { ...over, active: before.active } : over;
   }
   if (before.kind !== "group" || given.kind !== "group") return over;
   if (joins) return { ...over, members: distinctNames([...before.members, ...given.members]) };
@@ -151,11 +171,11 @@ function contentOver(
 
 /** The one write of the directory that does it, where the embedded store is the target's only backend; else `null`. */
 function storeWrite(
-  { target, request, deps: { clock, orderedId }, named }: Work,
+  { target, request, deps: { clock, orderedId }, named, isStoreAlone }: Work,
   { stored, content, password }: { stored: Stored | null; content: Content; password: string | undefined },
 ): DirectoryWrite | null {
-  const [only, second] = target.backends;
-  if (only?.kind !== "store" || second !== undefined || password !== undefined) return null;
+  const [only] = target.backends;
+  if (only === undefined || !isStoreAlone || password !== undefined) return null;
   const states = Object.entries(stored?.backends ?? {});
   if (states.some(([name, { state, differs }]) => name !== only.name || state !== "present" || differs)) {
     return null;

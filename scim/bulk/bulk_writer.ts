@@ -8,6 +8,7 @@ import type { Target } from "../ports.ts";
 import { chooseBackends } from "../targets/named_backends.ts";
 import { type BulkDeps, type BulkRequest, type Plan, planRow, type Work } from "./bulk_plan.ts";
 import type { BulkRow, RowOutcome } from "./rows.ts";
+import { type Join, joinInStore, leaveInStore } from "./store_groups.ts";
 
 /** Operations of a target at the same time; each may hash a password, which logins wait for as well. */
 const AT_ONCE = 4;
@@ -24,7 +25,9 @@ export async function writeBulk(target: Target, request: BulkRequest, deps: Bulk
     kind: "user",
     named: request.backends,
   });
-  const work: Work = { target, request, deps, named };
+  const [only, second] = target.backends;
+  const isStoreAlone = only?.kind === "store" && second === undefined;
+  const work: Work = { target, request, deps, named, isStoreAlone };
   const outcomes: RowOutcome[] = [];
   for (const wave of wavesOf(request.rows)) outcomes.push(...await writeWave(work, wave));
   return outcomes;
@@ -56,18 +59,63 @@ function keyOf(row: BulkRow): string | null {
 /** Planned first, so that what is one write of the store goes into few commits. */
 async function writeWave(work: Work, wave: readonly BulkRow[]): Promise<RowOutcome[]> {
   const planned = await Promise.all(wave.map((row) => planRow(work, row)));
-  if (work.request.isDryRun) return planned.map(({ outcome }) => outcome);
+  const { isStoreAlone, request: { isDryRun } } = work;
+  if (isDryRun) return planned.map((plan) => withGroups(plan.outcome, { joins: plan.joins }));
+  // A user who is new finds the memberships when it is written, and is written once; who is there already is written again.
+  const early = isStoreAlone
+    ? await joinInStore(work, planned.filter(isNewInStore).flatMap(({ joins }) => joins))
+    : NONE;
+  const outcomes = await writePlanned(work, planned);
+  if (!isStoreAlone) {
+    return outcomes.map((outcome, at) => withGroups(outcome, { joins: planned[at]?.joins ?? [] }));
+  }
+  const later = planned.filter((plan, at) => !isNewInStore(plan) && outcomes[at]?.did !== "refused");
+  const made = new Set([...early, ...await joinInStore(work, later.flatMap(({ joins }) => joins))]);
+  const lost = planned.filter((plan, at) => isNewInStore(plan) && outcomes[at]?.did === "refused");
+  await leaveInStore(work, lost.flatMap(({ joins }) => joins));
+  return outcomes.map((outcome, at) => {
+    const isOfMembers = wave[at]?.row === "members";
+    return isOfMembers ? outcome : withGroups(outcome, { joined: planned[at]?.joins ?? [], made });
+  });
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function isNewInStore(plan: Plan): boolean {
+  return plan.step === "store" && plan.outcome.did === "created";
+}
+
+async function writePlanned(work: Work, planned: readonly Plan[]): Promise<RowOutcome[]> {
   const outcomes: (RowOutcome | null)[] = planned.map((plan) =>
     plan.step === "settled" ? plan.outcome : null
   );
   await Promise.all(planned.map(async (plan, at) => {
-    if (plan.step !== "store") return;
-    outcomes[at] = await writeInStore(work, plan);
+    if (plan.step === "store") outcomes[at] = await writeInStore(work, plan);
   }));
   await inTurns(planned.entries(), async ([at, plan]) => {
     outcomes[at] ??= plan.step === "settled" ? plan.outcome : await perform(work, plan);
   });
   return outcomes.filter((outcome) => outcome !== null);
+}
+
+/** An outcome with what became of the user's groups, or is still to become. */
+function withGroups(
+  outcome: RowOutcome,
+  { joins = [], joined = [], made = NONE }: {
+    joins?: readonly Join[];
+    joined?: readonly Join[];
+    made?: ReadonlySet<string>;
+  },
+): RowOutcome {
+  if (outcome.did === "refused" || (joins.length === 0 && joined.length === 0)) return outcome;
+  const names = joined.map(({ group }) => group);
+  return {
+    ...outcome,
+    ...joins.length === 0 ? {} : { joins: joins.map(({ group }) => group) },
+    ...joined.length === 0
+      ? {}
+      : { joined: names, made: names.filter((name) => made.has(canonicalName(name))) },
+  };
 }
 
 /** A few at a time. */

@@ -15,12 +15,21 @@ export type BulkRow =
     readonly kind: ResourceKind;
     readonly body: JsonObject;
     readonly joins: boolean;
+    /** Names of groups that a user is put into, besides those that it is in. */
+    readonly groups: readonly string[];
   }
   | { readonly row: "members"; readonly group: string; readonly add: readonly string[] };
 
 /** What became of a row; in a dry run, what would. */
 export type RowOutcome =
-  | { readonly did: "created" | "updated" | "unchanged" }
+  | {
+    readonly did: "created" | "updated" | "unchanged";
+    /** Groups that the user was put into, as given, and those of them that were made for it. */
+    readonly joined?: readonly string[];
+    readonly made?: readonly string[];
+    /** Groups that the user is still to be put into: a backend would get the whole group for each row. */
+    readonly joins?: readonly string[];
+  }
   | { readonly did: "refused"; readonly code: ScimRefusalCode; readonly detail: string };
 
 /** Rows of one request. */
@@ -39,7 +48,7 @@ export function readRows(value: unknown): BulkRow[] | null {
   return rows;
 }
 
-function readRow({ kind, body, joins, group, add }: JsonObject): BulkRow | null {
+function readRow({ kind, body, joins, groups: given, group, add }: JsonObject): BulkRow | null {
   if (kind === "members") {
     const names = readMembers(add);
     const read = typeof group === "string" ? readName(group) : null;
@@ -48,7 +57,10 @@ function readRow({ kind, body, joins, group, add }: JsonObject): BulkRow | null 
       : { row: "members", group: read.name, add: names };
   }
   if ((kind !== "user" && kind !== "group") || !isObject(body)) return null;
-  return { row: "resource", kind, body, joins: joins === true && kind === "group" };
+  const groups = kind === "user" ? readMembers(given ?? []) : [];
+  return groups === null
+    ? null
+    : { row: "resource", kind, body, joins: joins === true && kind === "group", groups };
 }
 
 function readMembers(value: JsonValue | undefined): string[] | null {

@@ -15,14 +15,14 @@ import type {
 } from "../ports.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { createBigChanges } from "./big_changes.ts";
-import { openIndexes } from "./indexes.ts";
-import { keysOf } from "./keys.ts";
+import { openNameIndexes, withWordIndexes } from "./indexes.ts";
+import { type Keys, keysOf } from "./keys.ts";
 import { createLoginView } from "./login_view.ts";
 import { createMemberSets } from "./member_sets.ts";
 import { createPack } from "./pack.ts";
 import { createReader } from "./reader.ts";
 import { createSearch } from "./search.ts";
-import { type Change, createWriter } from "./writer.ts";
+import { type Change, createWriter, type Writer } from "./writer.ts";
 
 export interface DirectoryDeps {
   readonly store: Store;
@@ -40,56 +40,75 @@ export interface DirectoryDeps {
 
 const TOMBSTONES_KEPT = 1_000_000;
 
+/** What waits for the counts of words: everything that writes or searches. */
+interface Work {
+  readonly writer: Writer;
+  readonly search: Directory["search"];
+}
+
 /**
- * Opens a target's directory: loads its counts (a few thousand values for a million users) and finishes what a crash cut off.
+ * Opens a target's directory. Logins and pages can be answered when it resolves; the counts of search words, which are most of what is loaded,
+ * follow, and whoever writes or searches before waits for them. What a crash cut off is finished first.
+ *
  * One process a target: what is in memory must be what is in the store.
  */
 export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const { store, clock, log, target } = deps;
   const keys = keysOf(target);
-  const indexes = await openIndexes({ store, keys });
+  const names = await openNameIndexes({ store, keys });
   const memberSets = createMemberSets({ store, keys });
-  const view = createLoginView({ store, keys, indexes });
+  const view = createLoginView({ store, keys, indexes: names });
+  const reader = createReader({ store, keys, indexes: names, memberSets });
   const observers = new Set<(change: Change) => void>();
+  const tell = (change: Change): void => {
+    for (const observer of observers) {
+      try {
+        observer(change);
+      } catch (fault) {
+        // The write is durable: whoever watches badly must not make it look refused.
+        log.error("an observer of the directory failed", { fault: String(fault) });
+      }
+    }
+  };
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
   const newSetId = (): string => `${nextNumber().toString(36)}-${toHex(deps.random.bytes(4))}`;
-  const packDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
-  const newPack = () => createPack(packDeps);
-  const writer = createWriter({
-    keys,
-    clock,
-    log,
-    indexes,
-    nextNumber,
-    newSetId,
-    newPack,
-    prepareLeaving: deps.prepareLeaving,
-    big: createBigChanges({ ...packDeps, newPack, newSetId }),
-    tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
-    onChange(change) {
-      for (const observer of observers) {
-        try {
-          observer(change);
-        } catch (fault) {
-          // The write is durable: whoever watches badly must not make it look refused.
-          log.error("an observer of the directory failed", { fault: String(fault) });
-        }
-      }
-    },
-  });
-  const reader = createReader({ store, keys, indexes, memberSets });
-  const search = createSearch({
-    store,
-    keys,
-    indexes,
-    memberSets,
-    reader,
-    mapping: deps.mapping ?? createMapping({ user: {}, group: {} }),
-  });
-  await writer.finishChores();
 
+  const openWork = async (): Promise<Work> => {
+    const indexes = await withWordIndexes(names, { store, keys });
+    const packDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
+    const newPack = () => createPack(packDeps);
+    const writer = createWriter({
+      keys,
+      clock,
+      log,
+      indexes,
+      nextNumber,
+      newSetId,
+      newPack,
+      prepareLeaving: deps.prepareLeaving,
+      big: createBigChanges({ ...packDeps, newPack, newSetId }),
+      tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
+      onChange: tell,
+    });
+    const mapping = deps.mapping ?? createMapping({ user: {}, group: {} });
+    const search = createSearch({ store, keys, indexes, memberSets, reader, mapping });
+    await writer.finishChores();
+    return { writer, search };
+  };
+  const work = openWork();
+  // Whoever waits for it hears of it as well.
+  work.catch((fault: unknown) =>
+    log.error("the directory can be read and not written: its counts of words could not be loaded", {
+      target,
+      fault: String(fault),
+    })
+  );
+  // Half of a big change may be waiting; a login must not see it.
+  if (await hasChores({ store, keys })) await work;
+
+  const write: Directory["write"] = async (asked) => await (await work).writer.write(asked);
   return {
     target,
     read: reader.read,
@@ -97,12 +116,12 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       return (await store.get<KeptPassword>(keys.password(canonical))).value;
     },
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
-    search,
-    count: (kind) => indexes.names[kind].total,
+    search: async (...asked) => await (await work).search(...asked),
+    count: (kind) => names.names[kind].total,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
-    write: writer.write,
-    writeMany: (writes) => Promise.all(writes.map(writer.write)),
-    changeMembers: writer.changeMembers,
+    write,
+    writeMany: (writes) => Promise.all(writes.map(write)),
+    changeMembers: async (change) => await (await work).writer.changeMembers(change),
     login: view.login,
     prepareLogin: view.prepare,
     observe(observer) {
@@ -110,4 +129,9 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       return () => observers.delete(observer);
     },
   };
+}
+
+async function hasChores({ store, keys }: { store: Store; keys: Keys }): Promise<boolean> {
+  for await (const _chore of store.list(keys.chores, { limit: 1 })) return true;
+  return false;
 }

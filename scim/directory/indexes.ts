@@ -11,10 +11,15 @@ const MAX_NAMES_A_FENCE = 128;
 /** The ends of a beginning's stretch are counted by reading this many keys at most. */
 const MAX_WORDS_A_FENCE = 256;
 
-export interface Indexes {
+/** What a login and a page need. */
+export interface NameIndexes {
   readonly names: Readonly<Record<ResourceKind, CountedIndex>>;
-  readonly words: Readonly<Record<ResourceKind, CountedIndex>>;
   readonly gone: CountedIndex;
+}
+
+/** What a write and a search need besides. */
+export interface Indexes extends NameIndexes {
+  readonly words: Readonly<Record<ResourceKind, CountedIndex>>;
   readonly all: readonly CountedIndex[];
 }
 
@@ -23,20 +28,23 @@ interface Place {
   readonly keys: Keys;
 }
 
-/** Loads the counts of a target: a few thousand values for a million users. */
-export async function openIndexes({ store, keys }: Place): Promise<Indexes> {
-  const [user, group, userWords, groupWords, gone] = await Promise.all([
-    openNames({ store, keys }, "user"),
-    openNames({ store, keys }, "group"),
-    openWords({ store, keys }, "user"),
-    openWords({ store, keys }, "group"),
-    openNames({ store, keys }, "gone"),
+/** Loads the counts of names: some ten thousand small values for a million users. */
+export async function openNameIndexes(place: Place): Promise<NameIndexes> {
+  const [user, group, gone] = await Promise.all([
+    openNames(place, "user"),
+    openNames(place, "group"),
+    openNames(place, "gone"),
   ]);
+  return { names: { user, group }, gone };
+}
+
+/** Loads the counts of words, of which there are several times as many. */
+export async function withWordIndexes(names: NameIndexes, place: Place): Promise<Indexes> {
+  const [user, group] = await Promise.all([openWords(place, "user"), openWords(place, "group")]);
   return {
-    names: { user, group },
-    words: { user: userWords, group: groupWords },
-    gone,
-    all: [user, group, userWords, groupWords, gone],
+    ...names,
+    words: { user, group },
+    all: [names.names.user, names.names.group, user, group, names.gone],
   };
 }
 

@@ -3,7 +3,7 @@
 
 import type { Store } from "../../store.ts";
 import type { JsonObject, JsonValue, LoginUser } from "../ports.ts";
-import type { Indexes } from "./indexes.ts";
+import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import type { Tombstone } from "./pack.ts";
 import { type KeptRecord, readRecord } from "./records.ts";
@@ -19,7 +19,7 @@ export interface LoginView {
 export interface LoginViewDeps {
   readonly store: Store;
   readonly keys: Keys;
-  readonly indexes: Indexes;
+  readonly indexes: NameIndexes;
   /** How many people are kept at least; at most twice as many. */
   readonly maxPeople?: number;
 }

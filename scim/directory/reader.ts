@@ -2,7 +2,7 @@
 
 import type { Store } from "../../store.ts";
 import type { Page, PageOptions, ResourceKind, Stored } from "../ports.ts";
-import type { Indexes } from "./indexes.ts";
+import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
 import { joinParts, type KeptRecord, readRecord, storedOf } from "./records.ts";
@@ -10,7 +10,7 @@ import { joinParts, type KeptRecord, readRecord, storedOf } from "./records.ts";
 export interface ReaderDeps {
   readonly store: Store;
   readonly keys: Keys;
-  readonly indexes: Indexes;
+  readonly indexes: NameIndexes;
   readonly memberSets: MemberSets;
 }
 

@@ -28,6 +28,8 @@ const MAX_CANDIDATES = 10_000;
 const MAX_LISTED = 20_000;
 /** Looking into a resource costs about as much as listing so many. */
 const LISTED_A_LOOK = 4;
+/** Who has a word of fewer entries than this is looked at, and the other words are not counted. */
+const FEW = 50;
 /** Records read side by side. */
 const AT_ONCE = 50;
 
@@ -79,17 +81,22 @@ export function createSearch(deps: SearchDeps): Directory["search"] {
     return having;
   };
 
-  const manyWords = async (
-    kind: ResourceKind,
-    words: readonly string[],
-    { page, size }: PageOptions,
-  ): Promise<SearchOutcome> => {
+  /** Names behind the first word that few have; `null` when many have each. Reads a little of each word. */
+  const fewNames = async (kind: ResourceKind, words: readonly string[]): Promise<string[] | null> => {
+    const starts = words.map(cutWord);
+    const rare = await Promise.all(starts.map((start) => range.isRare({ kind, start }, FEW)));
+    const start = starts[rare.indexOf(true)];
+    return start === undefined ? null : await range.names({ kind, start }, { offset: 0, limit: FEW });
+  };
+
+  /** Names of those who have all of the words, each of which many have; `null` when that is too much to look at. */
+  const commonNames = async (kind: ResourceKind, words: readonly string[]): Promise<string[] | null> => {
     const counted = await Promise.all(words.map(async (word) => {
       const start = cutWord(word);
       return { word, start, count: await range.count({ kind, start }) };
     }));
     const [rarest, ...others] = counted.sort((a, b) => a.count - b.count);
-    if (rarest === undefined || rarest.count > MAX_CANDIDATES) return TOO_MANY;
+    if (rarest === undefined || rarest.count > MAX_CANDIDATES) return null;
     let names = await range.names({ kind, start: rarest.start }, { offset: 0, limit: MAX_CANDIDATES });
     const unsure = counted.filter(({ word }) => word.length > MAX_WORD_CHARACTERS).map(({ word }) => word);
     for (const { word, start, count } of others) {
@@ -99,7 +106,19 @@ export function createSearch(deps: SearchDeps): Directory["search"] {
         names = names.filter((name) => listed.has(name));
       }
     }
-    if (unsure.length > 0) names = await havingWords(kind, { names, words: unsure });
+    return unsure.length === 0 ? names : await havingWords(kind, { names, words: unsure });
+  };
+
+  const manyWords = async (
+    kind: ResourceKind,
+    words: readonly string[],
+    { page, size }: PageOptions,
+  ): Promise<SearchOutcome> => {
+    const few = await fewNames(kind, words);
+    const names = few === null
+      ? await commonNames(kind, words)
+      : await havingWords(kind, { names: few, words });
+    if (names === null) return TOO_MANY;
     names.sort(compareText);
     const offset = (page - 1) * size;
     const resources = await reader.readMany(kind, names.slice(offset, offset + size));

@@ -22,6 +22,8 @@ export interface Beginning {
 export interface WordRange {
   /** How many resources have such a word; reads a part of at most two fences. */
   count(beginning: Beginning): Promise<number>;
+  /** Whether fewer than `most` entries begin so, and so at most as many resources; reads at most that many. */
+  isRare(beginning: Beginning, most: number): Promise<boolean>;
   /** Their canonical names in order of word, then name; each once. */
   names(beginning: Beginning, options: { offset: number; limit: number }): Promise<string[]>;
 }
@@ -70,6 +72,15 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): WordRa
         total += await countIn(kind, { ...stretch, below: start.length });
       }
       return total;
+    },
+    async isRare({ kind, start }, most) {
+      const selector = {
+        start: keys.wordPlace(kind, start),
+        end: keys.wordPlace(kind, start + LAST_CHARACTER),
+      };
+      let count = 0;
+      for await (const _entry of store.range(selector, { limit: most })) count += 1;
+      return count < most;
     },
     async names(beginning, { offset, limit }) {
       const { kind, start } = beginning;

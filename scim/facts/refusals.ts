@@ -94,7 +94,11 @@ export const SCIM_REFUSALS = {
     detail: "Something went wrong here. The server's log says what.",
     ref: "RFC 7644 §3.12",
   },
-  unsupported: { status: 501, detail: "This interface does not support that operation.", ref: "RFC 7644 §3.12" },
+  unsupported: {
+    status: 501,
+    detail: "This interface does not support that operation.",
+    ref: "RFC 7644 §3.12",
+  },
   backend_failed: {
     status: 502,
     detail: "A backend refused the operation. Nothing was changed.",

@@ -23,7 +23,9 @@ export async function refreshEverything(
 }
 
 /** The refusal for what a refresh could not read; `null` when it read everything. */
-export function reportRefusal({ faults }: RefreshReport): ScimRefusal | null {
+export function reportRefusal(report: RefreshReport): ScimRefusal | null {
+  // What can be no resource here is missing from no answer.
+  const faults = report.faults.filter(({ kind }) => kind !== "left_out");
   if (faults.length === 0) return null;
   const named = faults.slice(0, MAX_NAMED).map(({ backend, detail }) => `"${backend}": ${detail}`).join(" ");
   const more = faults.length > MAX_NAMED ? ` And ${faults.length - MAX_NAMED} more.` : "";

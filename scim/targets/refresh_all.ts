@@ -17,6 +17,7 @@ import { readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
 import type { Link } from "./link.ts";
+import { type Meanwhile, watchMeanwhile } from "./meanwhile.ts";
 import { applyReading } from "./reading.ts";
 import { readingOf, type RefreshDeps, refreshWrite } from "./refresh_one.ts";
 import { createSeenNames, type SeenNames } from "./seen_names.ts";
@@ -40,7 +41,10 @@ interface Pass {
   readonly kind: ResourceKind;
   readonly startedMs: number;
   readonly counts: Counts;
+  readonly meanwhile: Meanwhile;
 }
+
+type RefreshFault = Omit<RefreshReport["faults"][number], "backend">;
 
 /** Fewer than this may always go: a small target could never lose anybody otherwise. */
 const ALWAYS_DROPPABLE = 10;
@@ -54,17 +58,18 @@ export async function refreshAll(
 ): Promise<RefreshReport> {
   const startedMs = deps.clock.nowMs();
   const counts: Counts = { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 };
-  const faults: { backend: string; detail: string }[] = [];
+  const faults: RefreshReport["faults"][number][] = [];
   for (const { name: backend } of deps.backends) {
     const link = deps.links.get(backend);
     if (link === undefined) continue;
     for (const kind of ["user", "group"] as const) {
       if (kind === "group" && !link.backend.holds.groups) continue;
-      const pass: Pass = { link, kind, startedMs: deps.clock.nowMs(), counts };
-      const details = await refreshKind(deps, pass, { onProgress });
-      faults.push(...details.map((detail) => ({ backend, detail })));
+      const meanwhile = watchMeanwhile(deps, kind);
+      const pass: Pass = { link, kind, startedMs: deps.clock.nowMs(), counts, meanwhile };
+      const met = await refreshKind(deps, pass, { onProgress }).finally(() => meanwhile.stop());
+      faults.push(...met.map((fault) => ({ backend, ...fault })));
       // A backend that could not be listed once is not asked for the other kind as well.
-      if (details.some((detail) => detail.startsWith(UNREAD))) break;
+      if (met.some(({ detail }) => detail.startsWith(UNREAD))) break;
     }
   }
   return { ...counts, faults, tookMs: deps.clock.nowMs() - startedMs };
@@ -72,12 +77,12 @@ export async function refreshAll(
 
 const UNREAD = "Cannot read the ";
 
-/** Returns what went wrong, in sentences. */
+/** Returns what went wrong. */
 async function refreshKind(
   deps: RefreshAllDeps,
   pass: Pass,
   { onProgress }: RefreshAllOptions,
-): Promise<string[]> {
+): Promise<RefreshFault[]> {
   const { link, kind } = pass;
   const seen = createSeenNames(new DataView(deps.random.bytes(4).slice().buffer).getInt32(0));
   let read = 0;
@@ -92,16 +97,20 @@ async function refreshKind(
       }
       read += page.length;
       onProgress?.({ backend: link.name, kind, read });
-      if (read > MOST_LISTED) return [`${UNREAD}${kind}s: the listing does not end.`];
+      if (read > MOST_LISTED) {
+        return [{ kind: "nonsense", detail: `${UNREAD}${kind}s: the listing does not end.` }];
+      }
     }
   } catch (fault) {
     if (!(fault instanceof BackendListFault)) throw fault;
-    return [`${UNREAD}${kind}s: ${fault.fault.detail}`];
+    return [{ kind: fault.fault.kind, detail: `${UNREAD}${kind}s: ${fault.fault.detail}` }];
   }
   const braked = await dropUnseen(deps, pass, seen);
-  const skipped = unusable === 0 ? [] : [
-    `Left out ${unusable} ${kind}s: their names are empty, too long or have characters that a name cannot have.`,
-  ];
+  const skipped: RefreshFault[] = unusable === 0 ? [] : [{
+    kind: "left_out",
+    detail:
+      `Left out ${unusable} ${kind}s: their names are empty, too long or have characters that a name cannot have.`,
+  }];
   return [...skipped, ...braked];
 }
 
@@ -169,15 +178,22 @@ async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly 
 async function decide(
   deps: RefreshAllDeps,
   pass: Pass,
-  { name, remote }: Candidate,
+  { name, remote: listed }: Candidate,
 ): Promise<DirectoryWrite | null> {
-  const { link, kind, startedMs, counts } = pass;
+  const { link, kind, startedMs, counts, meanwhile } = pass;
   const stored = await deps.directory.read(kind, canonicalName(name));
   const state = stored?.backends[link.name];
   // Written since the listing began: what was listed is older than what is known.
   const isNewer = state !== undefined && state.sinceMs >= startedMs;
   const isOwed = await deps.outbox.find(link.name, kind, name) !== null;
-  if (isOwed || (isNewer && remote === null)) return null;
+  if (isOwed || (isNewer && listed === null)) return null;
+  let remote = listed;
+  if (listed !== null && meanwhile.isNewer(name, stored)) {
+    const now = await link.read(kind, name, { remoteId: listed.remoteId });
+    // The next refresh sees it; what is known is the newer.
+    if (!now.ok) return null;
+    remote = now.value;
+  }
   const before = await readStanding(deps.copies, stored);
   const after = applyReading(before, readingOf(deps, { link, remote }));
   if (after === before) {
@@ -210,7 +226,7 @@ async function writeAll(
 }
 
 /** Marks as vanished what the backend no longer has, unless that is too much. */
-async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Promise<string[]> {
+async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Promise<RefreshFault[]> {
   const { link, kind } = pass;
   let held = 0;
   let dropped = 0;
@@ -219,7 +235,8 @@ async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Pr
     if (isUnseen) dropped++;
   }
   if (dropped > ALWAYS_DROPPABLE && dropped * 100 > held * deps.maxDropPercent) {
-    return [brakeDetail({ kind, dropped, held, percent: deps.maxDropPercent })];
+    const detail = brakeDetail({ kind, dropped, held, percent: deps.maxDropPercent });
+    return [{ kind: "brake", detail }];
   }
   if (dropped === 0) return [];
   let candidates: Candidate[] = [];

@@ -1,5 +1,7 @@
 // What Linux says about a process and about a UDP port.
 
+export { residentMb } from "../ground/process_memory.ts";
+
 /** `USER_HZ`: the unit of times in /proc/<pid>/stat, 100 on every Linux that Deno runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -9,16 +11,6 @@ export async function cpuSeconds(pid: number): Promise<number> {
   // The second field is the program's name in brackets and may hold spaces; fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-/** Memory of a process in MB (10⁶ octets): now, and the most that it ever had. */
-export async function residentMb(pid: number): Promise<{ now: number; peak: number }> {
-  const status = await Deno.readTextFile(`/proc/${pid}/status`);
-  const kib = (name: string) => {
-    const line = status.split("\n").find((one) => one.startsWith(`${name}:`)) ?? "";
-    return Number(line.split(" ").filter((word) => word !== "").at(-2));
-  };
-  return { now: kib("VmRSS") * 1024 / 1e6, peak: kib("VmHWM") * 1024 / 1e6 };
 }
 
 /** Datagrams that the kernel dropped for sockets bound to `port` because their buffer was full. */

@@ -92,6 +92,36 @@ Deno.test("deno task import refuses who is there, and with --update changes the 
   );
 });
 
+Deno.test("deno task import --update lets nobody in again by an empty cell, and by true", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  const isActive = async (table: string) => {
+    const updated = await operator.run(
+      "import",
+      "default",
+      await fileOf(operator, "more.csv", table),
+      "--update",
+    );
+    assertEquals([updated.code, updated.stderr], [0, ""]);
+    return (await usersOf(operator)).get("Bob")?.active;
+  };
+  assertEquals(await isActive("userName,active,title\nBob,,Dr\n"), false);
+  assertEquals(await isActive("userName,title\nBob,\n"), false);
+  assertEquals(await isActive("userName,active\nBob,True\n"), true);
+});
+
+Deno.test("deno task import --update of somebody to inactive takes groups and pairings, also without a server", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  await operator.run("pair", "anna", "--sms", "+14155550123");
+  const leaving = await fileOf(operator, "leaving.csv", "userName,active\nAnna,false\n");
+  const updated = await operator.run("import", "default", leaving, "--update");
+  assertEquals([updated.code, updated.stderr], [0, ""]);
+  const anna = (await usersOf(operator)).get("Anna") ?? (await usersOf(operator)).get("anna");
+  assertEquals([anna?.active, groupsOf(anna)], [false, []]);
+  assertStringIncludes((await operator.run("pair", "anna", "--list")).stdout, '"anna" has no pairings.');
+});
+
 /** Faulty rows among sound ones, and what is said of them. */
 const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
   [
@@ -257,6 +287,36 @@ Deno.test("deno task import beside a running gateway: whoever it brings is there
 
     const again = await runBeside(gateway, "import", "default", file, "--update");
     assertMatch(again.stdout, /^0 created, 0 updated, 1,500 left alone, 0 refused\. \(/);
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
+Deno.test("deno task import that a kill -9 of the gateway interrupts says so, and goes on with --update; nothing is lost", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  try {
+    const rows = Array.from({ length: 6000 }, (_, at) => `user${at},Family${at},all\n`).join("");
+    await Deno.writeTextFile(file, `userName,familyName,groups\n${rows}`);
+    const importing = runBeside(gateway, "import", "default", file);
+    while (await getResource(gateway, "Users/user300") === null) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await gateway.kill9();
+    const stopped = await importing;
+    // Between two requests nothing is lost: the command takes the store for itself, and goes on.
+    if (stopped.code === 0) assertStringIncludes(stopped.stdout, "6,000 created");
+    else {
+      assertMatch(stopped.stderr, /^Stopped at line \d+: Cannot say whether it was done/);
+      assertStringIncludes(stopped.stderr, "Run the same again with --update to go on.");
+    }
+
+    await gateway.restart();
+    const again = await runBeside(gateway, "import", "default", file, "--update");
+    assertEquals([again.code, again.stderr], [0, ""]);
+    const exported = await runBeside(gateway, "export", "default", "--format", "csv");
+    const lines = exported.stdout.trimEnd().split("\r\n");
+    assertEquals([lines.length, lines.filter((line) => line.endsWith(",all")).length], [6001, 6000]);
   } finally {
     await Deno.remove(file);
   }

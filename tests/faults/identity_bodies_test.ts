@@ -5,6 +5,7 @@ import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { sendRaw } from "./identity_raw.ts";
+import { residentMb } from "../ground/process_memory.ts";
 
 let gateway: RunningGateway;
 let scim: Caller;
@@ -94,12 +95,6 @@ Deno.test("a single value of nearly 1 MiB is kept and shown, or refused as too l
   }
 });
 
-async function residentMiB(): Promise<number> {
-  const [, kib = "0"] = /VmRSS:\s+(\d+) kB/.exec(await Deno.readTextFile(`/proc/${gateway.pid}/status`)) ??
-    [];
-  return Number(kib) / 1024;
-}
-
 const HUGE = 300 * 1024 * 1024;
 
 function* pieces(octets: number, frame: (piece: Uint8Array) => Uint8Array): Iterable<Uint8Array> {
@@ -120,7 +115,7 @@ const HUGE_BODIES = {
 } as const;
 for (const [title, { headers, frame }] of Object.entries(HUGE_BODIES)) {
   Deno.test(`a body of 300 MB, ${title}: 413 long before its end, and memory stays small`, async () => {
-    const before = await residentMiB();
+    const { now: before } = await residentMb(gateway.pid);
     const head = `POST /idm/scim/default/Users HTTP/1.1\r\nAuthorization: ${basic(WRITER)}\r\n${headers}`;
     const answers = await Promise.all(
       [1, 2, 3].map(() => sendRaw({ httpUrl: gateway.httpUrl, head, body: pieces(HUGE, frame) })),
@@ -130,7 +125,8 @@ for (const [title, { headers, frame }] of Object.entries(HUGE_BODIES)) {
       assertStringIncludes(text, '"status":"413"');
       assert(sentOctets < 32 * 1024 * 1024, `${sentOctets} octets were taken`);
     }
-    assert(await residentMiB() - before < 64, "memory grew");
+    const { now } = await residentMb(gateway.pid);
+    assert(now - before < 64, "memory grew");
   });
 }
 

@@ -206,3 +206,38 @@ Deno.test("kill -9 while a group of thousands is replaced: it has the old member
     sure = now;
   }
 });
+
+Deno.test("kill -9 while somebody of three hundred groups is deleted or deactivated: in all of them, or in none", async () => {
+  const groups = Array.from({ length: 300 }, (_, at) => `many${at}`);
+  const membersOf = async () => {
+    const { json } = await scim.get("/Groups?q=many");
+    return (json.Resources as { id: string; members: { display: string }[] }[])
+      .filter(({ members }) => members.some(({ display }) => display === "joiner")).map(({ id }) => id);
+  };
+  const join = () =>
+    Promise.all(
+      groups.map((displayName) =>
+        scim.put(`/Groups/${displayName}`, { displayName, members: [{ display: "joiner" }] })
+      ),
+    );
+  await Promise.all(groups.map((displayName) => scim.post("/Groups", { displayName })));
+  for (const [round, afterMs] of [2, 10, 25, 60].entries()) {
+    if ((await scim.get("/Users/joiner")).status === 404) await scim.post("/Users", { userName: "joiner" });
+    await scim.put("/Users/joiner", { active: true });
+    await join();
+    assertEquals((await membersOf()).length, groups.length);
+    const leaving = answered(
+      round % 2 === 0 ? scim.remove("/Users/joiner") : scim.put("/Users/joiner", { active: false }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await gateway.kill9();
+    const isAcknowledged = await leaving !== null;
+    await gateway.restart();
+    const { status, json } = await scim.get("/Users/joiner");
+    const hasLeft = status === 404 || json.active === false;
+    assert(hasLeft || !isAcknowledged);
+    assertEquals((await membersOf()).length, hasLeft ? 0 : groups.length);
+    const shown = status === 404 ? [] : (json.groups ?? []) as unknown[];
+    assertEquals(shown.length, hasLeft ? 0 : groups.length);
+  }
+});

@@ -192,7 +192,7 @@ const PATHS: readonly (readonly [path: string, status: number])[] = [
   ["/Users/%2e%2e", 400],
   ["/Users/..%2f..%2f", 400],
   ["/Users//", 404],
-  ["/Users/a/b", 404],
+  ["/Groups/a/b", 404],
   ["/Users/;x=1", 404],
   ["/%55sers", 200],
   ["/Users?page=1&page=2", 400],

@@ -185,3 +185,42 @@ async function tryIt(call: Promise<Answer>): Promise<boolean> {
     return false;
   }
 }
+
+testNeeding(
+  NEEDS,
+  "kill -9 between two changes of a group in slapd: after the start both have the old members, or the new ones",
+  async (context) => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, ldap, wire, gateway } = world;
+    for (const name of ["a", "b", "c", "d"]) await scim.post("/Users", userBody(name, "x"));
+    const displays = (names: string) => [...names].map((display) => ({ display }));
+    for (const [at, fate] of (["cut_before", "pass", "cut_after"] as const).entries()) {
+      for (const atWrite of [0, 1]) {
+        await context.step(`write ${atWrite + 1} of two, ${fate}`, async () => {
+          const displayName = `team${at}${atWrite}`;
+          assertEquals((await scim.post("/Groups", { displayName, members: displays("ab") })).status, 201);
+          let writes = 0;
+          const dead = Promise.withResolvers<void>();
+          wire.decide(() => {
+            if (writes++ !== atWrite) return "pass";
+            void gateway.kill9().then(dead.resolve, dead.reject);
+            return fate;
+          });
+          const acknowledged = await tryIt(scim.put(`/Groups/${displayName}`, { members: displays("cd") }));
+          await dead.promise;
+          wire.decide(() => "pass");
+          await gateway.restart();
+          await eventually("store and slapd agree", async () => {
+            const { json } = await scim.get(`/Groups/${displayName}`);
+            const shown = (json.members as { display: string }[]).map(({ display }) => display).sort().join(
+              "",
+            );
+            const held = (await ldap.entry(world.groupDn(displayName)))?.member ?? [];
+            assertEquals(held.map((dn) => dn.charAt("uid=".length)).sort().join(""), shown);
+            assert(shown === "cd" || (shown === "ab" && !acknowledged), shown);
+          });
+        });
+      }
+    }
+  },
+);

@@ -19,6 +19,8 @@ export interface LdapWire extends AsyncDisposable {
   readonly writes: readonly WireWrite[];
   /** Asked for every write from now on; by default all pass. */
   decide(judge: (write: WireWrite) => Fate | Promise<Fate>): void;
+  /** Answers to listings in pages below a DN wait from now on, until they are released. */
+  holdListings(baseDn: string): { readonly held: Promise<void>; release(): void };
   /** Nothing is taken any more, and everything that is open is cut. */
   close(): Promise<void>;
 }
@@ -30,6 +32,7 @@ export function startLdapWire(to: string): LdapWire {
   const writes: WireWrite[] = [];
   const running = new Set<Promise<void>>();
   let judge: (write: WireWrite) => Fate | Promise<Fate> = () => "pass";
+  let hold: Hold | null = null;
   const { hostname, port } = new URL(to.replace("ldap:", "http:"));
 
   const carry = async (near: Deno.TcpConn): Promise<void> => {
@@ -38,8 +41,14 @@ export function startLdapWire(to: string): LdapWire {
     try {
       far = await Deno.connect({ hostname, port: Number(port) });
       open.add(far);
-      const answers = { lost: false };
-      const asking = requests(near, { far, writes, answers, fate: (write) => judge(write) });
+      const answers: Answers = { lost: false, hold: null };
+      const asking = requests(near, {
+        far,
+        writes,
+        answers,
+        fate: (write) => judge(write),
+        holdOf: (message) => hold !== null && isListing(message, hold.baseDn) ? hold : null,
+      });
       await Promise.race([asking, pump(far, near, answers)]);
     } catch (fault) {
       if (!isLoss(fault)) throw fault;
@@ -60,6 +69,7 @@ export function startLdapWire(to: string): LdapWire {
   };
   const accepting = accept();
   const close = async () => {
+    hold = null;
     closeQuietly(listener);
     for (const one of open) closeQuietly(one);
     await Promise.all([accepting, ...running]);
@@ -68,19 +78,54 @@ export function startLdapWire(to: string): LdapWire {
     url: `ldap://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
     writes,
     decide: (next) => void (judge = next),
+    holdListings(baseDn) {
+      const held = Promise.withResolvers<void>();
+      const free = Promise.withResolvers<void>();
+      hold = { baseDn, held: held.resolve, free: free.promise };
+      return {
+        held: held.promise,
+        release() {
+          hold = null;
+          free.resolve();
+        },
+      };
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
+interface Hold {
+  readonly baseDn: string;
+  /** Tells that an answer waits. */
+  held(): void;
+  readonly free: Promise<void>;
+}
+
+/** What becomes of the answers on one connection. */
+interface Answers {
+  /** Whether the next one goes nowhere, and the connection with it. */
+  lost: boolean;
+  hold: Hold | null;
+}
+
+/** RFC 2696: the control of a search in pages. */
+const PAGED = "1.2.840.113556.1.4.319";
+
+function isListing(message: Uint8Array, baseDn: string): boolean {
+  // Texts in BER stand there as they are; what else there is does not matter for a look.
+  const text = new TextDecoder("latin1").decode(message);
+  return text.includes(PAGED) && text.includes(baseDn);
+}
+
 /** Passes messages on one by one; ends when the connection does, or a write is cut. */
 async function requests(
   near: Deno.TcpConn,
-  { far, writes, answers, fate }: {
+  { far, writes, answers, fate, holdOf }: {
     far: Deno.TcpConn;
     writes: WireWrite[];
-    /** Whether the next answer goes nowhere, and the connection with it. */
-    answers: { lost: boolean };
+    answers: Answers;
+    holdOf: (message: Uint8Array) => Hold | null;
     fate: (write: WireWrite) => Fate | Promise<Fate>;
   },
 ): Promise<void> {
@@ -101,15 +146,18 @@ async function requests(
       if (decided === "cut_before") return;
       if (write !== null) writes.push(write);
       answers.lost = decided === "cut_after";
+      answers.hold = holdOf(message);
       await writeAll(far, message);
     }
   }
 }
 
-async function pump(from: Deno.TcpConn, to: Deno.TcpConn, answers: { lost: boolean }): Promise<void> {
+async function pump(from: Deno.TcpConn, to: Deno.TcpConn, answers: Answers): Promise<void> {
   const chunk = new Uint8Array(64 * 1024);
   for (let count = await from.read(chunk); count !== null; count = await from.read(chunk)) {
     if (answers.lost) return;
+    answers.hold?.held();
+    await answers.hold?.free;
     await writeAll(to, chunk.subarray(0, count));
   }
 }

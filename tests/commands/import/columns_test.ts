@@ -87,6 +87,22 @@ Deno.test("bodyOfRow() follows the mapping of the target", () => {
   });
 });
 
+Deno.test("bodyOfRow() knows the name, active and the members by their front-end attributes too", () => {
+  const mapping = createMapping({
+    user: { userName: "login", active: "enabled", externalId: "staffNumber" },
+    group: { displayName: "cn", "members[].display": "uniqueMember" },
+  });
+  assertEquals(bodyOf({ login: "a", enabled: "false", staffNumber: "7" }, mapping).body, {
+    userName: "a",
+    active: "false",
+    externalId: "7",
+  });
+  assertEquals(bodyOf({ cn: "g", uniqueMember: "a" }, mapping).body, {
+    displayName: "g",
+    members: [{ display: "a" }],
+  });
+});
+
 Deno.test("bodyOfRow() keeps the groups of a user apart", () => {
   assertEquals(bodyOf({ userName: "a", groups: "x|y\\|z|" }), {
     body: { userName: "a" },

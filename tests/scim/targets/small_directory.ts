@@ -6,10 +6,12 @@ import type { Clock } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 
 type Kept = Omit<Stored, "version">;
+type Observer = Parameters<Directory["observe"]>[0];
 
 export function createSmallDirectory(
   { store, clock, target }: { store: Store; clock: Clock; target: string },
 ): Directory {
+  const observers = new Set<Observer>();
   const keyOf = (kind: ResourceKind, canonical: string) => [kind, target, canonical];
   const read = async (kind: ResourceKind, canonical: string): Promise<Stored | null> => {
     const { value, versionstamp } = await store.get<Kept>(keyOf(kind, canonical));
@@ -32,6 +34,7 @@ export function createSmallDirectory(
     }
     const outcome = await store.commit({ checks: [{ key, versionstamp: expected }], mutations });
     if (!outcome.ok) return { ok: false, reason: "changed" };
+    for (const observer of observers) observer({ kind, name, deleted: kept === null });
     return { ok: true, stored: kept === null ? null : { ...kept, version: outcome.versionstamp } };
   };
   const unused = (): never => {
@@ -72,6 +75,9 @@ export function createSmallDirectory(
     count: unused,
     login: unused,
     prepareLogin: unused,
-    observe: unused,
+    observe(observer) {
+      observers.add(observer);
+      return () => void observers.delete(observer);
+    },
   };
 }

@@ -1,0 +1,64 @@
+// Several words in q: the same people are found whether few or many have a word, and a rare word saves the reading of a common one.
+
+import { assert, assertEquals } from "@std/assert";
+import type { Directory } from "../../../scim/ports.ts";
+import type { Store } from "../../../store.ts";
+import { namesOf, openWorld, putUser } from "./world.ts";
+
+const PEOPLE = 400;
+
+/** All are called Anna, every second one is a Berg, and each has a number. */
+async function fill(directory: Directory): Promise<void> {
+  const given = (at: number) => ({
+    name: { givenName: "Anna", familyName: at % 2 === 0 ? "Berg" : "Tal" },
+  });
+  await Promise.all(
+    Array.from({ length: PEOPLE }, (_, at) => putUser(directory, `n${1000 + at}`, { attributes: given(at) })),
+  );
+}
+
+async function found(directory: Directory, q: string): Promise<{ total: number; names: string[] }> {
+  const outcome = await directory.search("user", q, { page: 1, size: 1000 });
+  if (!outcome.ok) throw new Error(outcome.problem.detail);
+  return { total: outcome.page.total, names: namesOf(outcome.page.resources) };
+}
+
+Deno.test("search() of several words finds who has all of them, however many have each", async () => {
+  await using world = await openWorld();
+  await fill(world.directory);
+  const rows: [string, number][] = [
+    ["anna n1007", 1],
+    ["n1007 anna", 1],
+    ["berg n1007", 0],
+    ["anna n100", 10],
+    ["anna n10 tal", 50],
+    ["anna berg", PEOPLE / 2],
+    ["an be", PEOPLE / 2],
+    ["anna nobody", 0],
+    ["n1001 n1002", 0],
+  ];
+  for (const [q, total] of rows) {
+    const { names, total: said } = await found(world.directory, q);
+    assertEquals([said, names.length], [total, total], q);
+    assertEquals(names, names.toSorted(), q);
+  }
+});
+
+Deno.test("search() of a common and a rare word reads a part of the common one only", async () => {
+  let read = 0;
+  await using world = await openWorld();
+  await fill(world.directory);
+  const counting: Store = {
+    ...world.store,
+    async *range<T>(...args: Parameters<Store["range"]>) {
+      for await (const entry of world.store.range<T>(...args)) {
+        read += 1;
+        yield entry;
+      }
+    },
+  };
+  const directory = await world.reopen({ store: counting });
+  read = 0;
+  assertEquals((await found(directory, "anna n1007")).total, 1);
+  assert(read < 100, `${read} entries were read`);
+});
