@@ -24,6 +24,9 @@ export const removeAdministrator = ({ api, session }: Given, name: string) =>
 export const renewAdministrator = ({ api, session }: Given, name: string) =>
   session.whileSignedIn(() => take(api.administrators[":id"].link.$post({ ...idOf(name), json: {} })));
 
+export const fetchSessionsOf = ({ api }: Given, name: string) =>
+  take(api.administrators[":id"].sessions.$get(idOf(name)));
+
 export const endSessionsOf = ({ api, session }: Given, name: string) =>
   session.whileSignedIn(() => take(api.administrators[":id"].sessions.$delete(idOf(name))));
 

@@ -6,6 +6,7 @@ import {
   changeAdministrator,
   doAndSay,
   endSessionsOf,
+  fetchSessionsOf,
   removeAdministrator,
   renewAdministrator,
   withdrawInvitation,
@@ -13,12 +14,15 @@ import {
 import { failureText } from "../api_client.ts";
 import { fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
+import { useResource } from "../models/resource.ts";
+import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
 import { FixedField } from "./inputs.tsx";
 import { LinkDialog, RoleField } from "./invite_dialog.tsx";
 import { Note } from "./note.tsx";
+import { Time } from "./time.tsx";
 
 interface AdminDialogProps {
   readonly models: Models;
@@ -92,6 +96,7 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminDialogProps
           reason={fixed ?? (origin === "provider" ? t("access.fail_provider_admin") : undefined)}
           onDo={renew}
         />
+        <SessionsOf models={models} name={name} />
         <Deed
           label={t("access.end_sessions")}
           onDo={() =>
@@ -110,6 +115,27 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminDialogProps
     </Dialog>
   );
 }
+
+/** From where the person is signed in now. */
+function SessionsOf({ models, name }: { models: Models; name: string }) {
+  const resource = useResource(models, { fetch: () => fetchSessionsOf(models, name), inputs: [name] });
+  const sessions = valueOf(resource.state.value)?.items ?? [];
+  return (
+    <div>
+      <strong>{t("access.sessions_of", { count: sessions.length })}</strong>
+      <ul class="access-sessions">
+        {sessions.slice(0, MAX_SESSIONS).map(({ id, source, agent, usedMs }) => (
+          <li key={id} title={agent}>
+            <bdi class="mono">{source}</bdi> · <Time models={models} atMs={usedMs} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** More are counted, not listed. */
+const MAX_SESSIONS = 5;
 
 interface DeedProps {
   readonly label: string;

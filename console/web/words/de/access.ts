@@ -109,6 +109,7 @@ export const words: SameWords<typeof en> = {
   removed_said: "{name} wurde entfernt.",
   settings_why: "Steht in der Einstellungsdatei",
   provider_role_why: "Der Anmeldedienst bestimmt die Rolle",
+  sessions_of: { one: "{count} Sitzung", other: "{count} Sitzungen" },
   end_sessions: "Sitzungen beenden",
   end_sessions_named: "Sitzungen von {name} beenden",
   ended_said: {

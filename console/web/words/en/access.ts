@@ -102,6 +102,7 @@ export const words = {
   removed_said: "{name} was removed.",
   settings_why: "Stands in the settings file",
   provider_role_why: "The sign-in provider decides the role",
+  sessions_of: { one: "{count} session", other: "{count} sessions" },
   end_sessions: "End sessions",
   end_sessions_named: "End the sessions of {name}",
   ended_said: {
