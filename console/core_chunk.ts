@@ -4,9 +4,10 @@
 import type { Plugin } from "esbuild";
 
 /** What comes later without lists and forms: it brings what it needs itself. */
-const WITHOUT_LISTS = /\/(live_page|frame_keys|toasts|login_inspector|approvals_panel|outbox_panel)\.tsx$/;
-/** Pages that are a list above all. */
-const TABLES = /\/(users|history|groups|devices|clients|targets|credentials|audit)_page\.tsx$/;
+const WITHOUT_LISTS = /\/(live_page|toasts)\.tsx$/;
+/** Pages that are a list above all, and parts that are. */
+const TABLES =
+  /\/((users|history|charts|health|groups|devices|clients|targets|credentials|audit)_page|admin_list|token_list|own_sessions)\.tsx$/;
 const IS_MODULE = /\.tsx?$/;
 const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
 

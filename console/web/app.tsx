@@ -1,6 +1,7 @@
 // What the page shows: a gate for those outside, the rail and a page for those inside.
 
 import type { Models } from "./models/models.ts";
+import { FrameKeys } from "./parts/frame_keys.tsx";
 import { Late, type ModelsPart } from "./parts/late.tsx";
 import { Note } from "./parts/note.tsx";
 import { PageHost } from "./parts/page_host.tsx";
@@ -22,7 +23,7 @@ export function App({ models }: { models: Models }) {
         <Rail models={models} />
         <PageHost models={models} />
       </div>
-      <Late load={loadKeys} models={models} areas={[]} />
+      <FrameKeys models={models} />
       {models.toasts.list.value.length > 0 && <Late load={loadToasts} models={models} areas={[]} />}
       {(session.interrupted.value || session.steppingUp.value) && (
         <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />
@@ -32,7 +33,6 @@ export function App({ models }: { models: Models }) {
   );
 }
 
-const loadKeys = async (): Promise<ModelsPart> => (await import("./parts/frame_keys.tsx")).FrameKeys;
 const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/toasts.tsx")).Toasts;
 const ACCESS_WORDS = ["access"] as const;
 const loadSignIn = async (): Promise<ModelsPart> => (await import("./pages/sign_in_page.tsx")).default;

@@ -1,6 +1,7 @@
 // Starts the console in the browser.
 
 import { render } from "preact";
+import "./core.ts";
 import { App } from "./app.tsx";
 import { createModels } from "./models/models.ts";
 import { loadWords, restoreLanguage } from "./words/translate.ts";

@@ -17,8 +17,8 @@ import { placeName } from "../words.ts";
 import { t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 
-const ApprovalsPanel = late(async () => (await import("../parts/approvals_panel.tsx")).ApprovalsPanel);
-const OutboxPanel = late(async () => (await import("../parts/outbox_panel.tsx")).OutboxPanel);
+const ApprovalsPanel = late(async () => (await import("../parts/waiting_panels.tsx")).ApprovalsPanel);
+const OutboxPanel = late(async () => (await import("../parts/waiting_panels.tsx")).OutboxPanel);
 
 const SUMMARY_EVERY_MS = 10_000;
 
@@ -36,7 +36,9 @@ export default function LivePage({ models: frame }: PageProps) {
   const chosenId = router.param("c");
   const chosen = chosenId === "" ? null : board.conversation(chosenId);
   const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
-  const below = [live.approvals.value, live.outbox.value].filter((list) => list !== null).length;
+  // Known before the lists are, so that their place is kept and nothing moves when they come.
+  const { approvals, outbox } = models.session.features.value;
+  const below = Number(approvals) + Number(outbox);
   return (
     <main class="page live">
       <LiveBar models={models} />

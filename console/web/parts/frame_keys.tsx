@@ -14,7 +14,6 @@ const overlays: Readonly<Record<Overlay, () => Promise<ModelsPart>>> = {
   look: async () => (await import("./look_dialog.tsx")).LookDialog,
 };
 
-/** Fetched once the page stands, and from then on there. */
 export function FrameKeys({ models }: { models: Models }) {
   const { overlay, preferences, session } = models;
   useShortcuts(frameRows(models));
