@@ -3,7 +3,7 @@
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
-import { socketAddressText } from "./config/addresses.ts";
+import { canonicalRange, socketAddressText } from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
@@ -29,6 +29,7 @@ import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
+import { createReach } from "./upstream/reach.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 const VERSION = "0.1.0";
@@ -320,7 +321,8 @@ async function openHttp(
         http: socketAddressText(config.http.listen),
       },
       secondFactor: services.secondFactor,
-      askTelephony: askTelephony(identityClient),
+      askTelephony: createReach(config.telephony, identityClient),
+      canonicalRange,
       standing: identity.standing,
       probe: identity.probe,
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
@@ -335,21 +337,6 @@ async function openHttp(
   });
   const listener = serveHttp({ listen: config.http.listen, tls: config.http.tls, app, log, clock });
   return { listener, setupLink: await admins.setupLink() };
-}
-
-/** Asks whether anything answers where the telephony service is; nothing is sent to anybody. `null`: it is the embedded outbox. */
-function askTelephony({ fetch }: ReturnType<typeof openHttpClient>) {
-  const { url, timeoutMs } = config.telephony;
-  if (url === "") return null;
-  return async (): Promise<{ ok: boolean; detail: string }> => {
-    try {
-      const answer = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(timeoutMs) });
-      await answer.body?.cancel();
-      return { ok: answer.status < 500, detail: `It answered with status ${answer.status}.` };
-    } catch (_unreachable) {
-      return { ok: false, detail: "It did not answer." };
-    }
-  };
 }
 
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */

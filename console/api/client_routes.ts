@@ -21,7 +21,8 @@ import {
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "./history.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
-import { Refusal, type RefusalCode } from "./refusal.ts";
+import { Refusal, type RefusalCode, REFUSALS } from "./refusal.ts";
+import { DetailedRefusal } from "./target_refusals.ts";
 
 export interface ClientRouteDeps {
   readonly connect?: Connect;
@@ -85,8 +86,9 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       return c.json({ nowMs: clock.nowMs(), items } satisfies HeardList);
     })
     .post("/", jsonBody(NEW_CLIENT), async (c) => {
-      const { secret: given, ...content } = c.req.valid("json");
+      const { secret: given, ...rest } = c.req.valid("json");
       const { register, ear } = connected(connect);
+      const content = { ...rest, address: rangesOf(connected(connect), rest.address) };
       const { secret, made } = secretOf(given);
       const told = { action: "client.create", after: contentText(content) };
       const client = settled(await register.add(content, { secret, audit: audit(c, content.name, told) }));
@@ -97,7 +99,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .put("/:id", jsonBody(CHANGED_CLIENT), async (c) => {
       const { version, ...rest } = c.req.valid("json");
       const { register } = connected(connect);
-      const content: ClientContent = { name: c.req.param("id"), ...rest };
+      const address = rangesOf(connected(connect), rest.address);
+      const content: ClientContent = { ...rest, name: c.req.param("id"), address };
       const before = register.find(content.name);
       if (before === null) throw new Refusal("unknown_client");
       const told = {
@@ -136,6 +139,17 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
       return c.json({ done: true });
     });
+}
+
+function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string[] {
+  const ranges = given.map((text) => {
+    const range = canonicalRange(text);
+    if (range === null) {
+      throw new DetailedRefusal("bad_address", { message: `"${text}": ${REFUSALS.bad_address.message}` });
+    }
+    return range;
+  });
+  return [...new Set(ranges)];
 }
 
 interface Told {

@@ -1,7 +1,6 @@
 // What the RADIUS client calls take and give, as shapes.
 
 import * as v from "valibot";
-import { canonicalRange } from "../../config/addresses.ts";
 import type { HeardSender } from "../../radius/doing/ear.ts";
 import type { ShownClient } from "../../radius/doing/client_register.ts";
 
@@ -12,13 +11,7 @@ export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const
 const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */
 const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
-const ADDRESS = v.pipe(
-  v.string(),
-  v.trim(),
-  v.maxLength(64),
-  v.transform(canonicalRange),
-  v.string(),
-);
+const ADDRESS = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64));
 const CONTENT = {
   address: v.pipe(v.array(ADDRESS), v.minLength(1), v.maxLength(64)),
   nasIdentifier: v.pipe(v.string(), v.trim(), v.maxLength(128), v.regex(/^\P{C}*$/u)),
@@ -66,6 +59,8 @@ export interface OneClient {
   readonly client: ClientRow;
   readonly blast: BlastRadius;
 }
+
+export type { HeardSender };
 
 export interface HeardList {
   readonly nowMs: number;

@@ -20,6 +20,8 @@ export interface Connect {
   readonly secondFactor: Pick<SecondFactorService, "embedded" | "status">;
   /** Whether anything answers at the telephony service; `null` for the embedded outbox. */
   readonly askTelephony: (() => Promise<{ ok: boolean; detail: string }>) | null;
+  /** An IP address or range in its one spelling; `null` for anything else. */
+  canonicalRange(text: string): string | null;
   standing(target: string, backend: string): BackendStanding | null;
   probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   /** What a content is for backends by a mapping that somebody thinks of. Throws RangeError for one that cannot be. */

@@ -144,6 +144,7 @@ export const REFUSALS = {
     status: 400,
     message: "That row cannot be put right here. Skip it, or change the file.",
   },
+  bad_address: { status: 400, message: "Not an IP address, nor a range such as 192.0.2.0/24." },
   client_taken: { status: 409, message: "A RADIUS client has that name already." },
   settings_client: { status: 409, message: "This client stands in the settings file. Change it there." },
   too_many_clients: { status: 409, message: "There are 2,000 RADIUS clients already." },

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { HeardSender } from "../../../../radius/doing/ear.ts";
+import type { HeardSender } from "../../../api/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { addClient, hear } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";

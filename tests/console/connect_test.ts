@@ -1,0 +1,239 @@
+// The API of clients, targets, credentials and health: by role and by rule, with what is audited, and no secret in any answer.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { ACCESS } from "../../console/api/access.ts";
+import { buildRequest } from "../ground/radius_packets.ts";
+import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+
+const FILE_CLIENT = `[[radius.client]]
+name = "of-file"
+address = ["192.0.2.1"]
+secret = "the secret of the file"
+`;
+const SECRET = "a-secret-of-16-octets";
+const RULES = {
+  nasIdentifier: "",
+  disabled: false,
+  messageAuthenticator: "auto",
+  firstFactor: "settings",
+  device: "challenge",
+  appendMode: false,
+  unknownUsers: "allow",
+};
+const CLIENT = { ...RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: SECRET };
+
+interface Answer {
+  readonly status: number;
+  // deno-lint-ignore no-explicit-any
+  readonly body: any;
+  readonly text: string;
+}
+
+async function ask(
+  site: ConnectConsole,
+  path: string,
+  { role = "owner", method = "GET", json }: { role?: string; method?: string; json?: unknown } = {},
+): Promise<Answer> {
+  const cookie = await site.signIn(role);
+  const response = await site.call(`/console/api${path}`, { method, cookie, json });
+  const text = await response.text();
+  return { status: response.status, body: JSON.parse(text), text };
+}
+
+Deno.test("POST /clients makes a client with its audit record, and no answer shows the secret", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  const made = await ask(site, "/clients", { method: "POST", json: CLIENT });
+  assertEquals([made.status, made.body.secret], [200, null]);
+  const list = await ask(site, "/clients", { role: "viewer" });
+  assertEquals(list.body.items.map(({ name }: { name: string }) => name), ["of-file", "vpn-1"]);
+  const one = await ask(site, "/clients/vpn-1", { role: "viewer" });
+  for (const { text } of [made, list, one]) {
+    assert(!text.includes(SECRET) && !text.includes("the secret of the file") && !text.includes("sealed"));
+  }
+  const [audit] = await site.audits();
+  assertEquals([audit?.actor, audit?.action, audit?.object], ["owner", "client.create", "client:vpn-1"]);
+  assert(!JSON.stringify(audit).includes(SECRET));
+});
+
+Deno.test("POST /clients without a secret makes one, which works and is told once", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  const { secret: _none, ...rest } = CLIENT;
+  const { body } = await ask(site, "/clients", { method: "POST", json: rest });
+  assertMatch(body.secret, /^[A-Za-z0-9_-]{32}$/);
+  assertEquals(site.clients.behind("198.51.100.9")?.map(({ name }) => name), ["vpn-1"]);
+});
+
+for (
+  const [what, change, code] of [
+    ["a word for an address", { address: ["vpn.example.org"] }, "bad_address"],
+    ["no address", { address: [] }, "malformed"],
+    ["a short secret", { secret: "short" }, "malformed"],
+    ["a name that is no name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
+    ["the name of one of the settings", { name: "of-file" }, "client_taken"],
+    ["what the API does not know", { firstFactorServer: "x" }, "malformed"],
+  ] as const
+) {
+  Deno.test(`POST /clients refuses ${what} as ${code}`, async () => {
+    await using site = await startConnectConsole({ toml: FILE_CLIENT });
+    const { body } = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...change } });
+    assertEquals(body.error.code, code);
+    assertEquals(site.register.list().length, 1);
+  });
+}
+
+Deno.test("PUT /clients/:id refuses who saw an older one, and those of the settings", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  await ask(site, "/clients", { method: "POST", json: CLIENT });
+  const json = { ...RULES, address: ["198.51.100.9"], disabled: true, version: 1 };
+  const first = await ask(site, "/clients/vpn-1", { method: "PUT", json });
+  assertEquals([first.body.client.disabled, first.body.client.version], [true, 2]);
+  const second = await ask(site, "/clients/vpn-1", { method: "PUT", json });
+  assertEquals(second.body.error.code, "changed_meanwhile");
+  const third = await ask(site, "/clients/of-file", { method: "PUT", json });
+  assertEquals(third.body.error.code, "settings_client");
+});
+
+Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELETE /overlap ends it", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  await ask(site, "/clients", { method: "POST", json: CLIENT });
+  const json = { secret: "another-secret-of-it", overlapMs: 3_600_000 };
+  const { body } = await ask(site, "/clients/vpn-1/secret", { method: "POST", json });
+  assert(body.client.overlapUntilMs > Date.now());
+  assert(site.clients.all.find(({ name }) => name === "vpn-1")?.previous !== null);
+  const ended = await ask(site, "/clients/vpn-1/overlap", { method: "DELETE" });
+  assertEquals(ended.body.client.overlapUntilMs, null);
+  assertEquals(site.clients.all.find(({ name }) => name === "vpn-1")?.previous, null);
+  const actions = (await site.audits()).map(({ action }) => action);
+  assertEquals(actions, ["client.create", "client.rotate", "client.end_overlap"]);
+});
+
+Deno.test("GET /clients/:id counts who is logging in through it now", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  site.watch.put({
+    id: "1",
+    user: "ada",
+    client: "of-file",
+    source: "192.0.2.1",
+    place: "",
+    step: "GET_SMS_PHONE_NUMBER",
+    factor: "sms",
+    startedMs: Date.now(),
+    updatedMs: Date.now(),
+    deadlineMs: Date.now() + 60_000,
+    outcome: null,
+    moments: [],
+  });
+  const { body } = await ask(site, "/clients/of-file", { role: "viewer" });
+  assertEquals([body.blast.open, body.blast.openUsers], [1, ["ada"]]);
+});
+
+Deno.test("POST /clients/heard tells who knocks and whether a candidate fits, and a new client is not heard any more", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  await ask(site, "/clients/heard", { method: "POST", json: {} });
+  const { bytes } = buildRequest(SECRET, { userName: "ada", password: "pw" });
+  site.ear.hear({ octets: bytes, source: "198.51.100.9", reason: "unknown_client", client: null });
+  const heard = await ask(site, "/clients/heard", { method: "POST", json: { secret: SECRET } });
+  assertEquals([heard.body.items[0].source, heard.body.items[0].fits], ["198.51.100.9", "signed"]);
+  await ask(site, "/clients", { method: "POST", json: { ...CLIENT, address: ["198.51.100.9"] } });
+  assertEquals((await ask(site, "/clients/heard", { method: "POST", json: {} })).body.items, []);
+});
+
+Deno.test("routes of clients and credentials that concern a secret need the owner role and a fresh factor", () => {
+  const secret = ACCESS.filter(({ method, path }) =>
+    method !== "GET" && ["/clients", "/clients/:id/secret", "/credentials"].includes(path)
+  );
+  assertEquals(secret.map(({ needs, stepUp }) => [needs, stepUp]), Array(3).fill(["owner", true]));
+});
+
+for (
+  const path of ["/clients/heard", "/clients", "/credentials", "/targets/default/refresh", "/health/test"]
+) {
+  Deno.test(`POST ${path} is refused to a viewer`, async () => {
+    await using site = await startConnectConsole();
+    const { body } = await ask(site, path, { role: "viewer", method: "POST", json: {} });
+    assertEquals(body.error.code, "role");
+  });
+}
+
+Deno.test("GET /targets/:id says the settings without their secrets, and what is owed", async () => {
+  await using site = await startConnectConsole({
+    toml: `[targets.default.backends.ldap]
+kind = "ldap"
+url = "ldap://127.0.0.1:1"
+bind_dn = "cn=admin"
+bind_password = "a-bind-password"
+users_dn = "ou=people"
+`,
+  });
+  const { body, text } = await ask(site, "/targets/default", { role: "viewer" });
+  assert(body.settings.some(({ name }: { name: string }) => name === "ldap.url"));
+  assert(!text.includes("a-bind-password"));
+  assertEquals((await ask(site, "/targets/nobody")).body.error.code, "unknown_target");
+});
+
+Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes nothing", async () => {
+  await using site = await startConnectConsole();
+  await site.people.put("ada", { title: "Countess" });
+  const before = await site.people.target.directory.read("user", "ada");
+  const json = { user: "ada", rows: { title: "jobTitle" } };
+  const { body } = await ask(site, "/targets/default/preview", { role: "viewer", method: "POST", json });
+  const row = body.rows.find(({ name }: { name: string }) => name === "jobTitle");
+  assertEquals([row.now, row.then], [[], ["Countess"]]);
+  assertEquals(await site.people.target.directory.read("user", "ada"), before);
+  assertEquals((await site.audits()).filter(({ actor }) => actor === "viewer"), []);
+  const nobody = { ...json, user: "nobody" };
+  const refused = await ask(site, "/targets/default/preview", { method: "POST", json: nobody });
+  assertEquals(refused.body.error.code, "unknown_object");
+});
+
+Deno.test("POST /targets/:id/refresh runs in the background and its report is read afterwards", async () => {
+  await using site = await startConnectConsole();
+  await ask(site, "/targets/default/refresh", { role: "user_manager", method: "POST", json: {} });
+  for (let tries = 0; tries < 100; tries += 1) {
+    const { body } = await ask(site, "/targets/default", { role: "viewer" });
+    if (!body.refresh.running) {
+      assertEquals(body.refresh.report.faults, []);
+      return;
+    }
+  }
+  throw new Error("the refresh did not end");
+});
+
+Deno.test("POST /credentials makes one that is told once, refuses its name again, and DELETE ends it", async () => {
+  await using site = await startConnectConsole();
+  const json = { name: "hr", targets: ["default"], access: "read" };
+  const made = await ask(site, "/credentials", { method: "POST", json });
+  assertMatch(made.body.url, /\/idm\/scim\/default\/Users$/);
+  const list = await ask(site, "/credentials");
+  assert(!list.text.includes(made.body.password));
+  assertEquals(
+    (await ask(site, "/credentials", { method: "POST", json })).body.error.code,
+    "credential_taken",
+  );
+  assertEquals((await ask(site, "/credentials/hr", { method: "DELETE" })).body, { done: true });
+  assertEquals(
+    (await ask(site, "/credentials/hr", { method: "DELETE" })).body.error.code,
+    "unknown_credential",
+  );
+  const unknown = { ...json, targets: ["nobody"] };
+  const refused = await ask(site, "/credentials", { method: "POST", json: unknown });
+  assertEquals(refused.body.error.code, "unknown_target");
+});
+
+Deno.test("GET /health says that a backend fails and when it was good last, and a test asks it again", async () => {
+  await using site = await startConnectConsole();
+  const backend = async () => {
+    const { body } = await ask(site, "/health", { role: "viewer" });
+    return body.parts.find(({ id }: { id: string }) => id === "backend:default/ldap");
+  };
+  assertEquals((await backend()).state, "unknown");
+  const test = () =>
+    ask(site, "/health/test", { role: "operator", method: "POST", json: { id: "backend:default/ldap" } });
+  assertEquals((await test()).body.part.state, "ok");
+  const good = (await backend()).lastGoodMs;
+  site.people.backend("ldap").trouble({ operation: "probe", how: "before" });
+  const failed = (await test()).body.part;
+  assertEquals([failed.state, failed.lastGoodMs], ["bad", good]);
+  const none = await ask(site, "/health/test", { role: "operator", method: "POST", json: { id: "http" } });
+  assertEquals(none.body.error.code, "unknown_part");
+});

@@ -1,0 +1,83 @@
+// A console with clients, targets and credentials: the register and the ear over a gate that no packet reaches, and a directory with
+// backends in memory.
+
+import type { Connect } from "../../console/api/connect.ts";
+import { canonicalRange } from "../../config/addresses.ts";
+import { createLog } from "../../log.ts";
+import { createPasswordHasher } from "../../password_hasher.ts";
+import { createClientRegister } from "../../radius/doing/client_register.ts";
+import { createClients } from "../../radius/doing/clients.ts";
+import { createEar } from "../../radius/doing/ear.ts";
+import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
+import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createCredentials } from "../../scim/http/credentials.ts";
+import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
+import { createVault } from "../../vault.ts";
+import { watchBackend } from "../../scim/backends/watched.ts";
+import { configOf } from "../config/samples.ts";
+import { startConsole } from "./console_app.ts";
+import { type Shape, startPeopleConsole } from "./console_people.ts";
+
+export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
+
+export async function startConnectConsole({ toml = "", shape = { local: "store", ldap: "sync" } }: {
+  toml?: string;
+  shape?: Shape;
+} = {}) {
+  const people = await startPeopleConsole({ shape });
+  const { store, target } = people;
+  const random = createSystemRandom();
+  const clock = systemClock;
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const config = configOf(toml);
+  const { clients: settings, anyClient } = config.radius;
+  const clients = createClients({ settings, anyClient, anySecret: "a secret of a test", learnt: new Set() });
+  const register = createClientRegister({ store, vault, clock, log, clients, settings, anyClient });
+  const ear = createEar({ clock });
+  const watched = new Map(
+    Object.entries(shape).flatMap(([name, mode]) =>
+      mode === "store" ? [] : [[name, watchBackend(people.backend(name), { clock })] as const]
+    ),
+  );
+  const credentials = await createCredentials({
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    settings: config.scim.credentials,
+    orderedId: createOrderedIds(clock, random),
+  });
+  const connect: Connect = {
+    register,
+    ear,
+    targets: { names: ["default"], get: (name) => name === "default" ? target : null },
+    credentials,
+    config,
+    listening: { radius: ["127.0.0.1:1812"], http: "127.0.0.1:8080" },
+    secondFactor: {
+      embedded: true,
+      status: () => Promise.resolve({ ok: false, fault: { kind: "nonsense", detail: "a test" } }),
+    },
+    askTelephony: null,
+    canonicalRange,
+    standing: (_target, backend) => watched.get(backend)?.standing() ?? null,
+    probe: async (_target, backend) => await watched.get(backend)?.backend.probe() ?? null,
+    previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
+  };
+  const site = await startConsole({ change: (deps) => ({ ...deps, store, vault, connect }) });
+  return {
+    ...site,
+    people,
+    register,
+    ear,
+    clients,
+    audits: people.audits,
+    async [Symbol.asyncDispose]() {
+      await site[Symbol.asyncDispose]();
+      await people[Symbol.asyncDispose]();
+    },
+  };
+}
