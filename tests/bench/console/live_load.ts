@@ -70,9 +70,10 @@ function startLoad(site: TestConsole) {
   return { sent: () => sent, stop: () => clearInterval(timer) };
 }
 
+/** Messages of other kinds have neither. */
 interface StreamMessage {
-  readonly upTo: string;
-  readonly conversations: readonly unknown[];
+  readonly upTo?: string;
+  readonly conversations?: readonly unknown[];
 }
 
 /** Reads the numbers of the stream's messages: each says up to which it goes and how many it brings. */
@@ -81,6 +82,7 @@ async function watchStream(cdp: CDPSession) {
   let gaps = 0;
   cdp.on("Network.eventSourceMessageReceived", ({ data }) => {
     const { upTo, conversations } = JSON.parse(data) as StreamMessage;
+    if (upTo === undefined || conversations === undefined) return;
     const number = Number(upTo.split(".").at(-1));
     if (!Number.isFinite(number)) return;
     if (last !== null) gaps += Math.max(0, number - last - conversations.length);
