@@ -67,7 +67,7 @@ export const PLACES = {
     needs: "viewer",
     title: "history",
     words: ["records", "live", "explain"],
-    rail: { group: "watch", icon: "history", key: "h" },
+    rail: { group: "watch", icon: "history", key: "h", inBar: true },
   },
   charts: {
     pattern: "/charts",
@@ -88,7 +88,7 @@ export const PLACES = {
     needs: "viewer",
     title: "clients",
     words: ["connect"],
-    rail: { group: "connect", icon: "network", key: "c" },
+    rail: { group: "connect", icon: "network", key: "c", inBar: true },
   },
   client: { pattern: "/clients/:id", needs: "viewer", title: "client", words: ["connect"], under: "clients" },
   targets: {
