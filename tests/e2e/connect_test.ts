@@ -4,11 +4,11 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts";
-import { lacking } from "../ground/needing.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
 import { startSlapd } from "../ground/slapd.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways, signIn } from "./browser.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways, signIn } from "./browser.ts";
 
 closeBrowserAtEnd();
 await currentDist();
@@ -158,12 +158,10 @@ browserTest(
   },
 );
 
-const noSlapd = lacking({ peers: ["slapd"] });
-if (noSlapd === null) {
-  browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
-    const slapd = await startSlapd();
-    try {
-      await using gateway = await start(`[targets.default.backends.local]
+browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
+  const slapd = await startSlapd();
+  try {
+    await using gateway = await start(`[targets.default.backends.local]
 kind = "store"
 
 [targets.default.backends.ldap]
@@ -175,31 +173,97 @@ users_dn = "${slapd.usersDn}"
 groups_dn = "${slapd.groupsDn}"
 timeout_ms = 2000
 `);
-      await enter(page, { gateway, path: "/health", heading: "Health" });
-      const row = page.getByRole("row", { name: /default \/ ldap/ });
-      const test = row.getByRole("button", { name: "Test default / ldap" });
-      await test.click();
-      await row.getByText("Good").waitFor();
-      await page.getByText("Everything works.").waitFor();
-      await slapd.stop();
-      await test.click();
-      await row.getByText("Failing").waitFor();
-      await page.getByText("1 part fails.").waitFor();
-      await page.goto(`${gateway.httpUrl}/targets`);
-      await page.getByText("ldap: Failing").waitFor();
-      await slapd.start();
-      await page.getByRole("link", { name: "default" }).click();
-      await page.getByRole("button", { name: "Test ldap" }).click();
-      await page.getByRole("region", { name: "Backends" }).getByText("Good").last().waitFor();
-      await page.getByRole("button", { name: "Refresh now" }).click();
-      await page.getByText(/0 created, 0 updated/).waitFor();
-    } finally {
-      await slapd.dispose();
-    }
-  });
-} else {
-  Deno.test.ignore(`health: a directory server that stops is said (${noSlapd})`, () => {});
-}
+    await enter(page, { gateway, path: "/health", heading: "Health" });
+    const row = page.getByRole("row", { name: /default \/ ldap/ });
+    const test = row.getByRole("button", { name: "Test default / ldap" });
+    await test.click();
+    await row.getByText("Good").waitFor();
+    await page.getByText("Everything works.").waitFor();
+    await slapd.stop();
+    await test.click();
+    await row.getByText("Failing").waitFor();
+    await page.getByText("1 part fails.").waitFor();
+    await page.goto(`${gateway.httpUrl}/targets`);
+    await page.getByText("ldap: Failing").waitFor();
+    await slapd.start();
+    await page.getByRole("link", { name: "default" }).click();
+    await page.getByRole("button", { name: "Test ldap" }).click();
+    await page.getByRole("region", { name: "Backends" }).getByText("Good").last().waitFor();
+    await page.getByRole("button", { name: "Refresh now" }).click();
+    await page.getByText(/0 created, 0 updated/).waitFor();
+  } finally {
+    await slapd.dispose();
+  }
+}, { peers: ["slapd"] });
+
+browserTest(
+  "clients: a session that ends in the middle of the form loses nothing that was typed",
+  async ({ page, context }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+    await page.getByRole("button", { name: "Add a client" }).click();
+    const dialog = page.getByRole("dialog", { name: "Add a client" });
+    await dialog.getByLabel("Shared secret").fill(SECRETS.first);
+    await dialog.getByLabel("Name", { exact: true }).fill("vpn-2");
+    await dialog.getByLabel("Addresses").fill("not an address");
+    await dialog.getByRole("button", { name: "Add a client" }).click();
+    await dialog.getByRole("alert").getByText(/Not an IP address/).waitFor();
+    await dialog.getByLabel("Addresses").fill("198.51.100.0/24");
+    await context.clearCookies();
+    await dialog.getByRole("button", { name: "Add a client" }).click();
+    const again = page.getByRole("dialog", { name: "Sign in again" });
+    await again.getByLabel("Name").fill("owner");
+    await again.getByLabel("Password").fill(PASSWORD);
+    await again.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("The client vpn-2 was added.").waitFor();
+    await page.getByRole("link", { name: "vpn-2" }).waitFor();
+  },
+);
+
+browserTest(
+  "targets: a mapping is tried on a real user, a hostile name is text, and the settings are not written",
+  async ({ page }) => {
+    await using site = await startConnectConsole({ dist: await currentDist() });
+    const hostile = '"><img src=x onerror=alert(1)>';
+    await site.people.put("ada", { title: hostile });
+    await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
+    await page.getByLabel("Preview on user").fill("nobody");
+    await page.getByText("That user is not in this target.").waitFor();
+    await page.getByLabel("Preview on user").fill("ada");
+    await page.getByText("For ada nothing changes.").waitFor();
+    await page.getByText(/^[0-9]+ rows$/).click();
+    await page.getByLabel("Another SCIM attribute").fill("title");
+    await page.getByLabel("Its name at backends").fill("jobTitle");
+    await page.getByText("For ada 2 attributes change.").waitFor();
+    await page.getByRole("row", { name: /^jobTitle/ }).getByText(hostile).waitFor();
+    await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
+    assertEquals(await page.locator("img[src=x]").count(), 0);
+    assertEquals(await findAccessibilityProblems(page), []);
+  },
+);
+
+browserTest(
+  "targets: what a backend refused is a dead letter, tried again by a button",
+  async ({ page }) => {
+    const shape = { local: "store", crm: "async" } as const;
+    await using site = await startConnectConsole({ dist: await currentDist(), shape });
+    const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
+    site.people.backend("crm").trouble({ operation: "put", how: "before", fault });
+    await site.people.put("ada");
+    await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
+    await page.getByText("crm: Dead letters").waitFor();
+    await page.getByRole("link", { name: "default" }).click();
+    const owed = page.getByRole("region", { name: "Owed writes" });
+    await owed.getByText("the attribute is not allowed").waitFor();
+    assertEquals(await findAccessibilityProblems(page), []);
+    await page.getByRole("button", { name: "Try again crm" }).click();
+    await page.getByText("Dead letters are tried again.").waitFor();
+    assert((await site.audits()).some(({ action }) => action === "outbox.retry"));
+    await page.goto(`${site.origin}/health`);
+    await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+    await page.getByRole("row", { name: /Outbox/ }).waitFor();
+  },
+);
 
 const PAGES = [
   ["/clients", "RADIUS clients"],

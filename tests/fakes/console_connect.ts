@@ -2,6 +2,7 @@
 // backends in memory.
 
 import type { Connect } from "../../console/api/connect.ts";
+import type { Dist } from "../../console/assets.ts";
 import { canonicalRange } from "../../config/addresses.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
@@ -20,7 +21,8 @@ import { type Shape, startPeopleConsole } from "./console_people.ts";
 
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
-export async function startConnectConsole({ toml = "", shape = { local: "store", ldap: "sync" } }: {
+export async function startConnectConsole({ toml = "", shape = { local: "store", ldap: "sync" }, dist }: {
+  dist?: Dist;
   toml?: string;
   shape?: Shape;
 } = {}) {
@@ -67,7 +69,10 @@ export async function startConnectConsole({ toml = "", shape = { local: "store",
     probe: async (_target, backend) => await watched.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
   };
-  const site = await startConsole({ change: (deps) => ({ ...deps, store, vault, connect }) });
+  const site = await startConsole({
+    ...(dist === undefined ? {} : { dist }),
+    change: (deps) => ({ ...deps, store, vault, connect }),
+  });
   return {
     ...site,
     people,

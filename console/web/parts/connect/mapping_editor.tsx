@@ -13,9 +13,15 @@ import { Field } from "../field.tsx";
 import { Note } from "../note.tsx";
 
 const WAIT_MS = 250;
+const EXTRA = [
+  { name: "scim", word: "connect.mapping_extra" },
+  { name: "frontEnd", word: "connect.mapping_extra_to" },
+] as const;
 
 export function MappingEditor({ models, target }: { models: Models; target: OneTarget }) {
   const changes = useSignal<Readonly<Record<string, string>>>({});
+  /** A row for an attribute that has none. */
+  const extra = useSignal({ scim: "", frontEnd: "" });
   const user = useSignal("");
   const preview = useSignal<MappingPreview | null>(null);
   const problem = useSignal<string | null>(null);
@@ -23,7 +29,9 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
     target.settings.filter(({ name }) => name.startsWith("mapping.user."))
       .map(({ name, value }) => [name.slice("mapping.user.".length), value]),
   );
-  const rows = { ...present, ...changes.value };
+  const { scim: extraScim, frontEnd: extraFrontEnd } = extra.value;
+  const added = extraScim === "" || extraFrontEnd === "" ? {} : { [extraScim]: extraFrontEnd };
+  const rows = { ...present, ...changes.value, ...added };
   const asked = JSON.stringify([user.value, rows]);
   useEffect(() => {
     if (user.value.trim() === "") return;
@@ -103,9 +111,24 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
               }}
             />
           ))}
+          {EXTRA.map(({ name, word }) => (
+            <Field
+              key={name}
+              id={`mapping-extra-${name}`}
+              label={t(word)}
+              input={{
+                value: extra.value[name],
+                maxLength: 200,
+                autocomplete: "off",
+                spellcheck: false,
+                onInput: (event) =>
+                  extra.value = { ...extra.value, [name]: event.currentTarget.value.trim() },
+              }}
+            />
+          ))}
         </div>
       </details>
-      {Object.keys(changes.value).length > 0 && (
+      {Object.keys({ ...changes.value, ...added }).length > 0 && (
         <div class="secret">
           <Note tone="wait">{t("connect.mapping_toml")}</Note>
           <pre class="mono" role="group" tabIndex={0} aria-label={t("connect.mapping")}>{toml}</pre>

@@ -149,6 +149,8 @@ export const words: SameWords<typeof en> = {
   },
   mapping_of: "Attribute von {name}",
   mapping_rows: { one: "{count} Zeile", other: "{count} Zeilen" },
+  mapping_extra: "Ein weiteres SCIM-Attribut",
+  mapping_extra_to: "Sein Name bei den Backends",
   mapping_toml: "Setzen Sie das in die Einstellungsdatei und starten Sie neu.",
   credential_add: "Zugang hinzufügen",
   credentials_none: "Noch keine SCIM-Zugänge.",

@@ -145,6 +145,8 @@ export const words = {
   },
   mapping_of: "Attributes of {name}",
   mapping_rows: { one: "{count} row", other: "{count} rows" },
+  mapping_extra: "Another SCIM attribute",
+  mapping_extra_to: "Its name at backends",
   mapping_toml: "Put this into the settings file, then restart.",
   credential_add: "Add a credential",
   credentials_none: "No SCIM credentials yet.",
