@@ -303,9 +303,9 @@ browserTest("sessions are listed with where they came from, and can be ended", a
   await using site = await startConsole({ dist });
   const other = await site.signIn("owner");
   await openAccess(page, { site, hash: "#sessions" });
+  await page.getByText("(this one)").waitFor();
   const rows = page.getByRole("row", { name: /127\.0\.0\.1/ });
   assertEquals(await rows.count() >= 2, true);
-  await page.getByText("(this one)").waitFor();
   for (let left = await page.getByRole("button", { name: /^End / }).count(); left > 0; left -= 1) {
     await page.getByRole("button", { name: /^End / }).first().click();
     await page.waitForFunction((n) => document.querySelectorAll("tbody button").length < n, left);
@@ -342,7 +342,7 @@ browserTest(
     await page.goto(`${site.origin}/access`);
     await page.getByRole("button", { name: "Go on with Example ID" }).click();
     await page.getByText("The sign-in provider knows you, but gives you no role here.").waitFor();
-    assertEquals(new URL(page.url()).search, "");
+    await page.waitForURL((url) => url.search === "");
     provider.wishes = {};
     await page.goto(`${site.origin}/access`);
     await page.getByRole("button", { name: "Go on with Example ID" }).click();
