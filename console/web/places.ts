@@ -15,6 +15,8 @@ export interface RailRow {
   readonly key?: string;
   /** One of the four that small screens have at the bottom. */
   readonly inBar?: boolean;
+  /** A shorter title for there. */
+  readonly barTitle?: keyof Areas["frame"];
 }
 
 export interface Place {
@@ -88,7 +90,7 @@ export const PLACES = {
     needs: "viewer",
     title: "clients",
     words: ["connect"],
-    rail: { group: "connect", icon: "network", key: "c", inBar: true },
+    rail: { group: "connect", icon: "network", key: "c", inBar: true, barTitle: "clients_short" },
   },
   client: { pattern: "/clients/:id", needs: "viewer", title: "client", words: ["connect"], under: "clients" },
   targets: {

@@ -54,12 +54,19 @@ function Group({ models, group }: { models: Models; group: RailGroup }) {
   );
 }
 
-function RailLink({ models, name, place }: { models: Models; name: PlaceName; place: Place }) {
+interface RailLinkProps {
+  readonly models: Models;
+  readonly name: PlaceName;
+  readonly place: Place;
+  readonly title?: Place["title"];
+}
+
+function RailLink({ models, name, place, title = place.title }: RailLinkProps) {
   const reason = place.needs === "anyone" ? undefined : whyNot(models, place.needs);
   const inside = (
     <>
       <Symbol name={place.rail?.icon ?? "ellipsis"} />
-      <span class="cut">{t(`frame.${place.title}`)}</span>
+      <span class="cut">{t(`frame.${title}`)}</span>
     </>
   );
   return (
@@ -149,7 +156,9 @@ function Bar({ models }: { models: Models }) {
   return (
     <nav class="bottom-bar" aria-label={t("frame.more_pages")}>
       <ul>
-        {names.map(([name, place]) => <RailLink key={name} models={models} name={name} place={place} />)}
+        {names.map(([name, place]) => (
+          <RailLink key={name} models={models} name={name} place={place} title={place.rail.barTitle} />
+        ))}
         <li>
           <button type="button" class="rail-link" popovertarget={SHEET}>
             <Symbol name="ellipsis" />

@@ -24,6 +24,7 @@ export const words: SameWords<typeof en> = {
   group: "Gruppe",
   devices: "Geräte",
   clients: "RADIUS-Clients",
+  clients_short: "Clients",
   client: "RADIUS-Client",
   targets: "Ziele",
   target: "Ziel",

@@ -21,6 +21,7 @@ export const words = {
   group: "Group",
   devices: "Devices",
   clients: "RADIUS clients",
+  clients_short: "Clients",
   client: "RADIUS client",
   targets: "Targets",
   target: "Target",
