@@ -1,6 +1,8 @@
 // Opens the store (Deno KV) and gathers writes: whatever arrives while one commit is on its way goes into the next
 // one. Deno KV does one fsync a commit, so this is what makes a durable challenge cheap.
 
+import { withAuditIndex } from "./audit_index.ts";
+
 /** One change inside a {@link Transaction}. */
 export type Mutation =
   | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number }
@@ -192,7 +194,8 @@ export function createStore(
     },
     commit(transaction) {
       return new Promise((resolve, reject) => {
-        queue.push({ transaction, resolve, reject });
+        const mutations = withAuditIndex(transaction.mutations);
+        queue.push({ transaction: { ...transaction, mutations }, resolve, reject });
         if (pumps) return;
         pumps = true;
         queueMicrotask(() => {

@@ -1,5 +1,6 @@
 // The record of who did what: written in the same commit as the deed.
 
+import { AUDIT_KEPT_MS, auditIdAt, auditKey } from "../../audit_index.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
 
@@ -18,12 +19,13 @@ export interface AuditRecord {
   readonly after?: string;
 }
 
-/** The change that writes a record under `["audit", time, id]`, which is in order of time. */
+/** The change that writes a record under an id in order of time; the store adds its index. */
 export function auditMutation(
   { clock, random }: { clock: Clock; random: Random },
   deed: Omit<AuditRecord, "atMs">,
 ): Mutation {
   const atMs = clock.nowMs();
   const record: AuditRecord = { atMs, ...deed };
-  return { type: "set", key: ["audit", atMs, toHex(random.bytes(8))], value: record };
+  const id = auditIdAt(atMs) + toHex(random.bytes(8));
+  return { type: "set", key: auditKey(id), value: record, expireInMs: AUDIT_KEPT_MS };
 }

@@ -6,6 +6,7 @@ import {
   createAdministratorRoutes,
   createInvitationRoutes,
 } from "./administrator_routes.ts";
+import { createAuditRoutes } from "./audit_routes.ts";
 import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.ts";
 import { type ChartRouteDeps, createChartRoutes } from "./chart_routes.ts";
 import { type ClientRouteDeps, createClientRoutes } from "./client_routes.ts";
@@ -63,6 +64,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/tokens", createTokenRoutes(deps))
     .route("/live", createLiveRoutes(deps))
     .route("/history", createHistoryRoutes(deps))
+    .route("/audit", createAuditRoutes(deps))
     .route("/charts", createChartRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))

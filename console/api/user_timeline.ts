@@ -43,41 +43,11 @@ export async function userTimeline(
   return { entries, next: null };
 }
 
-/** Records stand under ids in order of time, or under the time itself: two ranges of the store, merged. */
 async function* newestFirst(store: Store): AsyncGenerator<Found> {
-  const ranges = [
-    { start: ["audit", ""], end: ["audit", 0] },
-    { start: ["audit", 0], end: ["audit", Number.MAX_SAFE_INTEGER, "\uffff"] },
-  ] satisfies { start: Deno.KvKey; end: Deno.KvKey }[];
-  const sources = ranges.map((range) =>
-    store.range<AuditValue>(range, { reverse: true })[Symbol.asyncIterator]()
-  );
-  const heads = await Promise.all(sources.map(nextOf));
-  try {
-    while (true) {
-      const at = heads.reduce<number>(
-        (best, head, index) => (head?.atMs ?? -1) > (heads[best]?.atMs ?? -1) ? index : best,
-        0,
-      );
-      const head = heads[at];
-      const source = sources[at];
-      if (head === null || head === undefined || source === undefined) return;
-      yield head;
-      heads[at] = await nextOf(source);
-    }
-  } finally {
-    for (const source of sources) await source.return?.();
+  for await (const { key, value } of store.list<AuditValue>(["audit"], { reverse: true })) {
+    const atMs = value?.atMs;
+    yield { key, value: value ?? {}, atMs: typeof atMs === "number" ? atMs : 0 };
   }
-}
-
-async function nextOf(
-  source: AsyncIterator<{ readonly key: Deno.KvKey; readonly value: AuditValue | null }>,
-): Promise<Found | null> {
-  const { done, value: entry } = await source.next();
-  if (done === true || entry === undefined) return null;
-  const { key, value } = entry;
-  const atMs = value?.atMs;
-  return { key, value: value ?? {}, atMs: typeof atMs === "number" ? atMs : 0 };
 }
 
 function isAbout(value: AuditValue, { user, target }: { user: string; target: string }): boolean {

@@ -1,0 +1,83 @@
+// The audit's API: every writer's records in one order, found by object and actor, paged without a gap.
+
+import { assertEquals } from "@std/assert";
+import { AUDIT_KEPT_MS, auditIdAt, withAuditIndex } from "../../audit_index.ts";
+import type { AuditPage } from "../../console/api/audit_reader.ts";
+import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+
+const START_MS = 1_800_000_000_000;
+
+async function keep(site: TestConsole, records: readonly Record<string, unknown>[]): Promise<void> {
+  await site.store.commit({
+    mutations: records.map((record, at) => {
+      const atMs = START_MS + at * 1000;
+      return { type: "set", key: ["audit", `${auditIdAt(atMs)}abc`], value: { atMs, ...record } };
+    }),
+  });
+}
+async function ask(site: TestConsole, query: string, cookie: string): Promise<AuditPage> {
+  return await (await site.call(`/console/api/audit${query}`, { cookie })).json();
+}
+const actions = ({ items }: AuditPage) => items.map(({ action }) => action);
+
+Deno.test("withAuditIndex() names objects and actor once, for as long as the record", () => {
+  const record = { actor: "Bob", object: "user:Ada", user: "Ada", client: "vpn-1" };
+  const index = withAuditIndex([{ type: "set", key: ["audit", "1"], value: record }]).slice(1);
+  assertEquals(index.map(({ key }) => key), [
+    ["audit_by", "object", "user:ada", "1"],
+    ["audit_by", "object", "client:vpn-1", "1"],
+    ["audit_by", "actor", "bob", "1"],
+  ]);
+  assertEquals(index.every((one) => one.type === "set" && one.expireInMs === AUDIT_KEPT_MS), true);
+});
+
+Deno.test("withAuditIndex() leaves alone what is no audit record", () => {
+  const mutations = [
+    { type: "set", key: ["audit", "1"], value: "gone" },
+    { type: "set", key: ["pairing", "1"], value: { actor: "x" } },
+    { type: "delete", key: ["audit", "1"] },
+  ] as const;
+  assertEquals(withAuditIndex(mutations), mutations);
+});
+
+Deno.test("GET /audit has records of all writers, newest first, narrowed by object, actor and time", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  await keep(site, [
+    { actor: "radius", action: "a", user: "Ada", client: "vpn-1" },
+    { actor: "owner", action: "b", object: "user:ada", before: "x", after: "y" },
+    { actor: "owner", action: "c", object: "client:vpn-1" },
+  ]);
+  assertEquals(actions(await ask(site, "?", cookie)), ["c", "b", "a"]);
+  assertEquals(actions(await ask(site, "?object=user:ADA", cookie)), ["b", "a"]);
+  assertEquals(actions(await ask(site, "?object=client:vpn-1&actor=radius", cookie)), ["a"]);
+  assertEquals(actions(await ask(site, "?actor=owner", cookie)), ["c", "b"]);
+  assertEquals(actions(await ask(site, `?from=${START_MS + 1000}&to=${START_MS + 1999}`, cookie)), ["b"]);
+  const [changed] = (await ask(site, "?object=user:ada", cookie)).items;
+  assertEquals([changed?.before, changed?.after, changed?.objects], ["x", "y", ["user:ada"]]);
+});
+
+Deno.test("GET /audit pages by id without a gap", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  await keep(site, Array.from({ length: 120 }, (_, at) => ({ actor: "owner", action: String(at) })));
+  const seen: string[] = [];
+  let next: string | null = null;
+  for (let pages = 0; pages < 4; pages += 1) {
+    const page = await ask(site, `?actor=owner${next === null ? "" : `&before=${next}`}`, cookie);
+    seen.push(...actions(page));
+    next = page.next;
+    if (next === null) break;
+  }
+  assertEquals(seen, Array.from({ length: 120 }, (_, at) => String(119 - at)));
+});
+
+Deno.test("GET /audit refuses what is no filter, and those without a session", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  const bad = await site.call("/console/api/audit?from=yesterday", { cookie });
+  assertEquals([bad.status, (await bad.json()).error.code], [400, "bad_query"]);
+  const nobody = await site.call("/console/api/audit");
+  await nobody.body?.cancel();
+  assertEquals(nobody.status, 401);
+});
