@@ -58,8 +58,9 @@ export default function HealthPage({ models }: PageProps) {
 function Summary({ report: { parts, skewMs } }: { report: Looked }) {
   const bad = parts.filter(({ state }) => state === "bad").length;
   const warning = parts.filter(({ state }) => state === "warning").length;
+  const unasked = parts.filter(({ state }) => state === "unknown").length;
   const isSkewed = Math.abs(skewMs) > SKEW_LIMIT_MS;
-  const tone = bad > 0 ? "bad" : warning > 0 ? "wait" : "ok";
+  const tone = bad > 0 ? "bad" : warning > 0 ? "wait" : unasked > 0 ? "idle" : "ok";
   return (
     <>
       <Note tone={tone} icon={tone === "ok" ? "check" : "alert"} role="status">
@@ -67,10 +68,12 @@ function Summary({ report: { parts, skewMs } }: { report: Looked }) {
           ? t("connect.health_bad", { count: bad })
           : warning > 0
           ? t("connect.health_warning", { count: warning })
+          : unasked > 0
+          ? t("connect.health_unasked", { count: unasked })
           : t("connect.health_ok")}
       </Note>
       <Note tone={isSkewed ? "wait" : "idle"} icon="clock">
-        {t(isSkewed ? "connect.skew_bad" : "connect.skew", { seconds: (skewMs / 1000).toFixed(1) })}
+        {t(isSkewed ? "connect.skew_bad" : "connect.skew", { seconds: Math.abs(skewMs / 1000).toFixed(1) })}
       </Note>
     </>
   );
@@ -126,8 +129,8 @@ function Parts({ models, report, onTested }: PartsProps) {
       label: t("connect.last_good"),
       width: "140px",
       wideOnly: true,
-      cell: ({ lastGoodMs }) =>
-        lastGoodMs === null ? t("connect.never") : <Time models={models} atMs={lastGoodMs} />,
+      cell: ({ lastGoodMs, testable }) =>
+        lastGoodMs === null ? testable && t("connect.never") : <Time models={models} atMs={lastGoodMs} />,
     },
     {
       name: "test",

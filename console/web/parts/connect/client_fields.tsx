@@ -66,7 +66,7 @@ export function ClientFields({ draft }: { draft: Signal<ClientDraft> }) {
         }}
       />
       <details class="connect-more">
-        <summary>{t("connect.rules")}</summary>
+        <summary>{t("connect.more_rules")}</summary>
         <div class="form">
           {(Object.keys(CHOICES) as (keyof typeof CHOICES)[]).map((name) => (
             <SelectField

@@ -84,14 +84,22 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
               ? t("connect.mapping_same", { name: preview.value.user })
               : t("connect.mapping_differs", { name: preview.value.user, count: differing.length })}
           </p>
-          <DiffTable
-            label={t("connect.mapping_of", { name: preview.value.user })}
-            rows={preview.value.rows.map(({ name, now, then }) => ({
-              name,
-              now: now.length === 0 ? null : now.join(", "),
-              after: then.length === 0 ? null : then.join(", "),
-            }))}
-          />
+          {differing.length > 0 && (
+            <DiffTable
+              label={t("connect.mapping_of", { name: preview.value.user })}
+              rows={differing.map(({ name, now, then }) => ({ name, now: shown(now), after: shown(then) }))}
+            />
+          )}
+          <dl class="connect-facts">
+            {preview.value.rows.filter((row) => !differing.includes(row)).map(({ name, now }) => (
+              <div key={name}>
+                <dt class="mono">{name}</dt>
+                <dd class="mono">
+                  <bdi>{shown(now)}</bdi>
+                </dd>
+              </div>
+            ))}
+          </dl>
         </>
       )}
       <details class="connect-more">
@@ -137,6 +145,10 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       )}
     </section>
   );
+}
+
+function shown(values: readonly string[]): string | null {
+  return values.length === 0 ? null : values.join(", ");
 }
 
 /** As the settings file has it; a target's name needs no quotes there. */

@@ -36,6 +36,7 @@ export const words: SameWords<typeof en> = {
     "Bis es den ersten Client gibt, wird jede Adresse bedient, die das gemeinsame Geheimnis kennt.",
   all_clients: "Alle Clients",
   in_settings: "Dieser Client steht in der Einstellungsdatei. Ändern Sie ihn dort.",
+  more_rules: "Weitere Regeln",
   rules: "Regeln",
   use: "Nutzung",
   secret: "Gemeinsames Geheimnis",
@@ -182,6 +183,10 @@ export const words: SameWords<typeof en> = {
   health_is_warning: "Ansehen",
   health_is_bad: "Gestört",
   health_is_unknown: "Noch nicht gefragt",
+  health_unasked: {
+    one: "Nichts ist gestört; {count} Teil wurde noch nicht gefragt.",
+    other: "Nichts ist gestört; {count} Teile wurden noch nicht gefragt.",
+  },
   health_ok: "Alles arbeitet.",
   health_warning: {
     one: "{count} Teil sollte angesehen werden.",

@@ -32,6 +32,7 @@ export const words = {
   any_address: "Until the first client exists, any address that knows the shared secret is served.",
   all_clients: "All clients",
   in_settings: "This client stands in the settings file. Change it there.",
+  more_rules: "More rules",
   rules: "Rules",
   use: "Use",
   secret: "Shared secret",
@@ -178,6 +179,10 @@ export const words = {
   health_is_warning: "Look at it",
   health_is_bad: "Failing",
   health_is_unknown: "Not asked yet",
+  health_unasked: {
+    one: "Nothing fails; {count} part was not asked yet.",
+    other: "Nothing fails; {count} parts were not asked yet.",
+  },
   health_ok: "Everything works.",
   health_warning: { one: "{count} part should be looked at.", other: "{count} parts should be looked at." },
   health_bad: { one: "{count} part fails.", other: "{count} parts fail." },
