@@ -115,6 +115,13 @@ export const PLACES = {
     words: ["access"],
     rail: { group: "govern", icon: "shield", key: "s" },
   },
+  audit: {
+    pattern: "/audit",
+    needs: "viewer",
+    title: "audit",
+    words: ["govern"],
+    rail: { group: "govern", icon: "scroll-text", key: "a" },
+  },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;
 

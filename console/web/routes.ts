@@ -31,5 +31,6 @@ export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   target: () => import("./pages/target_page.tsx"),
   credentials: () => import("./pages/credentials_page.tsx"),
   access: () => import("./pages/access_page.tsx"),
+  audit: () => import("./pages/audit_page.tsx"),
   set_up: () => import("./pages/set_up_page.tsx"),
 };
