@@ -246,7 +246,7 @@ function openControl(
     pairings: radius.pairings,
     limits: radius.limits,
     learnt: radius.learnt,
-    clients: radius.clientNames,
+    clients: () => radius.clientNames,
     forgetClient: radius.forgetClient,
     secondFactorDesk: services.embedded?.desk ?? null,
     credentials: identity.credentials,

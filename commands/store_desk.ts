@@ -97,7 +97,7 @@ async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<vo
     pairings,
     limits,
     learnt,
-    clients: config.radius.clients.map(({ name }) => name),
+    clients: () => config.radius.clients.map(({ name }) => name),
     secondFactorDesk,
     store,
     clock,

@@ -11,7 +11,8 @@ export const clientOperations = {
 };
 
 async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskAnswer> {
-  const { learnt, clients, store } = deps;
+  const { learnt, store } = deps;
+  const clients = deps.clients();
   if (!learnt.names.has(name)) {
     return clients.includes(name)
       ? done(`Nothing was learnt of client ${JSON.stringify(name)}.`)
@@ -23,13 +24,13 @@ async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskA
   await (deps.forgetClient ?? learnt.forget)(name);
   return done(
     `Client ${JSON.stringify(name)} may send unsigned requests again, until it sends a signed one.`,
-    clients.includes(name) ? {} : { notes: ["The settings have no client of that name."] },
+    clients.includes(name) ? {} : { notes: ["There is no client of that name."] },
   );
 }
 
 function known(clients: readonly string[]): string {
-  if (clients.length === 0) return "The settings have no [[radius.client]].";
+  if (clients.length === 0) return "There are no clients yet.";
   const more = clients.length - MOST_NAMES;
   const names = clients.slice(0, MOST_NAMES).map((name) => JSON.stringify(name)).join(", ");
-  return `The settings have ${names}${more > 0 ? ` and ${more} more` : ""}.`;
+  return `There are ${names}${more > 0 ? ` and ${more} more` : ""}.`;
 }

@@ -23,7 +23,7 @@ export interface DeskDeps {
   readonly limits: Limits;
   readonly learnt: Learnt;
   /** Names of the configured clients. */
-  readonly clients: readonly string[];
+  readonly clients: () => readonly string[];
   /** Makes a client unlearn; `learnt.forget` unless given. A running server lowers its gate here as well. */
   readonly forgetClient?: (name: string) => Promise<boolean>;
   /** `null` when an external second-factor service is configured. */

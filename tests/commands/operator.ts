@@ -91,7 +91,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     pairings,
     limits: createLimits({ store, clock, settings: config.factors }),
     learnt: createLearnt({ store, log }),
-    clients: ["vpn"],
+    clients: () => ["vpn"],
     secondFactorDesk: null,
     store,
     clock,

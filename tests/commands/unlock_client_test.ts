@@ -46,7 +46,7 @@ Deno.test("deno task client forget works without a server and beside one", async
   );
   const unknown = await operator.run("client", "forget", "nas");
   assertEquals([unknown.code, unknown.stdout], [1, ""]);
-  assertStringIncludes(unknown.stderr, 'The settings have "vpn".');
+  assertStringIncludes(unknown.stderr, 'There are "vpn".');
 });
 
 /** Arguments that are wrong use. */

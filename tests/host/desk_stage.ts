@@ -95,7 +95,7 @@ export async function openDeskStage(
     pairings,
     limits,
     learnt,
-    clients: config.radius.clients.map(({ name }) => name),
+    clients: () => config.radius.clients.map(({ name }) => name),
     forgetClient(name) {
       forgotten.push(name);
       return learnt.forget(name);
