@@ -41,7 +41,9 @@ export function firstRdn(dn: string): Rdn | null {
 
 /** Reads up to the first comma that is not escaped. */
 function unescapeValue(text: string): string | null {
-  const from = text.length - text.trimStart().length;
+  // Only U+0020 may stand before a value (RFC 4514 §3); other blanks belong to it.
+  let from = 0;
+  while (text.charAt(from) === " ") from += 1;
   if (text.charAt(from) === "#") return null;
   const encoder = new TextEncoder();
   const octets: number[] = [];

@@ -36,6 +36,8 @@ const READ: readonly (readonly [string, string | null])[] = [
   ["uid = anna , ou=people", "anna"],
   ["cn=Lu\\C4\\8Di\\C4\\87,dc=x", "Lučić"],
   ["cn=a\\20,dc=x", "a "],
+  // An em space is no blank of the syntax.
+  ["cn=\u2003\\ ,dc=x", "\u2003 "],
   ["cn=a+sn=b,dc=x", null],
   ["cn=#0403414243,dc=x", null],
   ["cn=\\FF,dc=x", null],
