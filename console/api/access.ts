@@ -98,7 +98,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "DELETE", path: "/devices/:id", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/bulk", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/bulk/preview", needs: "user_manager", countsAsUse: true },
-  { method: "GET", path: "/jobs/:id", needs: "user_manager", countsAsUse: true },
+  { method: "GET", path: "/jobs/:id", needs: "user_manager", countsAsUse: false },
   { method: "GET", path: "/jobs/:id/items", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/jobs/:id/stop", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/jobs/:id/undo", needs: "user_manager", countsAsUse: true },
