@@ -57,7 +57,7 @@ export const SUITES = {
     paths: ["tests/e2e"],
     ignore: [],
     parallel: false,
-    timeoutMs: 240_000,
+    timeoutMs: 1_200_000,
     permissions: BROWSER_PERMISSIONS,
   },
 } as const satisfies Record<string, Suite>;
