@@ -1,6 +1,7 @@
 // Countersign's composition root: settings → store → services → UDP → HTTP → shutdown. It alone sees every folder.
 
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
+import { createTransfer } from "./commands/transfer.ts";
 import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
 import { canonicalRange, socketAddressText } from "./config/addresses.ts";
@@ -310,6 +311,11 @@ async function openHttp(
       readContent,
       trials: radius.trials,
     },
+    transfer: createTransfer({
+      bulk: createBulk({ clock, orderedId: radius.orderedId, publicUrl: config.http.publicUrl }),
+      publicUrl: config.http.publicUrl,
+    }),
+    groupReplies: config.radius.replyGroups,
     connect: {
       register: radius.register,
       ear: radius.ear,

@@ -14,12 +14,14 @@ import { type ChartStore, createChartStore } from "./api/chart_store.ts";
 import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
 import { createDeviceApi } from "./api/device_api.ts";
 import { createEventStreams } from "./api/event_stream.ts";
+import type { GroupRouteDeps } from "./api/group_routes.ts";
 import type { HttpEnv } from "./api/http_env.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
 import type { Connect } from "./api/connect.ts";
 import type { People } from "./api/people.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
+import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { lateNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
@@ -68,6 +70,10 @@ export interface HttpAppDeps {
   readonly people?: People;
   /** What the pages of clients, targets, credentials and health look at; absent where the console runs without. */
   readonly connect?: Connect;
+  /** Reads and writes files of people. */
+  readonly transfer?: Transfer;
+  /** What the settings give members of groups at a login. */
+  readonly groupReplies?: GroupRouteDeps["groupReplies"];
   readonly ready: () => Readiness;
   readonly dist: Dist;
   readonly mounts?: readonly Mount[];

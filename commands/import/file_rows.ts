@@ -132,11 +132,11 @@ async function* jsonRows(path: string): AsyncGenerator<RowRead> {
   }
 }
 
-function sentence(problem: string): string {
+export function sentence(problem: string): string {
   return `${problem.slice(0, 1).toUpperCase()}${problem.slice(1)}.`;
 }
 
-function jsonRow(line: number, octets: Uint8Array): RowRead {
+export function jsonRow(line: number, octets: Uint8Array): RowRead {
   const parsed = parseBody(octets);
   if (!parsed.ok) return { ok: false, line, problem: parsed.problem.replace(/^The body/, "It") };
   const kind = kindOf(parsed.value);

@@ -14,6 +14,11 @@ import { createCredentialRoutes, type CredentialRouteDeps } from "./credential_r
 import { createFactorRoutes, type FactorRouteDeps } from "./factor_routes.ts";
 import { createHealthRoutes, type HealthRouteDeps } from "./health_routes.ts";
 import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts";
+import { type BulkRouteDeps, createBulkRoutes } from "./bulk_routes.ts";
+import { createDeviceRoutes, type DeviceRouteDeps } from "./device_routes.ts";
+import { createExportRoutes, type ExportRouteDeps } from "./export_routes.ts";
+import { createGroupRoutes, type GroupRouteDeps } from "./group_routes.ts";
+import { createImportRoutes, type ImportRouteDeps } from "./import_routes.ts";
 import { createGroupNameRoutes } from "./group_name_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
@@ -44,6 +49,11 @@ export type ConsoleApiDeps =
   & TargetRouteDeps
   & CredentialRouteDeps
   & HealthRouteDeps
+  & GroupRouteDeps
+  & DeviceRouteDeps
+  & BulkRouteDeps
+  & ImportRouteDeps
+  & ExportRouteDeps
   & UserRouteDeps;
 
 export const CONSOLE_API_PATH = "/console/api";
@@ -73,5 +83,10 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/targets", createTargetRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
     .route("/health", createHealthRoutes(deps))
+    .route("/groups", createGroupRoutes(deps))
+    .route("/devices", createDeviceRoutes(deps))
+    .route("/", createBulkRoutes(deps))
+    .route("/imports", createImportRoutes(deps))
+    .route("/export", createExportRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps));
 }

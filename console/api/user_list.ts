@@ -48,7 +48,7 @@ export async function listUsers(people: People, target: Target, query: UserQuery
   };
 }
 
-export async function readPage(
+async function readPage(
   { directory }: Target,
   { q }: UserQuery,
   options: { page: number; size: number },
@@ -81,7 +81,7 @@ async function walk(
 }
 
 /** Everybody who may pass, in order of name: those whom the gateway knows, where that is asked; else those whom the search finds. */
-async function* candidates(
+export async function* candidates(
   people: People,
   target: Target,
   query: UserQuery,
@@ -109,7 +109,7 @@ function knownNames({ pairings, limits }: People, { status, enrolled }: UserQuer
   return [...new Set([...pairings.all()].map(({ user }) => user))].sort();
 }
 
-function testsOf({ pairings, limits }: People, query: UserQuery): Test[] {
+export function testsOf({ pairings, limits }: People, query: UserQuery): Test[] {
   const tests: Test[] = [];
   const canonical = ({ content }: Stored) => canonicalName(content.name);
   if (query.status === "locked") tests.push((stored) => limits.isLocked(canonical(stored)));

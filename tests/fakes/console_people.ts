@@ -1,6 +1,7 @@
 // A console with a directory whose backends are in memory, and with the gateway's own pairings and limits.
 
 import type { BackendSettings, TargetSettings } from "../../config.ts";
+import { createTransfer } from "../../commands/transfer.ts";
 import type { Dist } from "../../console/assets.ts";
 import type { People } from "../../console/api/people.ts";
 import { createLog } from "../../log.ts";
@@ -11,6 +12,7 @@ import { createLoginTrials } from "../../radius/doing/login_trial.ts";
 import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createPairings } from "../../radius/doing/pairings.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createDirectory } from "../../scim/directory/directory.ts";
 import type { Actor, Leaving, Target } from "../../scim/ports.ts";
 import { readContent } from "../../scim/pure/content.ts";
@@ -54,6 +56,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
   };
   const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const orderedId = createOrderedIds(clock, random);
   const targets = await createTargets({
     settings: [settings],
     store,
@@ -69,7 +72,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       if (backend === undefined) throw new Error(`Cannot find the backend ${name}`);
       return backend;
     },
-    orderedId: createOrderedIds(clock, random),
+    orderedId,
   });
   const target = targets.get("default") as Target;
   const pairings = createPairings({ store, vault, clock, random, target: "default" });
@@ -103,7 +106,17 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
   const site = await startConsole({
     ...(dist === undefined ? {} : { dist }),
     ...(idleMs === undefined ? {} : { idleMs }),
-    change: (deps) => ({ ...deps, store, vault, people }),
+    change: (deps) => ({
+      ...deps,
+      store,
+      vault,
+      people,
+      transfer: createTransfer({
+        bulk: createBulk({ clock, orderedId, publicUrl: deps.http.publicUrl }),
+        publicUrl: deps.http.publicUrl,
+      }),
+      groupReplies: config.radius.replyGroups,
+    }),
   });
   return {
     ...site,

@@ -1,0 +1,190 @@
+// Deeds on many users, imports and exports, over the API.
+
+import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
+import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/bulk_shapes.ts";
+import type { UserView } from "../../console/api/user_shapes.ts";
+import { apiCaller, codeOf } from "../fakes/console_caller.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+
+const BULK = "/console/api/bulk";
+const JOBS = "/console/api/jobs";
+const IMPORTS = "/console/api/imports";
+const NO_FILTERS = { q: "", status: "", enrolled: "", backend: "", sync: "" };
+type Ask = ReturnType<typeof apiCaller>;
+
+/** Asks until it is so; each question is a request, so others get their turn. */
+async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const value = await ask();
+    if (isSo(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error("It never comes about");
+}
+
+function ended(ask: Ask, { id }: JobView): Promise<JobView> {
+  return until(() => ask<JobView>(`${JOBS}/${id}`), ({ state }) => state !== "running");
+}
+
+async function isActive(ask: Ask, name: string): Promise<boolean | undefined> {
+  return (await ask<UserView>(`/console/api/users/${name}`)).record?.active;
+}
+
+Deno.test("bulk: chosen users are deactivated, one failure does not stop the others, and it is taken back", async () => {
+  await using site = await startPeopleConsole();
+  for (const name of ["ada", "bob"]) await site.put(name);
+  await site.put("eve", { active: false });
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const choice = { names: ["ada", "ghost", "bob", "eve", "ADA"] };
+  const begun = await ask<JobView>(BULK, { method: "POST", json: { choice, action: "deactivate" } });
+  const done = await ended(ask, begun);
+  assertEquals([done.total, done.changed, done.same, done.failed, done.state], [4, 2, 1, 1, "ended"]);
+  assertEquals(done.failures.map(({ name }) => name), ["ghost"]);
+  assertEquals(await isActive(ask, "ada"), false);
+  const items = await ask<JobItems>(`${JOBS}/${begun.id}/items?did=same`);
+  assertEquals(items.rows.map(({ name }) => name), ["eve"]);
+  const undone = await ended(
+    ask,
+    await ask<JobView>(`${JOBS}/${begun.id}/undo`, { method: "POST", json: {} }),
+  );
+  assertEquals([undone.action, undone.changed], ["activate", 2]);
+  assertEquals([await isActive(ask, "ada"), await isActive(ask, "eve")], [true, false]);
+  const cookie = await site.signIn("user_manager");
+  const again = await site.call(`${JOBS}/${begun.id}/undo`, { method: "POST", json: {}, cookie });
+  assertEquals(await codeOf(again), "cannot_undo");
+});
+
+Deno.test("bulk: all that match are put into a group in one change, as many as were seen", async () => {
+  await using site = await startPeopleConsole();
+  for (const name of ["ada", "adam", "bob"]) await site.put(name, { displayName: name });
+  await site.putGroup("ops", ["adam"]);
+  const cookie = await site.signIn("user_manager");
+  const ask = apiCaller(site, cookie);
+  const json = (expected: number) => ({
+    choice: { filters: { ...NO_FILTERS, status: "active" }, expected },
+    action: "join",
+    group: "ops",
+  });
+  const refused = await site.call(BULK, { method: "POST", json: json(2), cookie });
+  assertEquals([refused.status, await codeOf(refused)], [409, "selection_changed"]);
+  const done = await ended(ask, await ask<JobView>(BULK, { method: "POST", json: json(3) }));
+  assertEquals([done.changed, done.same, done.canUndo], [2, 1, true]);
+  const records = (await site.audits()).filter(({ actor }) => String(actor).includes("user_manager"));
+  assertEquals(records.length, 1);
+});
+
+Deno.test("bulk: a deletion is counted before it is done, and cannot be taken back", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
+  for (const name of ["ada", "bob"]) await site.put(name);
+  await site.putGroup("ops", ["ada", "bob"]);
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const choice = { names: ["ada", "bob"] };
+  const preview = await ask<BulkPreview>(`${BULK}/preview`, { method: "POST", json: { choice } });
+  assertEquals([preview.count, preview.memberships, preview.factors], [2, 2, 0]);
+  assertEquals(preview.backends, [{ name: "local", count: 2 }, { name: "ldap", count: 2 }]);
+  const done = await ended(
+    ask,
+    await ask<JobView>(BULK, { method: "POST", json: { choice, action: "delete" } }),
+  );
+  assertEquals([done.changed, done.canUndo], [2, false]);
+  assertEquals(await site.target.directory.read("user", "ada"), null);
+});
+
+Deno.test("jobs and imports belong to whoever began them", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const json = { choice: { names: ["ada"] }, action: "deactivate" };
+  const { id } = await ask<JobView>(BULK, { method: "POST", json });
+  const begun = await ask<ImportView>(IMPORTS, { method: "POST", json: { file: "a.csv" } });
+  const cookie = await site.signIn("owner");
+  assertEquals(await codeOf(await site.call(`${JOBS}/${id}`, { cookie })), "unknown_job");
+  assertEquals(await codeOf(await site.call(`${IMPORTS}/${begun.id}`, { cookie })), "unknown_import");
+});
+
+/** Begins an import of a text, sent in two pieces, and waits for the dry run. */
+async function checked(ask: Ask, { file, text }: { file: string; text: string }): Promise<ImportView> {
+  const { id } = await ask<ImportView>(IMPORTS, { method: "POST", json: { file } });
+  const middle = Math.floor(text.length / 2);
+  for (const piece of [text.slice(0, middle), text.slice(middle)]) {
+    await ask(`${IMPORTS}/${id}/text`, { method: "POST", json: { text: piece } });
+  }
+  await ask(`${IMPORTS}/${id}/check`, { method: "POST", json: { mayUpdate: true } });
+  return await seen(ask, id);
+}
+
+function seen(ask: Ask, id: string, query = ""): Promise<ImportView> {
+  const isStill = ({ state }: ImportView) => state !== "checking" && state !== "applying";
+  return until(() => ask<ImportView>(`${IMPORTS}/${id}${query}`), isStill);
+}
+
+const CSV = `userName,displayName,emails[type eq "work"].value,groups,password
+ada,Ada,ada@example.org,staff,a long password
+bob,Bob,bob@example.org,,
+eve,Eve,eve@example.org,,
+,Nobody,,,
+ADA,Twice,,,
+`;
+
+Deno.test("import: a dry run judges each row and writes nothing; a row is put right, one skipped, then it is applied", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("eve", { displayName: "Eve", emails: [{ value: "eve@example.org", type: "work" }] });
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const text = CSV.replace('emails[type eq "work"].value', "title").replaceAll("@example.org", "");
+  const dry = await checked(ask, { file: "people.csv", text });
+  assertEquals([dry.state, dry.total, dry.problems], ["checked", 5, []]);
+  assertEquals(dry.rows.map(({ verdict }) => verdict), ["create", "create", "update", "refused", "refused"]);
+  assertNotMatch(JSON.stringify(dry), /a long password/);
+  assertEquals(await site.target.directory.read("user", "ada"), null);
+  const [unnamed, twice] = dry.rows.slice(3);
+  const row = (line: number | undefined) => `${IMPORTS}/${dry.id}/rows/${line}`;
+  await ask(row(unnamed?.line), { method: "PUT", json: { cells: ["grace", "Grace", null, null, null] } });
+  await ask(row(twice?.line), { method: "PUT", json: { skip: true } });
+  const ready = await seen(ask, dry.id);
+  assertEquals(ready.verdicts, { create: 3, update: 1, same: 0, refused: 0, skipped: 1 });
+  await ask(`${IMPORTS}/${dry.id}/apply`, { method: "POST", json: {} });
+  const applied = await seen(ask, dry.id);
+  assertEquals([applied.state, applied.created, applied.updated, applied.filledGroups], ["applied", 3, 1, 1]);
+  assertEquals(applied.problems, []);
+  const staff = await site.target.directory.read("group", "staff");
+  assertEquals(staff?.content.kind === "group" && staff.content.members, ["ada"]);
+  assert(await site.target.directory.readPassword("ada") !== null);
+});
+
+Deno.test("import: what is no table is refused with its reason, and so is what is too large", async () => {
+  await using site = await startPeopleConsole();
+  const cookie = await site.signIn("user_manager");
+  const ask = apiCaller(site, cookie);
+  const { id } = await ask<ImportView>(IMPORTS, { method: "POST", json: { file: "x.csv" } });
+  await ask(`${IMPORTS}/${id}/text`, { method: "POST", json: { text: "colour,size\nred,3\n" } });
+  const json = { mayUpdate: true };
+  const refused = await site.call(`${IMPORTS}/${id}/check`, { method: "POST", json, cookie });
+  assertMatch(await refused.text(), /no userName/);
+  const text = "a".repeat(500_000);
+  const piece = (to: string) =>
+    site.call(`${IMPORTS}/${to}/text`, { method: "POST", json: { text }, cookie });
+  const other = await ask<ImportView>(IMPORTS, { method: "POST", json: { file: "y.csv" } });
+  let last = await piece(other.id);
+  for (let sent = 1; sent < 17; sent += 1) {
+    await last.body?.cancel();
+    last = await piece(other.id);
+  }
+  assertEquals(await codeOf(last), "import_too_large");
+});
+
+Deno.test("export: the filtered list as a table that no spreadsheet calculates, and as JSON, with a record", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada", { displayName: "=HYPERLINK(1)" });
+  await site.put("bob", { active: false });
+  const cookie = await site.signIn("user_manager");
+  const csv = await site.call("/console/api/export/users?status=active", { cookie });
+  const table = await csv.text();
+  assertMatch(table, /'=HYPERLINK\(1\)/);
+  assertNotMatch(table, /bob/);
+  assertMatch(csv.headers.get("content-disposition") ?? "", /users\.csv/);
+  const json = await (await site.call("/console/api/export/users?format=json", { cookie })).json();
+  assertEquals(json.map(({ userName }: { userName: string }) => userName), ["ada", "bob"]);
+  const empty = await (await site.call("/console/api/export/groups?format=json", { cookie })).json();
+  assertEquals(empty, []);
+  assertEquals((await site.audits()).filter(({ action }) => action === "user.export").length, 2);
+});

@@ -1,0 +1,132 @@
+// The API of groups and of all devices: pages, members, replies of the settings, receipts, audit, and who may do what.
+
+import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
+import type {
+  DevicePage,
+  GroupChange,
+  GroupPage,
+  GroupView,
+  MemberPage,
+} from "../../console/api/group_shapes.ts";
+import { apiCaller, codeOf } from "../fakes/console_caller.ts";
+import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+
+const GROUPS = "/console/api/groups";
+const HOSTILE = `"><img src=x onerror=alert(1)>`;
+const REPLIES = '[radius.reply.group.staff]\n"Filter-Id" = "vpn-staff"\n';
+
+async function staffOf(site: PeopleConsole, size: number): Promise<void> {
+  const names = Array.from({ length: size }, (_, at) => `user${String(at).padStart(3, "0")}`);
+  for (const name of names) await site.put(name, { displayName: `The ${name}` });
+  await site.putGroup("staff", names);
+}
+
+Deno.test("groups: the list has pages, a search, members counted and what the settings give", async () => {
+  await using site = await startPeopleConsole({ toml: REPLIES });
+  await staffOf(site, 3);
+  await site.putGroup(HOSTILE);
+  const get = apiCaller(site, await site.signIn("viewer"));
+  const page = await get<GroupPage>(`${GROUPS}?size=1&page=2`);
+  assertEquals([page.total, page.rows[0]?.name, page.rows[0]?.members, page.rows[0]?.replies], [
+    2,
+    "staff",
+    3,
+    1,
+  ]);
+  assertEquals((await get<GroupPage>(`${GROUPS}?q=staff`)).rows.map(({ name }) => name), ["staff"]);
+  const hostile = await get<GroupView>(`${GROUPS}/${encodeURIComponent(HOSTILE)}`);
+  assertEquals([hostile.name, hostile.members], [HOSTILE, 0]);
+  assertEquals((await get<GroupView>(`${GROUPS}/staff`)).replies, [{
+    name: "Filter-Id",
+    value: "vpn-staff",
+  }]);
+});
+
+Deno.test("groups: members come in pages, are searched, and say whether the directory knows them", async () => {
+  await using site = await startPeopleConsole();
+  await staffOf(site, 25);
+  await site.target.changeMembers("staff", { add: ["nobody"], remove: [] }, {
+    actor: { name: "test", source: "" },
+  });
+  const get = apiCaller(site, await site.signIn("viewer"));
+  const second = await get<MemberPage>(`${GROUPS}/staff/members?size=20&page=2`);
+  assertEquals([second.total, second.rows.length], [26, 6]);
+  const found = await get<MemberPage>(`${GROUPS}/staff/members?q=NOB`);
+  assertEquals(found.rows.map(({ name, known }) => [name, known]), [["nobody", false]]);
+  const [user] = (await get<MemberPage>(`${GROUPS}/staff/members?q=user007`)).rows;
+  assertEquals(user?.displayName, "The user007");
+});
+
+Deno.test("groups: a group is made, filled, emptied and deleted, each with its receipt and its record", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
+  await site.put("ada");
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const made = await ask<GroupChange>(GROUPS, { method: "POST", json: { name: "ops" } });
+  assertEquals(made.receipt.entries.map(({ outcome }) => outcome), ["done", "done"]);
+  const change = (json: unknown) => ask<GroupChange>(`${GROUPS}/ops/members`, { method: "PUT", json });
+  assertEquals((await change({ add: ["ada", "bob"], remove: [] })).group?.members, 2);
+  assertEquals((await change({ add: [], remove: ["bob"] })).group?.members, 1);
+  const gone = await ask<GroupChange>(`${GROUPS}/ops`, { method: "DELETE", json: {} });
+  assertEquals([gone.group, gone.receipt.entries.length], [null, 2]);
+  const records = (await site.audits()).filter(({ group, object }) =>
+    group === "ops" || object === "group:ops"
+  );
+  assertEquals(records.length, 4);
+  assert(records.every(({ actor }) => String(actor).includes("user_manager")));
+});
+
+Deno.test("groups: a backend that fails is said, by name, and nothing is made", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
+  site.backend("ldap").trouble({ operation: "put", how: "before", fault: { kind: "refused", retry: false } });
+  const cookie = await site.signIn("user_manager");
+  const refused = await site.call(GROUPS, { method: "POST", json: { name: "ops" }, cookie });
+  const body: { error: { code: string; receipt: { entries: { backend: string; outcome: string }[] } } } =
+    await refused.json();
+  assertEquals([refused.status, body.error.code], [502, "backend_failed"]);
+  assert(
+    body.error.receipt.entries.some(({ backend, outcome }) => backend === "ldap" && outcome === "failed"),
+  );
+  assertEquals(await site.target.directory.read("group", "ops"), null);
+});
+
+Deno.test("groups and devices: viewers and operators change nothing", async () => {
+  await using site = await startPeopleConsole();
+  await site.putGroup("ops");
+  const changes = [
+    ["POST", GROUPS, { name: "x" }],
+    ["DELETE", `${GROUPS}/ops`, {}],
+    ["PUT", `${GROUPS}/ops/members`, { add: ["ada"], remove: [] }],
+    ["DELETE", "/console/api/devices/x", {}],
+    ["POST", "/console/api/bulk", {}],
+    ["POST", "/console/api/imports", { file: "x.csv" }],
+    ["GET", "/console/api/export/users", undefined],
+  ] as const;
+  for (const role of ["viewer", "operator"]) {
+    const cookie = await site.signIn(role);
+    for (const [method, path, json] of changes) {
+      const response = await site.call(path, { method, cookie, ...(json === undefined ? {} : { json }) });
+      assertEquals([response.status, await codeOf(response)], [403, "role"], `${role} ${method} ${path}`);
+    }
+  }
+});
+
+Deno.test("devices: all pairings are listed masked, narrowed by name and kind, and revoked with a record", async () => {
+  await using site = await startPeopleConsole();
+  for (const name of ["ada", "bob"]) {
+    const user = { canonical: name, shown: name };
+    const { mutation, pairing } = site.pairings.prepare(user, { kind: "sms", number: "+4915112345678" });
+    await site.store.commit({ mutations: [mutation] });
+    site.pairings.adopt(pairing);
+  }
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const text = JSON.stringify(await ask<DevicePage>("/console/api/devices"));
+  assertNotMatch(text, /15112345/);
+  assertMatch(text, /"total":2/);
+  assertEquals((await ask<DevicePage>("/console/api/devices?kind=device")).total, 0);
+  const [row] = (await ask<DevicePage>("/console/api/devices?q=AD")).rows;
+  assertEquals([row?.user, row?.usedMs], ["ada", null]);
+  await ask(`/console/api/devices/${row?.id}`, { method: "DELETE", json: {} });
+  assertEquals((await ask<DevicePage>("/console/api/devices")).rows.map(({ user }) => user), ["bob"]);
+  const record = (await site.audits()).find(({ action }) => action === "pairing.revoke");
+  assertEquals(record?.object, "user:ada");
+});
