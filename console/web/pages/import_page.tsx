@@ -90,7 +90,7 @@ function Choose({ model, target }: { model: ImportModel; target: string }) {
   const mayUpdate = useSignal(true);
   const busy = model.busy.value;
   return (
-    <section class="panel people-panel" aria-label={t("groups.file")}>
+    <section class="panel people-panel">
       <p>{t("groups.import_what")}</p>
       <p class="quiet">{t("groups.import_columns")}</p>
       <Checkbox
