@@ -19,6 +19,10 @@ export interface PageModule {
 export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   live: () => import("./pages/live_page.tsx"),
   users: () => import("./pages/users_page.tsx"),
+  import: () => import("./pages/import_page.tsx"),
+  groups: () => import("./pages/groups_page.tsx"),
+  group: () => import("./pages/group_page.tsx"),
+  devices: () => import("./pages/devices_page.tsx"),
   user: () => import("./pages/user_page.tsx"),
   conversation: () => import("./pages/conversation_page.tsx"),
   dropped: () => import("./pages/dropped_page.tsx"),

@@ -1,9 +1,10 @@
 // The list of users: search, filters, one page at a time, and a way to make one.
 
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { UserPage, UserRow } from "../../api/user_shapes.ts";
 import { whyNot } from "../access_words.ts";
+import { createSelection, type Selection } from "../models/selection.ts";
 import { useResource } from "../models/resource.ts";
 import { listUsers, userHref } from "../models/user_calls.ts";
 import { type Column, DataTable } from "../parts/data_table.tsx";
@@ -26,22 +27,20 @@ const CreateUserDialog = late(async () =>
   (await import("../parts/people/create_user_dialog.tsx")).CreateUserDialog
 );
 
+const BulkBar = late(async () => (await import("../parts/bulk_bar.tsx")).BulkBar);
+const ExportButton = late(async () => (await import("../parts/groups/export_button.tsx")).ExportButton);
+
 const PAGE_SIZE = 50;
 const NARROWING = ["q", "status", "enrolled", "backend", "sync"] as const;
 const STATUSES = ["active", "inactive", "locked"] as const;
 const SYNCS = ["present", "pending", "failed", "vanished", "differs", "absent"] as const;
 
 export default function UsersPage({ models }: PageProps) {
-  const { router } = models;
-  const param = router.param;
   const creating = useSignal(false);
+  const { target, ...narrowed } = narrowing(models);
   const filters = {
-    target: param("target"),
-    q: param("q"),
-    status: param("status"),
-    enrolled: param("enrolled"),
-    backend: param("backend"),
-    sync: param("sync"),
+    target,
+    ...narrowed,
     page: String(pageOf(models)),
     size: String(PAGE_SIZE),
   };
@@ -49,6 +48,9 @@ export default function UsersPage({ models }: PageProps) {
     fetch: () => listUsers(models, filters),
     inputs: Object.values(filters),
   });
+  const selection = useMemo(createSelection, []);
+  // What is chosen stands for the list that was seen.
+  useEffect(() => selection.clear(), [target, ...Object.values(narrowed)]);
   const reason = whyNot(models, "user_manager");
   const create = () => creating.value = reason === undefined;
   useShortcuts([{ keys: "c u", does: "people.create", needs: "user_manager", run: create }]);
@@ -57,6 +59,16 @@ export default function UsersPage({ models }: PageProps) {
   return (
     <main class="page" id="page">
       <PageBar title={t("frame.users")}>
+        <ExportButton models={models} what="users" filters={{ target, ...narrowed }} />
+        <a
+          class="button"
+          href={`/users/import${
+            filters.target === "" ? "" : `?target=${encodeURIComponent(filters.target)}`
+          }`}
+        >
+          <Symbol name="upload" />
+          {t("frame.import")}
+        </a>
         <button
           type="button"
           class="button button-primary"
@@ -104,7 +116,25 @@ export default function UsersPage({ models }: PageProps) {
         </ErrorState>
       )}
       {state.kind === "loading" && <Skeleton />}
-      {page !== null && <Rows models={models} page={page} busy={list.busy.value} onCreate={create} />}
+      {page !== null && (
+        <Rows
+          models={models}
+          page={page}
+          busy={list.busy.value}
+          selection={selection}
+          onCreate={create}
+        />
+      )}
+      {page !== null && (
+        <BulkBar
+          models={models}
+          selection={selection}
+          filters={narrowed}
+          target={target}
+          total={page.total}
+          onChanged={() => void list.reload()}
+        />
+      )}
       {creating.value && page !== null && (
         <CreateUserDialog
           models={models}
@@ -118,10 +148,24 @@ export default function UsersPage({ models }: PageProps) {
 
 type Models = PageProps["models"];
 
-function Rows({ models, page, busy, onCreate }: {
+/** The filters that narrow the list, and its target: what an export shows, too. */
+function narrowing({ router }: Models) {
+  const { param } = router;
+  return {
+    target: param("target"),
+    q: param("q"),
+    status: param("status"),
+    enrolled: param("enrolled"),
+    backend: param("backend"),
+    sync: param("sync"),
+  };
+}
+
+function Rows({ models, page, busy, selection, onCreate }: {
   models: Models;
   page: UserPage;
   busy: boolean;
+  selection: Selection;
   onCreate: () => void;
 }) {
   const { router } = models;
@@ -157,6 +201,7 @@ function Rows({ models, page, busy, onCreate }: {
           keyOf={({ name }) => name}
           nameOf={({ name }) => name}
           hrefOf={({ name }) => userHref(name, target)}
+          selection={selection}
           busy={busy}
         />
       </section>

@@ -1,0 +1,85 @@
+// What the pages of groups and devices ask of the API, typed: each change waits for a new session when the old one is over.
+
+import type { DevicePage, GroupChange, GroupPage, GroupView, MemberPage } from "../../api/group_shapes.ts";
+import { take } from "../api_client.ts";
+import type { Models } from "./models.ts";
+
+export interface WhichGroup {
+  readonly name: string;
+  /** "" for the target whose users log in. */
+  readonly target: string;
+}
+
+/** Names of backends; `null` for all. */
+type Backends = readonly string[] | null;
+type GroupFilters = Readonly<Record<"target" | "q" | "page" | "size", string>>;
+export type GroupCalls = ReturnType<typeof createGroupCalls>;
+
+export function listGroups({ api }: Models, { target, ...filters }: GroupFilters): Promise<GroupPage> {
+  return as(api.groups.$get({ query: { ...filters, ...targetQuery(target) } }));
+}
+
+export function createGroup(
+  { api, session }: Models,
+  { name, target, backends }: WhichGroup & { readonly backends: Backends },
+): Promise<GroupChange> {
+  const json = { name, ...backendsOf(backends) };
+  return session.whileSignedIn(() => as(api.groups.$post({ query: targetQuery(target), json })));
+}
+
+export function createGroupCalls({ api, session }: Models, { name, target }: WhichGroup) {
+  const one = api.groups[":id"];
+  const param = { id: encodeURIComponent(name) };
+  const query = targetQuery(target);
+  const ask = session.whileSignedIn;
+  return {
+    read: () => as<GroupView>(one.$get({ param, query })),
+    members: (filters: { q: string; page: string; size: string }) =>
+      as<MemberPage>(one.members.$get({ param, query: { ...query, ...filters } })),
+    change: (change: { add: readonly string[]; remove: readonly string[] }) => {
+      const json = { add: [...change.add], remove: [...change.remove] };
+      return ask(() => as<GroupChange>(one.members.$put({ param, query, json })));
+    },
+    remove: ({ backends, version }: { backends: Backends; version: string }) => {
+      const json = { version, ...backendsOf(backends) };
+      return ask(() => as<GroupChange>(one.$delete({ param, query, json })));
+    },
+  };
+}
+
+/** Users whose name holds what is typed: twenty of them. */
+export async function findUsers(
+  { api, session }: Models,
+  { target, text }: { target: string; text: string },
+): Promise<readonly { readonly name: string; readonly displayName: string }[]> {
+  const query = { ...targetQuery(target), q: text, size: "20" };
+  const { rows } = await session.whileSignedIn(() => take(api.users.$get({ query })));
+  return rows;
+}
+
+export function listDevices({ api }: Models, filters: Record<"q" | "kind" | "page" | "size", string>) {
+  const query = filters as Parameters<typeof api.devices.$get>[0]["query"];
+  return as<DevicePage>(api.devices.$get({ query }));
+}
+
+export function revokeDevice({ api, session }: Models, id: string) {
+  const param = { id: encodeURIComponent(id) };
+  return session.whileSignedIn(() => take(api.devices[":id"].$delete({ param, json: {} })));
+}
+
+export function groupHref(name: string, target = ""): string {
+  return `/groups/${encodeURIComponent(name)}${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`;
+}
+
+function backendsOf(backends: Backends): { backends?: string[] } {
+  return backends === null ? {} : { backends: [...backends] };
+}
+
+function targetQuery(target: string): { target?: string } {
+  return target === "" ? {} : { target };
+}
+
+/** An answer by its own type: hono's would spell every value out. */
+async function as<T>(call: Parameters<typeof take<unknown>>[0]): Promise<T> {
+  return await take(call) as T;
+}

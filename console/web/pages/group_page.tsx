@@ -1,0 +1,137 @@
+// One group: its members, what a login of a member is answered with, where it stands, and how it is deleted.
+
+import { useSignal } from "@preact/signals";
+import type { GroupView } from "../../api/group_shapes.ts";
+import { whyNot } from "../access_words.ts";
+import { ApiFailure, failureText } from "../api_client.ts";
+import { createGroupCalls } from "../models/group_calls.ts";
+import { useResource } from "../models/resource.ts";
+import { Fetched } from "../parts/connect/fetched.tsx";
+import { GroupMembers } from "../parts/groups/group_members.tsx";
+import { late } from "../parts/late.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { SaidNote } from "../parts/people/said_note.tsx";
+import { backendState } from "../parts/people/user_states.tsx";
+import { Chip } from "../parts/status.tsx";
+import { Symbol } from "../parts/symbol.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+import type { Said } from "./user_page.tsx";
+
+const DeleteGroupDialog = late(async () =>
+  (await import("../parts/groups/delete_group_dialog.tsx")).DeleteGroupDialog
+);
+
+interface Change {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+export default function GroupPage({ models, params }: PageProps) {
+  const name = params.id ?? "";
+  const target = models.router.param("target");
+  const calls = createGroupCalls(models, { name, target });
+  const loaded = useResource<GroupView>(models, { fetch: calls.read, inputs: [name, target] });
+  const said = useSignal<Said | null>(null);
+  const deleting = useSignal(false);
+  const reason = whyNot(models, "user_manager");
+  const group = loaded.state.value.kind === "ready" ? loaded.state.value.value : null;
+  const shown = group?.name ?? name;
+
+  const change = async (wanted: Change): Promise<boolean> => {
+    try {
+      const { group: now, receipt } = await calls.change(wanted);
+      if (now !== null) loaded.put(now);
+      const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");
+      said.value = { text: textOf(wanted, shown), tone: isWhole ? "ok" : "wait", receipt };
+      return true;
+    } catch (fault) {
+      const receipt = fault instanceof ApiFailure ? fault.receipt : null;
+      said.value = {
+        text: `${t("groups.not_changed", { group: shown })} ${failureText(fault)}`,
+        tone: "bad",
+        receipt,
+      };
+      return false;
+    }
+  };
+  /** What takes somebody out can be taken back for a while. */
+  const changeWithUndo = async (wanted: Change): Promise<boolean> => {
+    const isDone = await change(wanted);
+    if (isDone && wanted.remove.length > 0) {
+      models.toasts.say(textOf(wanted, shown), {
+        undo: async () => void await change({ add: wanted.remove, remove: [] }),
+      });
+    }
+    return isDone;
+  };
+  return (
+    <main class="page" id="page">
+      <PageBar title={shown} back={{ href: "/groups", label: t("groups.all_groups") }}>
+        {group !== null && (
+          <button
+            type="button"
+            class="button button-bad"
+            disabled={reason !== undefined}
+            title={reason}
+            onClick={() => deleting.value = true}
+          >
+            <Symbol name="trash-2" />
+            {t("groups.delete")}
+          </button>
+        )}
+      </PageBar>
+      <SaidNote said={said} onRetry={() => loaded.reload()} />
+      <Fetched resource={loaded}>
+        {(value) => (
+          <>
+            <Facts group={value} />
+            <GroupMembers models={models} group={value} calls={calls} onChange={changeWithUndo} />
+          </>
+        )}
+      </Fetched>
+      {deleting.value && group !== null && (
+        <DeleteGroupDialog
+          models={models}
+          group={group}
+          calls={calls}
+          onClose={() => deleting.value = false}
+        />
+      )}
+    </main>
+  );
+}
+
+function textOf({ add, remove }: Change, group: string): string {
+  if (remove.length > 0) return t("groups.took_out", { count: remove.length, group });
+  return add.length === 1
+    ? t("groups.added", { name: add[0] ?? "", group })
+    : t("groups.put_back", { count: add.length, group });
+}
+
+function Facts({ group }: { group: GroupView }) {
+  return (
+    <section class="panel people-panel" aria-label={t("groups.replies")}>
+      <h2>{t("groups.replies_of")}</h2>
+      {group.replies.length === 0 ? <p class="quiet">{t("groups.replies_none")}</p> : (
+        <>
+          <ul class="people-list">
+            {group.replies.map(({ name, value }) => (
+              <li key={name}>
+                <bdi class="mono">{`${name} = ${value}`}</bdi>
+              </li>
+            ))}
+          </ul>
+          <p class="quiet small">{t("groups.replies_where")}</p>
+        </>
+      )}
+      <div class="people-head">
+        {group.backends.map(({ name, state }) => {
+          const mark = state === null ? null : { state: state.state, differs: state.differs === true };
+          const words = backendState(mark);
+          return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
+        })}
+      </div>
+    </section>
+  );
+}
