@@ -7,6 +7,8 @@ import type { Mutation } from "./store.ts";
 export const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 /** A key of the store is small; longer names are found by their beginning. */
 const MOST_NAME_CHARACTERS = 300;
+/** A record is found by so many objects; what is done to more of them is a record each. */
+const MOST_OBJECTS = 100;
 
 /** Where the index has a name. */
 export type AuditRole = "object" | "actor";
@@ -28,12 +30,23 @@ export function auditIdAt(atMs: number): string {
 
 /** What a record is about, as the console writes objects: `user:ada`, `client:vpn-1`. */
 export function auditObjects(record: Readonly<Record<string, unknown>>): string[] {
-  const named = ["user", "group", "client"].flatMap((kind) => {
-    const name = record[kind];
-    return typeof name === "string" && name !== "" ? [`${kind}:${name}`] : [];
-  });
-  const { object } = record;
-  return [...new Set(typeof object === "string" && object !== "" ? [object, ...named] : named)];
+  const named = ["user", "group", "client"].flatMap((kind) =>
+    textsOf(record[kind]).map((name) => `${kind}:${name}`)
+  );
+  const objects = [...new Set([...textsOf(record.object), ...textsOf(record.objects), ...named])];
+  // Each write of the directory names its target; only what is about nothing else is about the target.
+  return objects.length > 0 ? objects : textsOf(record.target).map((name) => `target:${name}`);
+}
+
+function textsOf(value: unknown): string[] {
+  const texts = Array.isArray(value) ? value.slice(0, MOST_OBJECTS) : [value];
+  return texts.filter((text) => typeof text === "string").filter((text) => text !== "");
+}
+
+/** Who did it. The directory writes `console:ada` for an administrator whom the console calls `ada`: it is one person. */
+export function auditActor(record: Readonly<Record<string, unknown>>): string {
+  const { actor } = record;
+  return typeof actor === "string" ? actor.replace(/^console:(?=.)/, "") : "";
 }
 
 /** The changes with what finds their audit records again; the same list when there are none. */
@@ -47,9 +60,9 @@ function indexOf({ key, value, expireInMs }: Extract<Mutation, { type: "set" }>)
   if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return [];
   if (typeof value !== "object" || value === null) return [];
   const record = value as Record<string, unknown>;
-  const { actor } = record;
+  const actor = auditActor(record);
   const places = auditObjects(record).map((name) => auditIndexKey("object", name));
-  if (typeof actor === "string") places.push(auditIndexKey("actor", actor));
+  if (actor !== "") places.push(auditIndexKey("actor", actor));
   return places.map((place) => ({
     type: "set",
     key: [...place, id],

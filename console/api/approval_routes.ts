@@ -1,18 +1,16 @@
 // What an administrator may do with a login that waits for a phone: deny or cancel it, never approve it.
 
 import { Hono } from "hono";
+import * as v from "valibot";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
-import type { Store } from "../../store.ts";
-import type { PendingApproval, SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
+import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
 import { auditMutation } from "./audit.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
-import * as v from "valibot";
 import { Refusal } from "./refusal.ts";
 
 export interface ApprovalRouteDeps {
   readonly desk: SecondFactorDesk | null;
-  readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -21,17 +19,26 @@ export interface ApprovalRouteDeps {
 /** The deed takes no further words. */
 const NOTHING = v.strictObject({});
 
+/** By what is asked: how the deed and its outcome are called in the audit. */
+const DEEDS = {
+  deny: { action: "approval.deny", after: "denied" },
+  cancel: { action: "approval.cancel", after: "cancelled" },
+} as const;
+
 export function createApprovalRoutes(deps: ApprovalRouteDeps) {
   const decide = async (
-    verb: "deny" | "cancel",
+    verb: keyof typeof DEEDS,
     { id, actor, source }: { id: string; actor: string; source: string },
   ): Promise<{ done: true }> => {
-    const { desk } = deps;
+    const { desk, log } = deps;
     if (desk === null) throw new Refusal("no_approvals");
     const waiting = desk.pendingApprovals().find((approval) => approval.requestId === id);
-    const done = waiting !== undefined && await (verb === "deny" ? desk.deny(id) : desk.cancel(id));
-    if (!done) throw new Refusal("already_decided");
-    await record(deps, { verb, waiting, actor, source });
+    if (waiting === undefined) throw new Refusal("already_decided");
+    const { userName: user, client } = waiting;
+    const told = { ...DEEDS[verb], object: `user:${user}`, client, before: "waiting" };
+    const also = [auditMutation(deps, { actor, source, ...told })];
+    if (!await desk[verb](id, { also })) throw new Refusal("already_decided");
+    log.info("an administrator decided an approval", { action: told.action, admin: actor, user, source });
     return { done: true };
   };
   return new Hono<HttpEnv>()
@@ -47,30 +54,4 @@ function whoAsks(
   },
 ) {
   return { id: c.req.param("id"), actor: c.var.session.admin.name, source: c.env.remoteAddress };
-}
-
-/** The service owns the decision and its commit; the record of who asked for it follows at once. */
-async function record(
-  deps: ApprovalRouteDeps,
-  { verb, waiting, actor, source }: { verb: string; waiting: PendingApproval; actor: string; source: string },
-): Promise<void> {
-  const action = `approval.${verb}`;
-  deps.log.info("an administrator decided an approval", {
-    action,
-    admin: actor,
-    user: waiting.userName,
-    source,
-  });
-  await deps.store.commit({
-    mutations: [
-      auditMutation(deps, {
-        actor,
-        source,
-        action,
-        object: waiting.requestId,
-        before: "waiting",
-        after: `${waiting.userName} at ${waiting.client}`,
-      }),
-    ],
-  });
 }

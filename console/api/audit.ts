@@ -13,8 +13,12 @@ export interface AuditRecord {
   readonly source: string;
   /** A verb and its object's kind: `outbox.reveal`. */
   readonly action: string;
-  /** What it was done to. */
+  /** What it was done to: `user:ada`. */
   readonly object: string;
+  /** The RADIUS client that it happened at; the record is found by it, too. */
+  readonly client?: string;
+  /** The target that holds it, where there are several. */
+  readonly target?: string;
   readonly before?: string;
   readonly after?: string;
 }

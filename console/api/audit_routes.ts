@@ -17,6 +17,8 @@ const time = v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Nu
 const LIST = v.object({
   actor: text,
   object: text,
+  action: text,
+  source: text,
   from: time,
   to: time,
   before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{1,64}$/))),
@@ -24,8 +26,8 @@ const LIST = v.object({
 
 export function createAuditRoutes({ store }: AuditRouteDeps) {
   return new Hono<HttpEnv>().get("/", queryValues(LIST), async (c) => {
-    const { actor, object, from, to, before } = c.req.valid("query");
-    const filter = { actor, object, fromMs: from ?? null, toMs: to ?? null };
+    const { from, to, before, ...texts } = c.req.valid("query");
+    const filter = { ...texts, fromMs: from ?? null, toMs: to ?? null };
     return c.json(await auditPage(store, filter, { before: before ?? null, limit: PAGE }));
   });
 }

@@ -35,7 +35,13 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
       // Written before the text is read: what cannot be recorded is not shown.
       await store.commit({
         mutations: [
-          auditMutation(deps, { actor, source, action: "outbox.reveal", object: id, after: item.to }),
+          auditMutation(deps, {
+            actor,
+            source,
+            action: "outbox.reveal",
+            object: `message:${id}`,
+            after: item.to,
+          }),
         ],
       });
       log.warn("an owner read a message of the outbox", { admin: actor, message: id, to: item.to, source });

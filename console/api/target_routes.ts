@@ -83,14 +83,19 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
     .post("/:id/retry", jsonBody(BACKEND), async (c) => {
       const target = targetOf(c.req.param("id"));
       const backend = backendOf(target, c.req.valid("json").backend);
+      // The request before the work: what cannot be recorded is not begun. The outcome is a record of its own.
+      await record(deps, c, { action: "outbox.retry", target: target.name, after: backend });
       const tried = await ofTarget(target.retryDeadLetters({ backend }));
-      await record(deps, c, { action: "outbox.retry", target: target.name, after: `${backend}: ${tried}` });
+      await record(deps, c, { action: "outbox.retried", target: target.name, after: `${backend}: ${tried}` });
       return c.json({ ...one(target.name), tried });
     })
     .post("/:id/refresh", jsonBody(v.strictObject({})), async (c) => {
       const target = targetOf(c.req.param("id"));
-      await record(deps, c, { action: "target.refresh", target: target.name });
-      refreshes.begin(target, actorOf(c));
+      if (!refreshes.state(target.name).running) {
+        // Its end is recorded by the target itself, or, when it broke off, by what runs it.
+        await record(deps, c, { action: "target.refresh", target: target.name });
+        refreshes.begin(target, actorOf(c));
+      }
       return c.json(one(target.name));
     })
     .post("/:id/preview", jsonBody(PREVIEW), async (c) => {
@@ -182,12 +187,19 @@ interface Refreshes {
 }
 
 /** One refresh a target at a time; the last report is kept until the next. */
-function createRefreshes({ clock, log }: Pick<TargetRouteDeps, "clock" | "log">): Refreshes {
+function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" | "store">): Refreshes {
+  const { clock, log, store } = deps;
   const states = new Map<string, RefreshState>();
   const idle: RefreshState = { running: false, startedMs: null, read: [], report: null, problem: null };
   const ended = (name: string, end: { report?: RefreshReport; problem?: string }): void => {
     const state = states.get(name) ?? idle;
     states.set(name, { ...state, running: false, report: end.report ?? null, problem: end.problem ?? null });
+  };
+  const recordFailure = async (name: string, { name: asked, source }: Actor): Promise<void> => {
+    const told = { actor: asked, source, action: "target.refresh_failed", object: `target:${name}` };
+    await store.commit({ mutations: [auditMutation(deps, told)] }).catch((fault: unknown) =>
+      log.error("the end of a refresh could not be recorded", { target: name, fault: String(fault) })
+    );
   };
   return {
     state: (name) => states.get(name) ?? idle,
@@ -206,6 +218,7 @@ function createRefreshes({ clock, log }: Pick<TargetRouteDeps, "clock" | "log">)
         (fault: unknown) => {
           log.error("a refresh failed", { target: target.name, fault: String(fault) });
           ended(target.name, { problem: "The refresh did not end well. The server's log says why." });
+          void recordFailure(target.name, actor);
         },
       );
     },

@@ -95,8 +95,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   return {
     async invite(deed) {
       if (desk === null) throw new Refusal("no_invitations");
-      const { invitation, deadlineMs } = await desk.invite(deed.user);
-      await store.commit({ mutations: [audit(deed, { action: "invitation.make" })] });
+      const also = [audit(deed, { action: "invitation.make" })];
+      const { invitation, deadlineMs } = await desk.invite(deed.user, { also });
       return { link: `${deps.http.publicUrl}/device#invite=${invitation}`, deadlineMs };
     },
     async addNumber(deed, { kind, number: given }) {

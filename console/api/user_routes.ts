@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { Actor, JsonObject, Target, Written } from "../../scim/ports.ts";
+import { auditMutation } from "./audit.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
@@ -64,7 +65,7 @@ const RETRY = v.strictObject({ backend: text(256) });
 const NOTHING = v.strictObject({});
 const BEFORE = v.object({
   ...TARGET.entries,
-  before: v.optional(v.pipe(v.string(), v.regex(/^\d{0,16}$/)), ""),
+  before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{0,64}$/)), ""),
 });
 
 /** Who asks, for the audit of the directory. */
@@ -80,6 +81,20 @@ export function createUserRoutes(deps: UserRouteDeps) {
     name: asked.name,
     actor: actorOf(c),
   });
+  /** What was asked for is recorded before it is tried; what came of it, the directory records with the change. */
+  const asked = async (
+    c: Context<HttpEnv>,
+    { action, name, target, after }: { action: string; name: string; target: Target; after?: string },
+  ): Promise<void> => {
+    const deed = { actor: c.var.session.admin.name, source: c.env.remoteAddress, action };
+    const told = {
+      ...deed,
+      object: `user:${name}`,
+      target: target.name,
+      ...(after === undefined ? {} : { after }),
+    };
+    await deps.store.commit({ mutations: [auditMutation(deps, told)] });
+  };
   const changeOf = async (target: Target, { stored, receipt }: Written): Promise<UserChange> => ({
     receipt,
     user: stored === null ? null : await userView(parts(), target, stored.content.name),
@@ -144,12 +159,14 @@ export function createUserRoutes(deps: UserRouteDeps) {
         target: c.req.valid("query").target,
         name: c.req.param("id"),
       });
+      await asked(c, { action: "user.refresh", name, target });
       await ofTarget(target.refreshOne("user", name, actor));
       return c.json(await userView(parts(), target, name));
     })
     .post("/:id/retry", queryValues(TARGET), jsonBody(RETRY), async (c) => {
       const { backend } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
+      await asked(c, { action: "user.retry", ...deed, after: backend });
       const written = await retryOwed(deed, backend);
       const user = await userView(parts(), deed.target, deed.name);
       return c.json({ receipt: written?.receipt ?? null, user });

@@ -78,7 +78,11 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
         checks: [{ key: keyOf(name), versionstamp: null }],
         mutations: [
           { type: "set", key: keyOf(name), value: record },
-          auditOf(deps, { action: "scim_credential.added", object: name, after: scopeText(record) }, actor),
+          auditOf(
+            deps,
+            { action: "scim_credential.added", credential: record, after: scopeText(record) },
+            actor,
+          ),
         ],
       });
       return ok ? { ok: true, password: secret } : { ok: false, reason: "taken" };
@@ -92,12 +96,13 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
     async revoke(name, actor) {
       const entry = NAME.test(name) ? await store.get<CredentialRecord>(keyOf(name)) : null;
       if (entry === null || entry.value === null) return "unknown";
-      const before = scopeText(entry.value);
+      const credential = entry.value;
+      const told = { action: "scim_credential.revoked", credential, before: scopeText(credential) };
       const { ok } = await store.commit({
         checks: [{ key: keyOf(name), versionstamp: entry.versionstamp }],
         mutations: [
           { type: "delete", key: keyOf(name) },
-          auditOf(deps, { action: "scim_credential.revoked", object: name, before }, actor),
+          auditOf(deps, told, actor),
         ],
       });
       return ok ? "revoked" : "unknown";
@@ -136,21 +141,22 @@ function scopeText({ access, targets }: Credential): string {
   return `${access} ${targets.join(",")}`;
 }
 
-/** The record of a deed, for the commit of the deed. */
+/** The record of a deed, for the commit of the deed; it is found by each target that the credential opens. */
 function auditOf(
   { clock, orderedId }: RecordsDeps,
-  deed: {
+  { credential, ...deed }: {
     readonly action: string;
-    readonly object: string;
+    readonly credential: Pick<Credential, "name" | "targets">;
     readonly before?: string;
     readonly after?: string;
   },
   { name, source }: Actor,
 ): Mutation {
+  const objects = credential.targets.map((target) => `credential:${target}/${credential.name}`);
   return {
     type: "set",
     key: ["audit", orderedId()],
-    value: { atMs: clock.nowMs(), actor: name, source, ...deed },
+    value: { atMs: clock.nowMs(), actor: name, source, objects, ...deed },
     expireInMs: AUDIT_KEPT_MS,
   };
 }

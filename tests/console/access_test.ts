@@ -173,9 +173,9 @@ Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did i
   }
   assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }, { id: "r2", verb: "cancel" }]);
   const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
-  assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object]), [
-    ["operator", "approval.deny", "r1"],
-    ["operator", "approval.cancel", "r2"],
+  assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object, value?.client]), [
+    ["operator", "approval.deny", "user:ada", "vpn-1"],
+    ["operator", "approval.cancel", "user:grace", "vpn-1"],
   ]);
 });
 

@@ -57,6 +57,21 @@ Deno.test("GET /audit has records of all writers, newest first, narrowed by obje
   assertEquals([changed?.before, changed?.after, changed?.objects], ["x", "y", ["user:ada"]]);
 });
 
+Deno.test("GET /audit narrows by deed and source, and knows an administrator under either name", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  await keep(site, [
+    { actor: "owner", action: "a", object: "user:ada", source: "192.0.2.7" },
+    { actor: "console:owner", action: "b", user: "ada", target: "default", source: "192.0.2.8" },
+    { actor: "console:owner", action: "c", target: "default" },
+  ]);
+  assertEquals(actions(await ask(site, "?actor=owner", cookie)), ["c", "b", "a"]);
+  assertEquals(actions(await ask(site, "?action=b", cookie)), ["b"]);
+  assertEquals(actions(await ask(site, "?source=192.0.2.7", cookie)), ["a"]);
+  const aboutTarget = await ask(site, "?object=target:default", cookie);
+  assertEquals(aboutTarget.items.map(({ action, actor }) => [action, actor]), [["c", "owner"]]);
+});
+
 Deno.test("GET /audit pages by id without a gap", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");

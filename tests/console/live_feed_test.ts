@@ -18,7 +18,7 @@ import { createManualClock } from "../fakes/console_app.ts";
 function setUp() {
   const clock = createManualClock();
   const watch = createFakeWatch();
-  const desk = createFakeDesk();
+  const desk = createFakeDesk(() => Promise.resolve());
   const outbox = createFakeOutbox();
   const feed = createLiveFeed({ clock, watch, desk, outbox, random: createSystemRandom() });
   return { clock, watch, desk, outbox, feed };

@@ -84,9 +84,10 @@ export async function startConsole(options: ConsoleOptions = {}) {
     write: (octets) => void lines.push(new TextDecoder().decode(octets)),
   });
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  let usedStore = store;
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const watch = createFakeWatch();
-  const desk = createFakeDesk();
+  const desk = createFakeDesk((mutations) => usedStore.commit({ mutations }));
   const outbox = createFakeOutbox();
   const phone = createFakePhone(clock.nowMs);
   let app: HttpApp | null = null;
@@ -134,7 +135,9 @@ export async function startConsole(options: ConsoleOptions = {}) {
     ready: () => ({ ok: true, parts: { store: "ok" } }),
     dist: options.dist ?? EMPTY_DIST,
   };
-  app = createHttpApp(options.change?.(deps) ?? deps);
+  const changed = options.change?.(deps) ?? deps;
+  usedStore = changed.store;
+  app = createHttpApp(changed);
 
   const call = (path: string, { method = "GET", json, cookie, headers = {} }: CallOptions = {}) =>
     fetch(origin + path, {

@@ -11,7 +11,9 @@ import type {
   PacketRecord,
   StrayPacket,
 } from "../../radius/doing/ports.ts";
+import type { Mutation } from "../../store.ts";
 import type {
+  Alongside,
   OutboxDesk,
   OutboxItem,
   PendingApproval,
@@ -110,17 +112,19 @@ export interface FakeDesk extends SecondFactorDesk {
   readonly decided: { id: string; verb: "deny" | "cancel" }[];
 }
 
-export function createFakeDesk(): FakeDesk {
+/** @param keep commits what belongs to a decision. */
+export function createFakeDesk(keep: (also: readonly Mutation[]) => Promise<unknown>): FakeDesk {
   let waiting: PendingApproval[] = [];
   const listeners = new Set<() => void>();
   const decided: { id: string; verb: "deny" | "cancel" }[] = [];
   const changed = () => listeners.forEach((notify) => notify());
-  const decide = (id: string, verb: "deny" | "cancel") => {
-    const known = waiting.some((one) => one.requestId === id);
+  const decide = async (id: string, { verb, also = [] }: Alongside & { verb: "deny" | "cancel" }) => {
+    if (!waiting.some((one) => one.requestId === id)) return false;
+    await keep(also);
     waiting = waiting.filter((one) => one.requestId !== id);
-    if (known) decided.push({ id, verb });
-    if (known) changed();
-    return Promise.resolve(known);
+    decided.push({ id, verb });
+    changed();
+    return true;
   };
   return {
     decided,
@@ -128,11 +132,14 @@ export function createFakeDesk(): FakeDesk {
       waiting.push(approval);
       changed();
     },
-    invite: () => Promise.resolve({ invitation: "invitation", deadlineMs: 0 }),
+    async invite(_userName, { also = [] } = {}) {
+      await keep(also);
+      return { invitation: "invitation", deadlineMs: 0 };
+    },
     pendingApprovals: (newest = Infinity) => waiting.slice(-newest),
     pendingCount: () => waiting.length,
-    deny: (id) => decide(id, "deny"),
-    cancel: (id) => decide(id, "cancel"),
+    deny: (id, options) => decide(id, { verb: "deny", ...options }),
+    cancel: (id, options) => decide(id, { verb: "cancel", ...options }),
     revokePairing: () => Promise.resolve(false),
     onChange(notify) {
       listeners.add(notify);

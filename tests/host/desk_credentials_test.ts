@@ -12,8 +12,8 @@ Deno.test("desk scim_credential.add tells the password once, and stores and reco
   const found = await stage.credentials.check({ name: "saas", password: present(password) }, "192.0.2.1");
   assertEquals(found, { name: "saas", targets: ["default"], access: "write" });
   assertEquals((await stage.dump()).includes(present(password)), false);
-  assertEquals((await stage.audits()).map(({ actor, action, object }) => [actor, action, object]), [
-    ["command", "scim_credential.added", "saas"],
+  assertEquals((await stage.audits()).map(({ actor, action, objects }) => [actor, action, objects]), [
+    ["command", "scim_credential.added", ["credential:default/saas"]],
   ]);
   const { credentials } = await done(stage, { op: "scim_credential.list" });
   assertEquals(present(credentials).map(({ name, access }) => [name, access]), [["saas", "write"]]);

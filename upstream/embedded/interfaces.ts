@@ -1,6 +1,8 @@
 // What the embedded services show to the phone page and to the console. The gateway itself reaches them only through
 // the HTTP interface of the documents; these are the other two doors.
 
+import type { Mutation } from "../../store.ts";
+
 /** A request that waits for a decision, as the console's list shows it. */
 export interface PendingApproval {
   readonly requestId: string;
@@ -98,17 +100,22 @@ export interface PhoneService {
   watch(token: string, notify: () => void): () => void;
 }
 
+/** What is written in the commit of the deed, and only with it: the record of who asked for it. */
+export interface Alongside {
+  readonly also?: readonly Mutation[];
+}
+
 /** What `deno task pair` and the console ask of the embedded second-factor service. */
 export interface SecondFactorDesk {
   /** An invitation (128 bits, once, 24 hours) for `userName`; it is the last part of the phone page's link. */
-  invite(userName: string): Promise<{ invitation: string; deadlineMs: number }>;
+  invite(userName: string, options?: Alongside): Promise<{ invitation: string; deadlineMs: number }>;
   /** What waits, oldest first; with `newest` only so many, those that came last: there may be very many. */
   pendingApprovals(newest?: number): PendingApproval[];
   /** How many wait; costs nothing. */
   pendingCount(): number;
   /** Denies (`decide`) or cancels a waiting request on behalf of an administrator; `false` when it was already decided. */
-  deny(requestId: string): Promise<boolean>;
-  cancel(requestId: string): Promise<boolean>;
+  deny(requestId: string, options?: Alongside): Promise<boolean>;
+  cancel(requestId: string, options?: Alongside): Promise<boolean>;
   /** Ends a device pairing, and its phone's token with the last one. `false` when there is none. */
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of waiting requests changed. */

@@ -2,6 +2,7 @@
 // 128 bits, good once, for 24 hours; looking at one uses nothing up.
 
 import { toBase64Url } from "../../runtime.ts";
+import type { Mutation } from "../../store.ts";
 import type { House } from "./house.ts";
 import type { InviteView, PhoneResult } from "./interfaces.ts";
 import { type Pairings, refused } from "./pairings.ts";
@@ -12,7 +13,11 @@ import { OPEN } from "./shelves.ts";
 import type { Change } from "./table.ts";
 
 export interface Invitations {
-  create(userName: string): Promise<{ invitation: string; deadlineMs: number }>;
+  /** @param options.also written in the same commit. */
+  create(
+    userName: string,
+    options?: { also?: readonly Mutation[] },
+  ): Promise<{ invitation: string; deadlineMs: number }>;
   look(invitation: string, source: string): InviteView;
   /** Pairs the phone of `token`, or a new one, with the invitation's user. */
   accept(
@@ -60,13 +65,14 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
   };
 
   return {
-    async create(userName) {
+    async create(userName, options) {
       if (invitations.count(OPEN) >= CAPS.invitations) {
         throw new Error(`Cannot make an invitation: ${CAPS.invitations} are open`);
       }
       const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
       const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
-      await shelves.commit([invitations.add(digestOf(invitation), { userName, deadlineMs, usedMs: null })]);
+      const row: InvitationRow = { userName, deadlineMs, usedMs: null };
+      await shelves.commit([invitations.add(digestOf(invitation), row)], options);
       return { invitation, deadlineMs };
     },
     look(invitation, source) {

@@ -2,6 +2,7 @@
 // first decision wins; everybody else learns what it was.
 
 import type { ApprovalContext } from "../../radius/doing/ports.ts";
+import type { Mutation } from "../../store.ts";
 import { type House, matchPasscode } from "./house.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import { createListeners } from "./listeners.ts";
@@ -21,7 +22,12 @@ export interface Requests {
   ): Promise<RequestRow | null>;
   /** The request as it counts now. */
   find(id: string): RequestRow | undefined;
-  decide(id: string, decision: DecisionName): Promise<DecisionOutcome>;
+  /** @param options.also written in the commit of the decision, and only with it. */
+  decide(
+    id: string,
+    decision: DecisionName,
+    options?: { also?: readonly Mutation[] },
+  ): Promise<DecisionOutcome>;
   /** Decides by a device passcode: the right one, not used before, grants; any other denies. */
   decideByPasscode(id: string, code: string): Promise<DecisionOutcome>;
   /** Requests that wait, oldest first; with `newest` only so many, those that came last. */
@@ -71,6 +77,7 @@ export function createRequests(house: House): Requests {
   const settle = async (
     id: string,
     judge: (row: RequestRow) => { decision: DecisionName; alongside: Change[] },
+    options: { also?: readonly Mutation[] } = {},
   ): Promise<DecisionOutcome> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const kept = requests.get(id);
@@ -78,7 +85,7 @@ export function createRequests(house: House): Requests {
       if (requestAt(kept, clock.nowMs()).decision !== null) return "late";
       const { decision, alongside } = judge(kept);
       const { ended, change } = end(kept, decision);
-      if (!await shelves.commit([change, ...alongside])) continue;
+      if (!await shelves.commit([change, ...alongside], options)) continue;
       announce(ended);
       return "won";
     }
@@ -140,7 +147,7 @@ export function createRequests(house: House): Requests {
       const row = requests.get(id);
       return row && requestAt(row, clock.nowMs());
     },
-    decide: (id, decision) => settle(id, () => ({ decision, alongside: [] })),
+    decide: (id, decision, options) => settle(id, () => ({ decision, alongside: [] }), options),
     decideByPasscode: (id, code) =>
       settle(id, (row) => {
         const pairing = pairings.get(row.pairingId);

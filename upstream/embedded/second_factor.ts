@@ -136,7 +136,7 @@ function createDesk(
   },
 ): SecondFactorDesk {
   return {
-    invite: (userName) => invitations.create(userName),
+    invite: (userName, options) => invitations.create(userName, options),
     pendingCount: () => requests.waitingCount(),
     pendingApprovals: (newest) =>
       requests.waiting(newest).map((row) => ({
@@ -148,8 +148,10 @@ function createDesk(
         createdMs: row.createdMs,
         deadlineMs: row.deadlineMs,
       })),
-    deny: async (requestId) => await requests.decide(requestId, "denied_by_administrator") === "won",
-    cancel: async (requestId) => await requests.decide(requestId, "cancelled_by_administrator") === "won",
+    deny: async (requestId, options) =>
+      await requests.decide(requestId, "denied_by_administrator", options) === "won",
+    cancel: async (requestId, options) =>
+      await requests.decide(requestId, "cancelled_by_administrator", options) === "won",
     revokePairing: async (pairingId) => await pairings.end(pairingId) !== null,
     onChange: (notify) => requests.onChange(notify),
     onPaired: news.onPaired,

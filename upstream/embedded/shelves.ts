@@ -1,6 +1,6 @@
 // The five tables of the embedded second-factor service, and one commit over any of them.
 
-import type { Store } from "../../store.ts";
+import type { Mutation, Store } from "../../store.ts";
 import {
   type InvitationRow,
   pairingExpiresMs,
@@ -23,8 +23,8 @@ export interface Shelves {
   readonly phones: Table<PhoneRow>;
   readonly phrases: Table<PhraseRow>;
   readonly invitations: Table<InvitationRow>;
-  /** All changes or none; `false` when somebody else was faster. */
-  commit(changes: readonly Change[]): Promise<boolean>;
+  /** All changes, and what else belongs to them (`also`), or none; `false` when somebody else was faster. */
+  commit(changes: readonly Change[], options?: { also?: readonly Mutation[] }): Promise<boolean>;
   load(): Promise<void>;
 }
 
@@ -64,12 +64,12 @@ export function createShelves(store: Store, nowMs: () => number): Shelves {
 
   return {
     ...tables,
-    commit(changes) {
+    commit(changes, options) {
       if (nowMs() - sweptMs >= SWEEP_EVERY_MS) {
         sweptMs = nowMs();
         for (const table of all) table.sweep(sweptMs);
       }
-      return commitChanges(store, changes);
+      return commitChanges(store, changes, options);
     },
     async load() {
       for (const table of all) await table.load(nowMs());

@@ -150,11 +150,19 @@ function createIndex(): Index {
   };
 }
 
-/** Makes all changes or none; `false` when a row was changed by somebody else, and the mirror is up to date again. */
-export async function commitChanges(store: Store, changes: readonly Change[]): Promise<boolean> {
+/**
+ * Makes all changes or none; `false` when a row was changed by somebody else, and the mirror is up to date again.
+ *
+ * @param options.also what else is written in the same commit, such as the record of who asked.
+ */
+export async function commitChanges(
+  store: Store,
+  changes: readonly Change[],
+  { also = [] }: { also?: readonly Mutation[] } = {},
+): Promise<boolean> {
   const outcome = await store.commit({
     checks: changes.flatMap(({ check }) => check ?? []),
-    mutations: changes.map(({ mutation }) => mutation),
+    mutations: [...changes.map(({ mutation }) => mutation), ...also],
   });
   if (outcome.ok) { for (const change of changes) change.applied(outcome.versionstamp); }
   else for (const change of changes) await change.reread();

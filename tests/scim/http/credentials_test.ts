@@ -228,14 +228,15 @@ Deno.test("createCredentials() keeps who made and who ended a credential, in the
   await stage.credentials.revoke("saas", { name: "console:ann", source: HERE });
   const atMs = stage.clock.nowMs();
   const scope = "write default,corp";
+  const objects = ["credential:default/saas", "credential:corp/saas"];
   assertEquals(await stage.audits(), [
-    { atMs, actor: "command", source: "", action: "scim_credential.added", object: "saas", after: scope },
+    { atMs, actor: "command", source: "", action: "scim_credential.added", objects, after: scope },
     {
       atMs,
       actor: "console:ann",
       source: HERE,
       action: "scim_credential.revoked",
-      object: "saas",
+      objects,
       before: scope,
     },
   ]);

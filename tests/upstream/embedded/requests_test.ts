@@ -206,6 +206,17 @@ Deno.test("SecondFactorDesk shows what waits, tells of changes, and decides once
   assertEquals((await statusOf(stage, id)).reason, "Denied by an administrator");
 });
 
+Deno.test("SecondFactorDesk.deny() writes what belongs to the decision with it, and nothing when it comes too late", async () => {
+  await using stage = await openStage();
+  const { id: requestId } = await stage.ask();
+  const { desk } = stage.embedded;
+  const also = (name: string) => ({ also: [{ type: "set", key: ["told", name], value: name }] as const });
+  assertEquals(await desk.deny(requestId, also("first")), true);
+  assertEquals(await desk.cancel(requestId, also("second")), false);
+  const told = await Array.fromAsync(stage.ground.store.list<string>(["told"]));
+  assertEquals(told.map(({ value }) => value), ["first"]);
+});
+
 Deno.test("Requests survive a restart: one that waits can be approved, one that was decided stays so", async () => {
   await using stage = await openStage();
   const [waiting, decided] = [await stage.ask(), await stage.ask()];
