@@ -8,7 +8,7 @@ import { createHttpApp, type HttpApp, type HttpAppDeps } from "../../console/htt
 import { serveHttp } from "../../console/listener.ts";
 import { createLog } from "../../log.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
-import { createStore } from "../../store.ts";
+import { createStore, type Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { createFakeDesk, createFakeOutbox, createFakeWatch } from "./console_gateway.ts";
 import { createFakePhone } from "./console_phone.ts";
@@ -65,6 +65,8 @@ interface ConsoleOptions {
   readonly admins?: readonly AdminSettings[];
   readonly dist?: Dist;
   readonly clock?: Clock;
+  /** One that others write to as well, who also close it; its own unless given. */
+  readonly store?: Store;
   readonly port?: number;
   readonly sessionMs?: number;
   readonly idleMs?: number;
@@ -83,7 +85,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     clock: systemClock,
     write: (octets) => void lines.push(new TextDecoder().decode(octets)),
   });
-  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const store = options.store ?? createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   let usedStore = store;
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const watch = createFakeWatch();
@@ -175,7 +177,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     },
     async [Symbol.asyncDispose]() {
       await listener.stop({ deadlineMs: 500 });
-      await store.close();
+      if (options.store === undefined) await store.close();
       await log.flush();
     },
   };

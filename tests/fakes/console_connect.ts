@@ -26,7 +26,7 @@ export async function startConnectConsole({ toml = "", shape = { local: "store",
   toml?: string;
   shape?: Shape;
 } = {}) {
-  const people = await startPeopleConsole({ shape });
+  const people = await startPeopleConsole({ shape, toml });
   const { store, target } = people;
   const random = createSystemRandom();
   const clock = systemClock;
@@ -70,11 +70,13 @@ export async function startConnectConsole({ toml = "", shape = { local: "store",
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
   };
   const site = await startConsole({
+    store,
     ...(dist === undefined ? {} : { dist }),
-    change: (deps) => ({ ...deps, store, vault, connect }),
+    change: (deps) => ({ ...people.furnish(deps), connect }),
   });
   return {
     ...site,
+    store,
     people,
     register,
     ear,

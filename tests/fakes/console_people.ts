@@ -20,6 +20,7 @@ import { createTargets } from "../../scim/targets/targets.ts";
 import { createStore } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { configOf } from "../config/samples.ts";
+import type { HttpAppDeps } from "../../console/http.ts";
 import { startConsole } from "./console_app.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 
@@ -103,23 +104,27 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       vault,
     }, () => clients.all),
   };
+  const furnish = (deps: HttpAppDeps): HttpAppDeps => ({
+    ...deps,
+    store,
+    vault,
+    people,
+    transfer: createTransfer({
+      bulk: createBulk({ clock, orderedId, publicUrl: deps.http.publicUrl }),
+      publicUrl: deps.http.publicUrl,
+    }),
+    groupReplies: config.radius.replyGroups,
+  });
   const site = await startConsole({
+    store,
     ...(dist === undefined ? {} : { dist }),
     ...(idleMs === undefined ? {} : { idleMs }),
-    change: (deps) => ({
-      ...deps,
-      store,
-      vault,
-      people,
-      transfer: createTransfer({
-        bulk: createBulk({ clock, orderedId, publicUrl: deps.http.publicUrl }),
-        publicUrl: deps.http.publicUrl,
-      }),
-      groupReplies: config.radius.replyGroups,
-    }),
+    change: furnish,
   });
   return {
     ...site,
+    /** Gives another console the same people. */
+    furnish,
     store,
     target,
     pairings,

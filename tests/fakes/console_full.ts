@@ -1,0 +1,200 @@
+// A console in which every page has something to show: people with factors, clients that were heard, targets, logins under way
+// and over, packets dropped, approvals and messages, administrators, tokens, changes. All under names that a test may choose.
+
+import type { Dist } from "../../console/assets.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import type { PacketRecord } from "../../radius/doing/ports.ts";
+import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { copyMasked } from "../../radius/pure/mask_packet.ts";
+import { packetRows } from "../../radius/pure/packet_rows.ts";
+import { buildRequest } from "../ground/radius_packets.ts";
+import { PASSWORD } from "./console_app.ts";
+import { apiCaller } from "./console_caller.ts";
+import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
+import { approval, conversation, ended } from "./console_gateway.ts";
+
+/** What things are called; what somebody outside decides may be anything. */
+export interface FullNames {
+  readonly user: string;
+  readonly group: string;
+  /** As a login names its client; one that the console makes cannot be called anything. */
+  readonly loginClient: string;
+  readonly nasIdentifier: string;
+  /** Of the profile: display name, title and the like. */
+  readonly text: string;
+  readonly administrator: string;
+  readonly token: string;
+}
+
+export const PLAIN_NAMES: FullNames = {
+  user: "ada",
+  group: "staff",
+  loginClient: "vpn-1",
+  nasIdentifier: "vpn-of-the-second-floor",
+  text: "Ada Lovelace",
+  administrator: "Grace",
+  token: "backup",
+};
+
+/** The client and the credential that are there, made in the console. */
+export const FULL_CLIENT = "vpn-1";
+export const FULL_CREDENTIAL = "hr";
+/** The login whose packets are kept. */
+export const FULL_LOGIN = conversation(1).id;
+/** A second user, plain, beside the named one. */
+export const FULL_OTHER = "bob";
+
+const FILE_CLIENT = `[[radius.client]]
+name = "of-file"
+address = ["192.0.2.1"]
+secret = "the secret of the file"
+
+[radius.reply.group.staff]
+"Filter-Id" = "vpn-staff"
+`;
+const API = "/console/api";
+const RULES = {
+  nasIdentifier: "",
+  disabled: false,
+  messageAuthenticator: "auto",
+  firstFactor: "settings",
+  device: "challenge",
+  appendMode: false,
+  unknownUsers: "allow",
+};
+
+export type FullConsole = Awaited<ReturnType<typeof startFullConsole>>;
+
+/** @param options.names what things are called; with `null` nothing is there. */
+export async function startFullConsole({ dist, names = PLAIN_NAMES }: {
+  dist?: Dist;
+  names?: FullNames | null;
+} = {}) {
+  const site = await startConnectConsole({
+    ...(dist === undefined ? {} : { dist }),
+    ...(names === null ? {} : { toml: FILE_CLIENT }),
+  });
+  if (names !== null) await fill(site, names);
+  return { ...site, names: names ?? PLAIN_NAMES };
+}
+
+async function fill(site: ConnectConsole, names: FullNames): Promise<void> {
+  await fillPeople(site, names);
+  await fillConnect(site, names);
+  fillTraffic(site, names);
+  await fillHistory(site, names);
+}
+
+async function fillPeople({ people }: ConnectConsole, { user, group, text }: FullNames): Promise<void> {
+  const profile = { title: text, displayName: text, name: { givenName: text, familyName: text } };
+  await people.put(user, { ...profile, emails: [{ value: "ada@example.org", type: "work", primary: true }] });
+  await people.put(FULL_OTHER);
+  await people.putGroup(group, [user, FULL_OTHER, "ghost"]);
+  for (
+    const [canonical, number] of [[user.toLowerCase(), "+4915112345678"], [FULL_OTHER, "+4915187654321"]]
+  ) {
+    if (canonical === undefined || number === undefined) continue;
+    const whose = { canonical, shown: canonical };
+    const { mutation, pairing } = people.pairings.prepare(whose, { kind: "sms", number });
+    await people.store.commit({ mutations: [mutation] });
+    people.pairings.adopt(pairing);
+  }
+}
+
+async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void> {
+  const call = apiCaller(site, await site.signIn("owner"));
+  await call(`${API}/clients`, {
+    method: "POST",
+    json: { ...RULES, name: FULL_CLIENT, address: ["198.51.100.0/24"], secret: "a-secret-of-16-octets" },
+  });
+  await call(`${API}/credentials`, {
+    method: "POST",
+    json: { name: FULL_CREDENTIAL, targets: ["default"], access: "write" },
+  });
+  await call(`${API}/tokens`, { method: "POST", json: { name: names.token, role: "viewer", days: 30 } });
+  const invite = (name: string) =>
+    call<{ url: string }>(`${API}/administrators`, { method: "POST", json: { name, role: "operator" } });
+  const token = new URL((await invite(names.administrator)).url).hash.slice(1);
+  // Without the owner's cookie: whoever opens the link is somebody else.
+  const json = { token, name: names.administrator, password: PASSWORD };
+  const joined = await site.call(`${API}/setup`, { method: "POST", json });
+  if (!joined.ok) throw new Error(`Cannot join: ${joined.status} ${await joined.text()}`);
+  await joined.body?.cancel();
+  await invite("Invited");
+}
+
+/** What a login of `names` sends, as it is before anything is masked. */
+function request({ user, nasIdentifier }: FullNames) {
+  const octets = new TextEncoder().encode(nasIdentifier).slice(0, 253);
+  return buildRequest("secret", {
+    userName: new TextEncoder().encode(user).slice(0, 253),
+    password: "planted-password",
+    more: [{ type: 32, value: octets }],
+  }).bytes;
+}
+
+function recorded(names: FullNames, values: Partial<PacketRecord> = {}): PacketRecord {
+  const target = new Uint8Array(4096);
+  const octets = target.subarray(0, copyMasked(request(names), target, 0));
+  return {
+    inbound: true,
+    atMs: Date.now(),
+    copies: 1,
+    verdict: "signed",
+    hex: octets.toHex(),
+    rows: packetRows(octets),
+    ...values,
+  };
+}
+
+function fillTraffic(site: ConnectConsole, names: FullNames): void {
+  const { user, loginClient: client } = names;
+  const nowMs = Date.now();
+  const over = conversation(1, { user, client, startedMs: nowMs - 20_000 });
+  site.watch.put(ended(over, { outcome: "rejected", row: "not_approved", atMs: nowMs - 14_000 }));
+  site.watch.packetsOf(over.id, [recorded(names, { atMs: nowMs - 20_000, copies: 3 }), recorded(names)]);
+  site.watch.put(conversation(2, { user, client, startedMs: nowMs - 8000 }));
+  site.watch.put(conversation(3, { user: FULL_OTHER, startedMs: nowMs - 4000 }));
+  const place = { source: "192.0.2.9", client };
+  const reason = "wrong_message_authenticator";
+  site.watch.stray(
+    { ...recorded(names), ...place, id: 1, reason, verdict: reason, answered: false, lastMs: nowMs },
+    { ...place, reason, count: 14, firstMs: nowMs - 60_000, lastMs: nowMs },
+  );
+  site.watch.drop(reason);
+  site.desk.wait({
+    ...approval("r1", { userName: user, createdMs: nowMs }),
+    client,
+    terminalName: names.text,
+  });
+  site.outbox.put(
+    { id: "m1", kind: "text", to: "+15550100", createdMs: nowMs, deadlineMs: nowMs + 300_000 },
+    "Code 1234",
+  );
+  site.ear.heard();
+  site.ear.hear({ octets: request(names), source: "192.0.2.77", reason: "unknown_client", client: null });
+  const times = new Array<number>(TIME_BUCKETS).fill(0);
+  times[bucketOf(4000)] = 30;
+  site.watch.finish({ client, outcomes: { accepted: 25, rejected: 5 }, times });
+}
+
+async function fillHistory({ store }: ConnectConsole, names: FullNames): Promise<void> {
+  const nowMs = Date.now();
+  const rows = [{ user: names.user, outcome: "rejected" }, {
+    user: FULL_OTHER,
+    outcome: "accepted",
+  }] as const;
+  await store.commit({
+    mutations: rows.map(({ user, outcome }, at) => {
+      const startedMs = nowMs - (at + 2) * 60_000;
+      const row = outcome === "rejected" ? "code_wrong" : "totp_right";
+      const value = packFinished({
+        ...{ user, client: names.loginClient, source: "10.1.0.7", place: "", factor: "totp" },
+        ...{ startedMs, endedMs: startedMs + 4000, outcome, refusedFor: null, passwordRight: false },
+        moments: [{ atMs: startedMs + 4000, step: outcome, row }],
+      });
+      const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`;
+      return { type: "set", key: historyKey(id), value };
+    }),
+  });
+}
