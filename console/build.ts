@@ -5,20 +5,24 @@
 import * as esbuild from "esbuild";
 import type { Manifest, PageFiles } from "./assets.ts";
 import { toHex } from "../runtime.ts";
-import { coreChunk } from "./core_chunk.ts";
+import { coreChunk, roomMembers } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 import { LANGUAGES } from "./web/words/words.ts";
 import { wordsTogether } from "./late_needs.ts";
+import { uplotParts } from "./uplot_parts.ts";
 import { readWords, wordsFileName } from "./words_files.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
+const WEB = `${HERE}web/`;
 /** Besides esbuild's version, what the result depends on. */
 const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}api`];
 const INPUT_FILES = [
   `${HERE}build.ts`,
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
+  `${HERE}rooms.ts`,
+  `${HERE}uplot_parts.ts`,
   `${HERE}words_files.ts`,
   `${HERE}late_needs.ts`,
   `${HERE}../deno.json`,
@@ -48,7 +52,7 @@ export async function build({ force = false } = {}): Promise<boolean> {
       WORDS_HASH: JSON.stringify(words.hash),
     };
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
-    const web = await bundle("web", { define, plugins: [coreChunk(`${HERE}web/`)] });
+    const web = await bundle("web", { define, plugins: [coreChunk(WEB), uplotParts()] });
     const device = await bundle("device", { define, plugins: [] });
     const names = await writeOutputs([...web.outputFiles, ...device.outputFiles]);
     const pages = {
@@ -61,7 +65,7 @@ export async function build({ force = false } = {}): Promise<boolean> {
       icon,
       sprite,
       words: words.files,
-      late: lateFiles(web.metafile),
+      late: lateFiles(web.metafile, await roomMembers(WEB)),
     };
     await putInPlace("manifest.json", JSON.stringify(manifest, null, 2));
     await removeOld(new Set([...names, ...Object.values(words.files), icon, sprite, "manifest.json"]));
@@ -189,16 +193,20 @@ function filesOf(metafile: esbuild.Metafile, { script, style }: Entry): PageFile
   };
 }
 
-/** The files of each module that is fetched later, by the module's path below `console/`. */
-function lateFiles(metafile: esbuild.Metafile): Record<string, string[]> {
+/** The files of each module that is fetched later, by the module's path below `console/`: its own first. */
+function lateFiles(
+  metafile: esbuild.Metafile,
+  rooms: Readonly<Record<string, readonly string[]>>,
+): Record<string, string[]> {
   const entries = new Set<string>(Object.values(ENTRIES).flatMap(({ script, style }) => [script, style]));
-  return Object.fromEntries(
-    Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) =>
-      entryPoint === undefined || entries.has(entryPoint)
-        ? []
-        : [[entryPoint, [path, ...staticImports(metafile, path)].map(baseName)] as const]
-    ),
-  );
+  const late: Record<string, string[]> = {};
+  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
+    if (entryPoint === undefined || entries.has(entryPoint)) continue;
+    const files = [path, ...staticImports(metafile, path)].map(baseName);
+    const modules = rooms[entryPoint]?.map((module) => `web/${module}`) ?? [entryPoint];
+    for (const module of modules) late[module] = files;
+  }
+  return late;
 }
 
 function outputOf(metafile: esbuild.Metafile, entryPoint: string): string {

@@ -1,11 +1,13 @@
-// What the frame and nearly every page use. The build makes each page import this, so that it all falls into one file
+// The frame, and what nearly every page uses. The build makes each page import this, so that it all falls into one file
 // instead of a dozen small ones.
 
 import "preact/hooks";
 import "@preact/signals";
 import "./access_words.ts";
 import "./api_client.ts";
+import "./app.tsx";
 import "./format.ts";
+import "./models/models.ts";
 import "./parts/icon.tsx";
 import "./parts/late.tsx";
 import "./parts/note.tsx";
@@ -13,7 +15,6 @@ import "./parts/page_bar.tsx";
 import "./parts/status.tsx";
 import "./parts/symbol.tsx";
 import "./parts/time.tsx";
-import "./parts/time_left.tsx";
 import "./places.ts";
 import "./preferences.ts";
 import "./remote.ts";

@@ -26,7 +26,7 @@ export const removePasskey = ({ api, session }: Given, id: string) =>
 
 /** Makes a passkey for whoever is signed in. */
 export async function addPasskey({ api, session }: Given, label: string) {
-  const { startRegistration } = await import("@simplewebauthn/browser");
+  const { startRegistration } = await import("../passkey_library.ts");
   const optionsJSON = await session.whileSignedIn(() =>
     take(api.factors.passkeys.options.$post({ json: {} }))
   );
@@ -52,7 +52,7 @@ export function setUpWithPasskey(
 ): Promise<Problem | null> {
   const { setup } = models.api;
   return settle(models, async () => {
-    const { startRegistration } = await import("@simplewebauthn/browser");
+    const { startRegistration } = await import("../passkey_library.ts");
     const optionsJSON = await take(setup.passkey.options.$post({ json: { token, name } }));
     const response = await startRegistration({ optionsJSON }).catch(notShown);
     return await take(setup.passkey.$post({ json: { token, name, response } }));

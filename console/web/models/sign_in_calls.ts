@@ -43,7 +43,7 @@ export function usePasskey(
 ): Promise<Problem | null> {
   const { api } = models;
   return settle(models, async () => {
-    const { startAuthentication } = await import("@simplewebauthn/browser");
+    const { startAuthentication } = await import("../passkey_library.ts");
     const optionsJSON = await take(api.session.passkey.options.$post({ json: {} }));
     const response = await startAuthentication({ optionsJSON, useBrowserAutofill: autofill }).catch(notShown);
     return await (stepUp

@@ -11,7 +11,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   const drawn = useSignal<{ readonly size: number; readonly path: string } | null>(null);
   useEffect(() => {
     let isCurrent = true;
-    void import("uqr").then(({ encode }) => {
+    void import("../qr_library.ts").then(({ encode }) => {
       const { size, data } = encode(text, { ecc: "M", border: BORDER });
       if (isCurrent) drawn.value = { size, path: pathOf(data) };
     });
