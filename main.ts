@@ -307,6 +307,8 @@ async function openHttp(
       loginTarget: identity.logins.name,
       pairings: radius.pairings,
       limits: radius.limits,
+      recoveryCodes: radius.recoveryCodes,
+      prepareDisowning: radius.prepareDisowning,
       factors: config.factors,
       readContent,
       trials: radius.trials,

@@ -10,6 +10,7 @@ import { type ClientRegister, createClientRegister } from "./doing/client_regist
 import { createClients } from "./doing/clients.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
+import { createDisownings, type Disowning } from "./doing/disowning.ts";
 import { createEar, type Ear } from "./doing/ear.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
 import { createFirstFactors } from "./doing/first_factors.ts";
@@ -22,6 +23,7 @@ import { createLoginTrials, type LoginTrials } from "./doing/login_trial.ts";
 import { createOrderedIds } from "./doing/ordered_ids.ts";
 import { createPacketLog } from "./doing/packet_log.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
+import { createRecoveryCodes, type RecoveryCodes } from "./doing/recovery_codes.ts";
 import type {
   Directory,
   GatewayWatch,
@@ -56,6 +58,7 @@ export interface Radius {
   readonly watch: GatewayWatch;
   readonly pairings: Pairings;
   readonly limits: Limits;
+  readonly recoveryCodes: RecoveryCodes;
   readonly learnt: Learnt;
   readonly clientNames: readonly string[];
   /** Clients of the settings and of the console. */
@@ -69,6 +72,8 @@ export interface Radius {
    * reach and nothing more is recorded for them. Then `done()` or `undo()`.
    */
   prepareLeaving(canonicalName: string): Leaving;
+  /** What follows when a user says that a login was not theirs, to be committed with the record of it. */
+  prepareDisowning(canonicalName: string): Disowning;
   /** Told of each device pairing that a leaver had. Returns what stops it. */
   onRevoked(notify: OnRevoked): () => void;
   /** Plays what a login would meet, without sending, counting or recording anything. */
@@ -96,8 +101,15 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   });
   const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
   const limits = createLimits({ store, clock, settings: factors });
+  const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
   const learnt = createLearnt({ store, log });
-  const [loaded] = await Promise.all([conversations.load(), pairings.load(), limits.load(), learnt.load()]);
+  const [loaded] = await Promise.all([
+    conversations.load(),
+    pairings.load(),
+    limits.load(),
+    learnt.load(),
+    recoveryCodes.load(),
+  ]);
   if (loaded.unreadable > 0) {
     log.warn("records of conversations could not be read and were left out", { records: loaded.unreadable });
   }
@@ -143,6 +155,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     clock,
     log,
     pairings,
+    recoveryCodes,
     conversations,
     counters,
     secondFactor: deps.secondFactor,
@@ -176,6 +189,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         firstFactor,
         pairings,
         limits,
+        recoveryCodes,
         conversations,
         counters,
         store,
@@ -220,6 +234,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     watch: board,
     pairings,
     limits,
+    recoveryCodes,
     learnt,
     get clientNames() {
       return clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name);
@@ -240,9 +255,18 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       directory: deps.directory,
       pairings,
       limits,
+      recoveryCodes,
       clock,
       vault,
     }, () => clients.all),
+    prepareDisowning: createDisownings({
+      store,
+      log,
+      limits,
+      conversations,
+      secondFactor: deps.secondFactor,
+      changed: board.changed,
+    }),
     prepareLeaving: leavings.prepare,
     onRevoked: leavings.onRevoked,
     forgetPassword: firstFactor.forget,

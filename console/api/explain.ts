@@ -59,6 +59,7 @@ export const ROW_REASONS = {
   superseded: "superseded",
   cancelled: "started_over",
   user_left: "user_left",
+  not_me: "not_me",
 } as const;
 
 /** Why the gateway takes no notice of a datagram, or refuses a request before any login: each is its own reason. */

@@ -1,6 +1,8 @@
 // What the console needs of the directory and of the gateway to look after people: ports that the composition root fills.
 
 import type { FactorSettings } from "../../config.ts";
+import type { Disowning } from "../../radius/doing/disowning.ts";
+import type { RecoveryCodes } from "../../radius/doing/recovery_codes.ts";
 import type { LoginTrials } from "../../radius/doing/login_trial.ts";
 import type { Limits } from "../../radius/doing/limits.ts";
 import type { Pairings } from "../../radius/doing/pairings.ts";
@@ -14,6 +16,9 @@ export interface People {
   readonly loginTarget: string;
   readonly pairings: Pairings;
   readonly limits: Limits;
+  readonly recoveryCodes: RecoveryCodes;
+  /** What follows when a user (canonical name) says that a login was not theirs. */
+  prepareDisowning(canonical: string): Disowning;
   readonly factors: Pick<FactorSettings, "enabled" | "countryCodes" | "requesterName">;
   /** Reads SCIM attributes into a content, as the identity interface reads a body. */
   readContent(

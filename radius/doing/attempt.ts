@@ -8,6 +8,8 @@ import type { Client } from "./clients.ts";
 import type { Request } from "./request.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Limits } from "./limits.ts";
+import { readRecoveryCode } from "../pure/recovery_code.ts";
+import type { RecoveryCodes } from "./recovery_codes.ts";
 import type { Pairing, Pairings, TotpPairingRow } from "./pairings.ts";
 import type { Directory, DirectoryUser } from "./ports.ts";
 import type { FactorSettings } from "../../config.ts";
@@ -35,6 +37,8 @@ export interface Attempt {
   newPairingTotpLength: number;
   /** The TOTP pairing and step that a typed code belongs to; looked up once. */
   totp: { pairing: TotpPairingRow; step: number } | null | undefined;
+  /** The digest of the recovery code that was typed; looked up once. */
+  recoveryCode: string | null | undefined;
 }
 
 /** What a request brought, before anything was learnt. */
@@ -56,6 +60,7 @@ export function newAttempt(
     messageSent: false,
     newPairingTotpLength: 0,
     totp: undefined,
+    recoveryCode: undefined,
   };
 }
 
@@ -65,6 +70,7 @@ export interface FactDeps {
   readonly directory: Directory;
   readonly pairings: Pairings;
   readonly limits: Limits;
+  readonly recoveryCodes: RecoveryCodes;
   readonly clock: Clock;
   readonly vault: Vault;
 }
@@ -148,7 +154,7 @@ class LazyFacts implements Facts {
   }
   get mayEnrol(): boolean {
     const { enrolAtLogin } = this.#deps.settings;
-    if (enrolAtLogin === "never" || this.#pairings.length > 0) return false;
+    if (enrolAtLogin === "never" || this.#pairings.length > 0 || this.hasRecoveryCodes) return false;
     return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
   }
   get smsNumbers(): readonly string[] {
@@ -202,6 +208,18 @@ class LazyFacts implements Facts {
   }
   get answerIsCode(): boolean {
     return /^[0-9]{6,8}$/.test(this.#code);
+  }
+  get hasRecoveryCodes(): boolean {
+    return this.#deps.recoveryCodes.standing(this.#conversation.user).left > 0;
+  }
+  get answerIsRecoveryCode(): boolean {
+    return readRecoveryCode(this.answer) !== null;
+  }
+  get recoveryCodeMatches(): boolean {
+    const { recoveryCode } = this.#attempt;
+    if (recoveryCode !== undefined) return recoveryCode !== null;
+    this.#attempt.recoveryCode = this.#deps.recoveryCodes.find(this.#conversation.user, this.answer);
+    return this.#attempt.recoveryCode !== null;
   }
   get totpStep(): number | null {
     return this.#totp()?.step ?? null;

@@ -5,7 +5,7 @@ import { packRecord, unpackRecord } from "./record_fields.ts";
 import { isStep, PASSAGES, type Place, type Step } from "../facts/steps.ts";
 import { toHex } from "../../runtime.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "./ports.ts";
-import type { Factor } from "../facts/factors.ts";
+import type { UsedFactor } from "../facts/factors.ts";
 import type { TokenOf } from "./state_tokens.ts";
 
 /** A passcode that was sent: never itself, only its keyed hash. */
@@ -47,7 +47,7 @@ export interface ConversationRecord {
   round: number;
   updatedMs: number;
   firstFactorRight: boolean;
-  factor: Factor | null;
+  factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
   /** The pairing that a typed phrase made and the phone must confirm. */

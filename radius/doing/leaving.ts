@@ -9,6 +9,7 @@ import type { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
 import type { Pairing, Pairings } from "./pairings.ts";
+import type { RecoveryCodes } from "./recovery_codes.ts";
 import { recordEnded } from "./history.ts";
 import type { SecondFactorService } from "./ports.ts";
 
@@ -41,6 +42,7 @@ export interface LeavingDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly pairings: Pairings;
+  readonly recoveryCodes: RecoveryCodes;
   readonly conversations: Conversations;
   readonly counters: Counters;
   readonly secondFactor: SecondFactorService;
@@ -149,10 +151,11 @@ export function createLeavings(deps: LeavingDeps): Leavings {
     prepare(user) {
       leaving.set(user, (leaving.get(user) ?? 0) + 1);
       const taken = pairings.takeAll(user);
+      const codes = deps.recoveryCodes.takeAll(user);
       const ends = conversations.liveOf(user).slice(0, MOST_ENDS)
         .map((conversation) => conversations.ending(conversation, USER_LEFT));
       return {
-        mutations: [...taken.mutations, ...taken.pairings.map(audit), ...ends],
+        mutations: [...taken.mutations, ...codes.mutations, ...taken.pairings.map(audit), ...ends],
         done() {
           settle(user);
           noteLeft(user);
@@ -163,6 +166,7 @@ export function createLeavings(deps: LeavingDeps): Leavings {
         undo() {
           settle(user);
           taken.putBack();
+          codes.putBack();
         },
       };
     },

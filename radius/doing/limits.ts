@@ -36,6 +36,8 @@ export interface Limits {
   fail(user: string): { mutation: Mutation; locked: boolean; failures: Failures };
   /** Forgets the failures of a user; `null` when there is nothing to forget. */
   clear(user: string): Mutation | null;
+  /** Locks a user for at least so long, whatever their failures; in force at once. `undo` takes it back when it could not be recorded. */
+  lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void };
   /** Takes back a {@link clear} that could not be recorded; what failed since then counts on top. */
   putBack(user: string, before: Failures): void;
   pushesLeft(user: string): boolean;
@@ -124,6 +126,22 @@ export function createLimits(
     },
     clear(user) {
       return failures.delete(user) ? { type: "delete", key: failureKey(user) } : null;
+    },
+    lockFor(user, lastsMs) {
+      const before = failures.get(user) ?? NO_FAILURES;
+      const lockedUntilMs = Math.max(before.lockedUntilMs, clock.nowMs() + lastsMs);
+      const after = { ...before, lockedUntilMs };
+      setFailures(user, after);
+      const expires = after.hardLocked ? {} : { expireInMs: FAILURES_KEPT_MS };
+      return {
+        mutation: { type: "set", key: failureKey(user), value: after, ...expires },
+        lockedUntilMs,
+        undo() {
+          const now = failures.get(user);
+          if (now?.lockedUntilMs !== lockedUntilMs) return;
+          setFailures(user, { ...now, lockedUntilMs: before.lockedUntilMs });
+        },
+      };
     },
     putBack(user, before) {
       const since = failures.get(user) ?? NO_FAILURES;

@@ -128,6 +128,7 @@ function attemptOf(
     messageSent: false,
     newPairingTotpLength: 0,
     totp: undefined,
+    recoveryCode: undefined,
   };
 }
 

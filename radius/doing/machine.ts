@@ -222,6 +222,8 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
         });
       }
       return;
+    case "take_recovery_code":
+      return takeRecoveryCode(deps, turn);
     case "start_over":
       dropRequest(deps, turn);
       deps.conversations.end(conversation, "cancelled", row.name);
@@ -232,6 +234,18 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
     case "drop_request":
       return dropRequest(deps, turn);
   }
+}
+
+/** At once, not after the commit: a second login must not take the same code meanwhile. */
+function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
+  const { conversation, attempt } = turn;
+  const digest = attempt.recoveryCode ?? null;
+  const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
+  if (used === null) throw new Raced(`Cannot use a recovery code of "${conversation.user}": it is gone`);
+  conversation.factor = "recovery";
+  turn.checks.push(used.check);
+  turn.draft.push(used.mutation);
+  turn.undo.push(used.putBack);
 }
 
 function countFailure(deps: MachineDeps, { conversation, draft }: Turn): void {

@@ -2,6 +2,7 @@
 // nothing here knows HTTP or a provider.
 
 import type { ClientPolicy } from "../../config.ts";
+import type { UsedFactor } from "../facts/factors.ts";
 import type { PacketRow } from "../pure/packet_rows.ts";
 
 /** Why something that we called let us down. A fault is a value; the flow table decides what follows. */
@@ -148,7 +149,7 @@ export interface ConversationView {
   /** Calling-Station-Id, or empty. */
   readonly place: string;
   readonly step: string;
-  readonly factor: "device" | "sms" | "voice" | "totp" | null;
+  readonly factor: UsedFactor | null;
   readonly startedMs: number;
   readonly updatedMs: number;
   readonly deadlineMs: number;

@@ -74,6 +74,9 @@ export const CONDITIONS = {
   passcode_matches: { says: "the passcode, in time", holds: (f) => f.passcodeMatches },
 
   answer_is_code: { says: "a typed device passcode", holds: (f) => f.answerIsCode && (f.ready.totp || f.requestOpened) },
+  answer_is_recovery_code: { says: "a typed recovery code, and the user has some", holds: (f) => f.answerIsRecoveryCode && f.hasRecoveryCodes },
+  has_recovery_codes: { says: "has recovery codes", holds: (f) => f.hasRecoveryCodes },
+  recovery_code_matches: { says: "a recovery code of the user's, not used before", holds: (f) => f.recoveryCodeMatches },
   totp_matches: { says: "the code of the user's TOTP, its time step not used before", holds: (f) => f.totpStep !== null },
   service_may_know_code: { says: "a code for the service, and a request is open", holds: (f) => f.answerIsCode && f.requestOpened },
 

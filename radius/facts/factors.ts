@@ -9,5 +9,8 @@ export const FACTORS = {
 
 export type Factor = keyof typeof FACTORS;
 
+/** What a login may have been let in by: a factor, or a recovery code in the place of one. */
+export type UsedFactor = Factor | "recovery";
+
 /** The order in which a login without a preference takes them. */
 export const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];

@@ -41,6 +41,11 @@ export interface Facts {
   readonly messageSent: boolean;
   readonly passcodeMatches: boolean;
   readonly answerIsCode: boolean;
+  /** Whether the user has recovery codes left, and whether the answer has their form. */
+  readonly hasRecoveryCodes: boolean;
+  readonly answerIsRecoveryCode: boolean;
+  /** Whether the answer is a recovery code of the user's that was not used before. */
+  readonly recoveryCodeMatches: boolean;
   /** The time step of the user's TOTP that the code belongs to. */
   readonly totpStep: number | null;
   /** Whether the State was that of the device step. */
@@ -70,6 +75,9 @@ export const NOTHING_KNOWN: Facts = {
   messageSent: false,
   passcodeMatches: false,
   answerIsCode: false,
+  hasRecoveryCodes: false,
+  answerIsRecoveryCode: false,
+  recoveryCodeMatches: false,
   totpStep: null,
   stateWasDevice: false,
 };

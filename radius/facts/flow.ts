@@ -30,6 +30,7 @@ export const EFFECTS = {
   store_pairing: { outside: false, does: "stores the pairing" },
   remember_number: { outside: false, does: "stores the number as verified, where enrolment is allowed" },
   take_totp_step: { outside: false, does: "uses up the time step" },
+  take_recovery_code: { outside: false, does: "uses up the recovery code" },
   ask_otp: { outside: true, does: "otp_auth" },
   start_over: { outside: false, does: "a new conversation id; the request is cancelled" },
   drop_request: { outside: false, does: "cancels the request" },
@@ -120,6 +121,7 @@ export const FLOW: readonly FlowRow[] = [
     d_totp: [["chose_d", "has_totp"], [], "ask_device_code", CODE],
     d_exhausted: [["chose_d", "has_device_codes", "pushes_used_up"], [], "too_many_pushes", MENU],
     d_device: [["chose_d", "has_device_codes"], ["push"], null, "pushing_for_code"],
+    d_recovery: [["chose_d", "has_recovery_codes"], [], "ask_device_code", CODE],
     d_nothing: [["chose_d"], [], "no_device_code", MENU],
     not_a_choice: [["always"], [], "menu", MENU],
   }),
@@ -139,6 +141,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows(DEVICE, {
     typed_code: [["answer_is_code"], [], null, "code"],
+    typed_recovery_code: [["answer_is_recovery_code"], [], null, "code"],
     no_request: [["no_request"], ["ask_null"], "not_given", "reject"],
     continued: [["always"], ["ask_approval"], null, "asking"],
   }),
@@ -216,6 +219,7 @@ export const FLOW: readonly FlowRow[] = [
   ...rows("code", {
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
     totp_right: [["totp_matches"], ["take_totp_step", "clear_failures", "drop_request"], "accepted", "accept"],
+    recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
     code_wrong: [["always"], ["count_failure", "drop_request"], "mismatch", "reject"],
   }),

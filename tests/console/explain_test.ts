@@ -18,7 +18,14 @@ import { conversation, ended } from "../fakes/console_gateway.ts";
 Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that does not exist", () => {
   const rejecting = FLOW.filter(({ to }) => to === "reject").map(({ name }) => name);
   assertEquals(rejecting.filter((row) => !(row in ROW_REASONS)), []);
-  const known = new Set([...FLOW.map(({ name }) => name), "gone", "expired", "superseded", "user_left"]);
+  const known = new Set([
+    ...FLOW.map(({ name }) => name),
+    "gone",
+    "expired",
+    "superseded",
+    "user_left",
+    "not_me",
+  ]);
   assertEquals(Object.keys(ROW_REASONS).filter((row) => !known.has(row)), []);
 });
 

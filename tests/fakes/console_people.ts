@@ -10,7 +10,10 @@ import { createClients } from "../../radius/doing/clients.ts";
 import { createLimits } from "../../radius/doing/limits.ts";
 import { createLoginTrials } from "../../radius/doing/login_trial.ts";
 import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
+import { createConversations } from "../../radius/doing/conversations.ts";
+import { createDisownings } from "../../radius/doing/disowning.ts";
 import { createPairings } from "../../radius/doing/pairings.ts";
+import { createRecoveryCodes } from "../../radius/doing/recovery_codes.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createDirectory } from "../../scim/directory/directory.ts";
@@ -78,6 +81,8 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
   const target = targets.get("default") as Target;
   const pairings = createPairings({ store, vault, clock, random, target: "default" });
   const limits = createLimits({ store, clock, settings: config.factors });
+  const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: "default" });
+  const conversations = createConversations({ store, clock, most: 100, tokenOf: (id) => id });
   const clients = createClients({
     settings: [],
     anyClient: { ...config.radius.anyClient },
@@ -89,6 +94,15 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     loginTarget: "default",
     pairings,
     limits,
+    recoveryCodes,
+    prepareDisowning: createDisownings({
+      store,
+      log,
+      limits,
+      conversations,
+      secondFactor: { cancel: () => Promise.resolve() },
+      changed: () => undefined,
+    }),
     factors: config.factors,
     readContent,
     trials: createLoginTrials({
@@ -100,6 +114,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       },
       pairings,
       limits,
+      recoveryCodes,
       clock,
       vault,
     }, () => clients.all),
@@ -129,6 +144,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     target,
     pairings,
     limits,
+    recoveryCodes,
     backend(name: string): MemoryBackend {
       const found = backends.get(name);
       if (found === undefined) throw new Error(`Cannot find the backend ${name}`);

@@ -18,6 +18,7 @@ const PROOFS = new Map<Condition, readonly string[]>([
   ["approved", ["ask_approval", "hold", "ask_otp"]],
   ["passcode_matches", []],
   ["totp_matches", []],
+  ["recovery_code_matches", []],
 ]);
 
 const isEnd = (to: FlowRow["to"]): to is "accept" | "reject" => to === "accept" || to === "reject";

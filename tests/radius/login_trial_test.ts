@@ -5,6 +5,7 @@ import { createClients } from "../../radius/doing/clients.ts";
 import { createLimits } from "../../radius/doing/limits.ts";
 import { createLoginTrials, type TrialRequest } from "../../radius/doing/login_trial.ts";
 import { createPairings, type NewPairing } from "../../radius/doing/pairings.ts";
+import { createRecoveryCodes } from "../../radius/doing/recovery_codes.ts";
 import type { DirectoryUser } from "../../radius/doing/ports.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createStore } from "../../store.ts";
@@ -101,6 +102,13 @@ for (const { says, client = "", status = "active", pairings: given = [], request
       },
       pairings,
       limits: createLimits({ store, clock, settings: factors }),
+      recoveryCodes: createRecoveryCodes({
+        store,
+        vault,
+        clock,
+        random: createSystemRandom(),
+        target: "default",
+      }),
       clock,
       vault,
     }, () => clients.all);

@@ -52,6 +52,9 @@ export const words: SameWords<typeof en> = {
   fix_superseded: "Nichts zu tun: die neuere Anmeldung ansehen.",
   why_started_over: "{user} hat cancel eingegeben und neu begonnen.",
   fix_started_over: "Nichts zu tun: die Anmeldung geht unter einer neuen Nummer weiter.",
+  why_not_me: "{user} hat gesagt, dass diese Anmeldung nicht von dort kam.",
+  fix_not_me:
+    "{user} fragen, was war. Das Passwort ist vielleicht bekannt: ändern lassen, dann die Sperre aufheben.",
   why_user_left: "{user} wurde während der Anmeldung gelöscht oder deaktiviert.",
   fix_user_left: "Den Benutzer wieder aktivieren oder anlegen, wenn diese Anmeldung gelingen soll.",
   why_source_port_zero:
@@ -139,6 +142,9 @@ export const words: SameWords<typeof en> = {
   row_p_which: "P gewählt: welche von mehreren Nummern?",
   row_p_known: "P gewählt: die bekannte Nummer wird angerufen",
   row_p_ask: "P gewählt: eine Nummer wird erfragt",
+  row_d_recovery: "D gewählt: ein Wiederherstellungscode kann getippt werden",
+  row_typed_recovery_code: "Stattdessen wurde ein Wiederherstellungscode getippt",
+  row_recovery_right: "Der Wiederherstellungscode war richtig und ist verbraucht",
   row_d_totp: "D gewählt: der Code des Geräts wird erfragt",
   row_d_exhausted: "D gewählt, aber das Telefon wurde zuletzt zu oft gefragt",
   row_d_device: "D gewählt: für den Code des Telefons wird eine Anfrage geöffnet",

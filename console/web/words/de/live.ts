@@ -40,6 +40,7 @@ export const words: SameWords<typeof en> = {
   factor_sms: "SMS",
   factor_voice: "Anruf",
   factor_totp: "Gerätecode",
+  factor_recovery: "Wiederherstellungscode",
   factor_none: "Noch keiner",
   live: "Live",
   link_live: "Live",

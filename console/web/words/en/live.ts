@@ -37,6 +37,7 @@ export const words = {
   factor_sms: "Text message",
   factor_voice: "Voice call",
   factor_totp: "Device passcode",
+  factor_recovery: "Recovery code",
   factor_none: "None yet",
   live: "Live",
   link_live: "Live",
