@@ -19,6 +19,7 @@ import type { HttpEnv } from "./api/http_env.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
 import type { Connect } from "./api/connect.ts";
 import type { People } from "./api/people.ts";
+import { createLazyDoor, createMeApi } from "./api/me_api.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
 import type { Transfer } from "./api/transfer.ts";
@@ -181,6 +182,8 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   app.route("/", monitoring);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
+  const door = createLazyDoor(deps);
+  app.route("/me/api", createMeApi({ ...deps, door }));
   for (const path of CONSOLE_PAGES) {
     app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));
   }

@@ -22,6 +22,7 @@ import { createImportRoutes, type ImportRouteDeps } from "./import_routes.ts";
 import { createGroupNameRoutes } from "./group_name_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
+import { createNoticeRoutes, type NoticeRouteDeps } from "./notice_routes.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./oidc_routes.ts";
 import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox_routes.ts";
 import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
@@ -45,6 +46,7 @@ export type ConsoleApiDeps =
   & ChartRouteDeps
   & ApprovalRouteDeps
   & OutboxRouteDeps
+  & NoticeRouteDeps
   & ClientRouteDeps
   & TargetRouteDeps
   & CredentialRouteDeps
@@ -88,5 +90,6 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/", createBulkRoutes(deps))
     .route("/imports", createImportRoutes(deps))
     .route("/export", createExportRoutes(deps))
+    .route("/notices", createNoticeRoutes(deps))
     .route("/outbox", createOutboxRoutes(deps));
 }

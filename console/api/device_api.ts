@@ -1,13 +1,13 @@
 // The phone page's API below /device/api. The phone's token lives in a cookie that scripts cannot read; every decision
 // is a POST from our own page.
 
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock } from "../../runtime.ts";
 import type { PhoneResult, PhoneService, PhoneView } from "../../upstream/embedded/interfaces.ts";
 import { eventChunk, type EventSink, type EventStreams } from "./event_stream.ts";
-import { cookieName, cookieOptions, type HttpEnv, jsonBody, sameOrigin } from "./http_env.ts";
+import { type HttpEnv, jsonBody, sameOrigin } from "./http_env.ts";
+import { forgetPhoneToken, heldPhoneToken, keepPhoneToken, phoneToken } from "./phone_cookie.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface DeviceApiDeps {
@@ -19,8 +19,6 @@ export interface DeviceApiDeps {
 /** For the typed client: `hc<DeviceApi>("/device/api")`. */
 export type DeviceApi = ReturnType<typeof createDeviceApi>;
 
-const COOKIE = "countersign-phone";
-const ONE_YEAR_S = 365 * 24 * 60 * 60;
 const COALESCE_MS = 50;
 const secretText = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 const INVITATION = v.strictObject({ invitation: secretText });
@@ -67,7 +65,7 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
           source: c.env.remoteAddress,
         }),
       );
-      keepToken(c, token);
+      keepPhoneToken(c, token);
       return c.json({ pairingId });
     })
     .post("/phrase", jsonBody(NOTHING), async (c) => {
@@ -79,30 +77,28 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
         if (next.reason !== "unknown_token") throw new Refusal(next.reason);
       }
       const { token, phrase, deadlineMs } = valueOf(await service().startWithPhrase(source));
-      keepToken(c, token);
+      keepPhoneToken(c, token);
       return c.json({ phrase, deadlineMs, nowMs: clock.nowMs() });
     })
     .post("/pairings/:id", jsonBody(APPROVAL), async (c) => {
       const { approve } = c.req.valid("json");
-      valueOf(await service().decidePairing(heldToken(c), c.req.param("id"), approve));
+      valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), approve));
       return c.json({ done: true });
     })
     .delete("/pairings/:id", async (c) => {
-      const token = heldToken(c);
+      const token = heldPhoneToken(c);
       valueOf(await service().unpair(token, c.req.param("id")));
-      if (await service().view(token) === null) {
-        deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
-      }
+      if (await service().view(token) === null) forgetPhoneToken(c);
       return c.json({ done: true });
     })
     .post("/pairings/:id/passcode", jsonBody(NOTHING), async (c) => {
-      const passcode = valueOf(await service().passcode(heldToken(c), c.req.param("id")));
+      const passcode = valueOf(await service().passcode(heldPhoneToken(c), c.req.param("id")));
       return c.json({ ...passcode, nowMs: clock.nowMs() });
     })
     .post("/requests/:id", jsonBody(DECISION), async (c) => {
       const { approve, number } = c.req.valid("json");
       const decision = approve ? { approve, number } as const : { approve } as const;
-      valueOf(await service().decide(heldToken(c), c.req.param("id"), decision));
+      valueOf(await service().decide(heldPhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     });
 }
@@ -110,21 +106,6 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
 function valueOf<T>(result: PhoneResult<T>): T {
   if (!result.ok) throw new Refusal(result.reason);
   return result.value;
-}
-
-function phoneToken(c: Context<HttpEnv>): string {
-  const token = getCookie(c, cookieName(c, COOKIE)) ?? "";
-  return token.length <= 128 ? token : "";
-}
-
-function heldToken(c: Context<HttpEnv>): string {
-  const token = phoneToken(c);
-  if (token === "") throw new Refusal("unknown_token");
-  return token;
-}
-
-function keepToken(c: Context<HttpEnv>, token: string): void {
-  setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c, { maxAgeS: ONE_YEAR_S }));
 }
 
 /** Sends the view now and after each change; changes that come together are one message. */

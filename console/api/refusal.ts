@@ -153,6 +153,20 @@ export const REFUSALS = {
   settings_credential: { status: 409, message: "This credential stands in the settings file." },
   credential_taken: { status: 409, message: "A credential has that name already." },
   unknown_part: { status: 404, message: "That part cannot be tested." },
+  me_over: { status: 401, message: "Your visit is over. Use your phone or a new link to come back." },
+  me_inactive: { status: 403, message: "This account is deactivated. Ask your administrator." },
+  bad_me_link: {
+    status: 410,
+    message:
+      "This link was used, is too old, or was replaced by a newer one. Ask your administrator for a new one.",
+  },
+  not_this_phone: { status: 403, message: "This phone is not paired for that user." },
+  last_own_factor: {
+    status: 409,
+    message:
+      "It is the last way you have to confirm a login. Add another one first, or ask your administrator for a link.",
+  },
+  unknown_notice: { status: 404, message: "That notice was dismissed, or replaced by a newer one." },
   internal: { status: 500, message: "Something went wrong here. The server's log says what." },
 } as const satisfies Record<string, RefusalRow>;
 

@@ -5,7 +5,10 @@ import * as v from "valibot";
 import { canonicalName } from "../../canonical_name.ts";
 import type { GatewayWatch } from "../../radius/doing/ports.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
+import { createMeLinks } from "./me_links.ts";
+import { personOf } from "./me_people.ts";
 import { type People, required, targetOf } from "./people.ts";
+import { Refusal } from "./refusal.ts";
 import { createUserFactors, type FactorDeed, type FactorDeps, type UserFactors } from "./user_factors.ts";
 import type { UserView } from "./user_shapes.ts";
 import { pairingView, userView } from "./user_views.ts";
@@ -67,6 +70,12 @@ export function createUserFactorRoutes(deps: Deps) {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().prefer(deed, c.req.valid("json").factor);
       return c.json({ user: await viewOf(deed.user) });
+    })
+    .post("/:id/me-link", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      const person = await personOf(required(deps.people), deed.user);
+      if (person === null) throw new Refusal("me_inactive");
+      return c.json(await createMeLinks(deps).make(person, deed));
     })
     .post("/:id/unlock", jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));

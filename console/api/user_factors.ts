@@ -59,11 +59,13 @@ export interface UserFactors {
   /** @throws Refusal `unknown_pairing`. */
   revoke(deed: FactorDeed, id: string): Promise<void>;
   prefer(deed: FactorDeed, factor: Factor | null): Promise<void>;
+  /** Ten codes, to be shown once; those before count no more. @throws Refusal `changed_meanwhile`. */
+  makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]>;
   unlock(deed: FactorDeed): Promise<void>;
 }
 
 export function createUserFactors(deps: FactorDeps): UserFactors {
-  const { people: { pairings, limits, factors }, desk, store, vault, clock, random } = deps;
+  const { people: { pairings, limits, factors, recoveryCodes }, desk, store, vault, clock, random } = deps;
   const audit = (
     { user, actor, source }: FactorDeed,
     deed: { action: string; before?: string; after?: string },
@@ -151,6 +153,20 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
       await store.commit({ mutations: [pairings.preparePreference(canonical, factor), record] });
       pairings.adoptPreference(canonical, factor);
+    },
+    async makeRecoveryCodes(deed) {
+      const canonical = canonicalName(deed.user);
+      const { left } = recoveryCodes.standing(canonical);
+      const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical);
+      const record = audit(deed, {
+        action: "recovery_codes.make",
+        before: `${left} left`,
+        after: `${codes.length} made`,
+      });
+      const done = await store.commit({ checks, mutations: [...mutations, record] });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
+      adopt(done.versionstamp);
+      return codes;
     },
     async unlock(deed) {
       const canonical = canonicalName(deed.user);

@@ -118,7 +118,8 @@ function lockView({ limits }: People, canonical: string): LockView {
   };
 }
 
-function displayNameOf({ attributes }: Content): string {
+/** What a person is called; "" when the directory does not say. */
+export function displayNameOf({ attributes }: Content): string {
   const { displayName, name } = attributes;
   if (typeof displayName === "string" && displayName !== "") return displayName;
   if (!isObject(name)) return "";

@@ -140,6 +140,15 @@ export function createFakeDesk(keep: (also: readonly Mutation[]) => Promise<unkn
     pendingCount: () => waiting.length,
     deny: (id, options) => decide(id, { verb: "deny", ...options }),
     cancel: (id, options) => decide(id, { verb: "cancel", ...options }),
+    request(requestId) {
+      const found = waiting.find((one) => one.requestId === requestId);
+      if (found === undefined) return null;
+      return { ...found, pairingId: "p1", requesterName: "Example", asksNumber: false, state: "waiting" };
+    },
+    async decide(id, { approve }) {
+      const done = !approve && await decide(id, { verb: "deny" });
+      return done ? { ok: true, value: null } : { ok: false, reason: "already_decided" };
+    },
     revokePairing: () => Promise.resolve(false),
     onChange(notify) {
       listeners.add(notify);

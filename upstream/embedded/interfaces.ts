@@ -90,7 +90,7 @@ export interface PhoneService {
   decide(
     token: string,
     requestId: string,
-    decision: { approve: false } | { approve: true; number: string | null },
+    decision: PersonDecision,
   ): Promise<PhoneResult<null>>;
   /** The device passcode of a pairing, and when the next one comes. */
   passcode(token: string, pairingId: string): Promise<PhoneResult<{ code: string; validUntilMs: number }>>;
@@ -105,6 +105,24 @@ export interface Alongside {
   readonly also?: readonly Mutation[];
 }
 
+/** What a person decides about a request. */
+export type PersonDecision = { approve: false } | { approve: true; number: string | null };
+
+/** A request as its person sees it. The number itself is never told. */
+export interface OwnRequest {
+  readonly requestId: string;
+  readonly pairingId: string;
+  readonly userName: string;
+  readonly requesterName: string;
+  readonly terminalName: string;
+  readonly client: string;
+  readonly place: string;
+  readonly createdMs: number;
+  readonly deadlineMs: number;
+  readonly asksNumber: boolean;
+  readonly state: "waiting" | "approved" | "denied" | "expired" | "cancelled";
+}
+
 /** What `deno task pair` and the console ask of the embedded second-factor service. */
 export interface SecondFactorDesk {
   /** An invitation (128 bits, once, 24 hours) for `userName`; it is the last part of the phone page's link. */
@@ -116,6 +134,10 @@ export interface SecondFactorDesk {
   /** Denies (`decide`) or cancels a waiting request on behalf of an administrator; `false` when it was already decided. */
   deny(requestId: string, options?: Alongside): Promise<boolean>;
   cancel(requestId: string, options?: Alongside): Promise<boolean>;
+  /** A request as its person may see it, also when it is over; `null` when it is not known any more. */
+  request(requestId: string): OwnRequest | null;
+  /** Approve (with the number where it is asked) or deny on behalf of the person. One wrong number denies. */
+  decide(requestId: string, decision: PersonDecision): Promise<PhoneResult<null>>;
   /** Ends a device pairing, and its phone's token with the last one. `false` when there is none. */
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of waiting requests changed. */

@@ -1,13 +1,13 @@
 // The phone page's door to the embedded second-factor service: everything is asked with the phone's token, and a phone
 // sees and decides only what is its own.
 
-import { timingSafeEqual } from "node:crypto";
+import { decideRequest } from "./deciding.ts";
 import type { House } from "./house.ts";
 import type { PhoneRequest, PhoneResult, PhoneService, PhoneView } from "./interfaces.ts";
 import type { Invitations } from "./invitations.ts";
 import { type Pairings, refused } from "./pairings.ts";
 import { phoneOfToken, type PhraseBook } from "./phrase_book.ts";
-import type { DecisionOutcome, Requests } from "./requests.ts";
+import type { Requests } from "./requests.ts";
 import type { PairingRow, RequestRow } from "./rows.ts";
 
 /** Told about pairings that a phone enabled by an invitation, or ended. */
@@ -75,15 +75,6 @@ export function createPhoneService(
     };
   };
 
-  const approve = async (row: RequestRow, number: string | null): Promise<PhoneResult<null>> => {
-    if (row.number === null) return told(await requests.decide(row.id, "approved"));
-    // Nothing typed yet is no guess; any guess that is wrong ends the request.
-    if (number === null || number.trim() === "") return refused("wrong_number");
-    if (isSame(number.trim(), row.number)) return told(await requests.decide(row.id, "approved"));
-    const denied = await requests.decide(row.id, "wrong_number");
-    return refused(denied === "won" ? "wrong_number" : "already_decided");
-  };
-
   return {
     async startWithPhrase(source) {
       const started = await phrases.startPhone(source);
@@ -124,10 +115,7 @@ export function createPhoneService(
         if (row === undefined || pairings.find(row.pairingId)?.phone !== phone) {
           return refused("unknown_request");
         }
-        if (row.decision === "out_of_time") return refused("expired");
-        if (row.decision !== null) return refused("already_decided");
-        if (decision.approve) return await approve(row, decision.number);
-        return told(await requests.decide(row.id, "denied"));
+        return await decideRequest(requests, row, decision);
       }),
     passcode: (token, pairingId) => withPhone(token, (phone) => pairings.passcode(phone, pairingId)),
     unpair: (token, pairingId) =>
@@ -143,14 +131,4 @@ export function createPhoneService(
       return phone === null ? () => undefined : house.phoneListeners.add(phone, notify);
     },
   };
-}
-
-function told(outcome: DecisionOutcome): PhoneResult<null> {
-  if (outcome === "won") return { ok: true, value: null };
-  return refused(outcome === "late" ? "already_decided" : "unknown_request");
-}
-
-function isSame(typed: string, expected: string): boolean {
-  const [left, right] = [new TextEncoder().encode(typed), new TextEncoder().encode(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }

@@ -9,7 +9,8 @@ import type { EmbeddedLink, SecondFactorSettings } from "../second_factor.ts";
 import { createHouse, type EmbeddedSecondFactorSettings, type Totp } from "./house.ts";
 import type { PhoneService, SecondFactorDesk } from "./interfaces.ts";
 import { createInvitations, type Invitations } from "./invitations.ts";
-import { createPairings, type Pairings } from "./pairings.ts";
+import { decideRequest, stateOf } from "./deciding.ts";
+import { createPairings, type Pairings, refused } from "./pairings.ts";
 import { createPhoneService, type PairingNews } from "./phone_service.ts";
 import { createPhraseBook } from "./phrase_book.ts";
 import { createRecordWriter } from "./record_json.ts";
@@ -78,7 +79,7 @@ export function createEmbeddedSecondFactor(
     clientSettings: { url: IN_PROCESS_URL, ...keys, timeoutMs: CALL_TIMEOUT_MS },
     link: createLink(requests, onBug),
     phone: createPhoneService(house, { requests, pairings, phrases, invitations, news }),
-    desk: createDesk({ requests, pairings, invitations, news }),
+    desk: createDesk({ requests, pairings, invitations, news, requesterName: house.settings.requesterName }),
     async load() {
       await house.shelves.load();
       requests.resume();
@@ -128,7 +129,8 @@ function createNews(): NewsDesk {
 }
 
 function createDesk(
-  { requests, pairings, invitations, news }: {
+  { requests, pairings, invitations, news, requesterName }: {
+    requesterName: string;
     requests: Requests;
     pairings: Pairings;
     invitations: Invitations;
@@ -152,6 +154,28 @@ function createDesk(
       await requests.decide(requestId, "denied_by_administrator", options) === "won",
     cancel: async (requestId, options) =>
       await requests.decide(requestId, "cancelled_by_administrator", options) === "won",
+    request(requestId) {
+      const row = requests.find(requestId);
+      if (row === undefined) return null;
+      const { pairingId, userName, terminalName, client, place, createdMs, deadlineMs } = row;
+      return {
+        requestId,
+        pairingId,
+        userName,
+        requesterName,
+        terminalName,
+        client,
+        place,
+        createdMs,
+        deadlineMs,
+        asksNumber: row.number !== null,
+        state: stateOf(row.decision),
+      };
+    },
+    async decide(requestId, decision) {
+      const row = requests.find(requestId);
+      return row === undefined ? refused("unknown_request") : await decideRequest(requests, row, decision);
+    },
     revokePairing: async (pairingId) => await pairings.end(pairingId) !== null,
     onChange: (notify) => requests.onChange(notify),
     onPaired: news.onPaired,

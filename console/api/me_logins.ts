@@ -1,0 +1,118 @@
+// A person's own logins: those under way, what waits for their phone, and how the last ones ended.
+
+import { canonicalName } from "../../canonical_name.ts";
+import type { GatewayWatch } from "../../radius/doing/ports.ts";
+import type { Clock } from "../../runtime.ts";
+import type { Store } from "../../store.ts";
+import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
+import { createHistoryReader, type HistoryItem } from "./history.ts";
+import type { MeApproval, MeLogin, MeLogins, MeOpenLogin } from "./me_shapes.ts";
+
+export interface MeLoginsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly watch: GatewayWatch;
+  readonly desk: SecondFactorDesk | null;
+}
+
+/** What is known of one login, to say which one was meant. */
+export interface KnownLogin {
+  readonly conversationId: string;
+  readonly client: string;
+  readonly place: string;
+}
+
+const BACK_MS = 90 * 24 * 3600_000;
+const MOST_SHOWN = 50;
+const MOST_OPEN = 20;
+/** Pages of the history that are looked through; each looks at a bounded number of records. */
+const MOST_PAGES = 3;
+const PAGE = 200;
+const LOOKED_THROUGH = 20_000;
+const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
+
+/** Everything of one user (canonical name). */
+export async function ownLogins(deps: MeLoginsDeps, canonical: string): Promise<MeLogins> {
+  return {
+    nowMs: deps.clock.nowMs(),
+    open: openLogins(deps, canonical),
+    approvals: approvalsOf(deps, canonical),
+    recent: (await finishedLogins(deps, canonical)).map(loginOf),
+  };
+}
+
+/** How the last logins of a user ended, newest first. */
+export async function finishedLogins(
+  { store, clock }: Pick<MeLoginsDeps, "store" | "clock">,
+  canonical: string,
+): Promise<HistoryItem[]> {
+  const reader = createHistoryReader({ store });
+  const filter = { outcome: "", user: canonical, client: "", fromMs: clock.nowMs() - BACK_MS, toMs: null };
+  const found: HistoryItem[] = [];
+  let before: string | null = null;
+  for (let page = 0; page < MOST_PAGES && found.length < MOST_SHOWN; page += 1) {
+    const { items, next }: { items: readonly HistoryItem[]; next: string | null } = await reader.page(
+      filter,
+      {
+        before,
+        limit: PAGE,
+      },
+    );
+    // The filter finds names that contain this one, too.
+    found.push(...items.filter(({ user }) => canonicalName(user) === canonical));
+    if (next === null) break;
+    before = next;
+  }
+  return found.slice(0, MOST_SHOWN);
+}
+
+/** A login of this user's by its id, under way or over; `null` for one of somebody else's, or none. */
+export async function ownLogin(
+  { store, watch }: MeLoginsDeps,
+  { canonical, conversationId }: { canonical: string; conversationId: string },
+): Promise<KnownLogin | null> {
+  const login = watch.conversation(conversationId) ??
+    await createHistoryReader({ store }).one(conversationId);
+  if (login === null || canonicalName(login.user) !== canonical) return null;
+  return { conversationId, client: login.client, place: login.place };
+}
+
+function openLogins({ watch }: MeLoginsDeps, canonical: string): MeOpenLogin[] {
+  return watch.conversations(LOOKED_THROUGH)
+    .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
+    .slice(0, MOST_OPEN)
+    .map(({ id, startedMs, client, place, step }) => ({
+      conversationId: id,
+      startedMs,
+      client,
+      place,
+      step,
+      waitsForPhone: AT_THE_PHONE.has(step),
+    }));
+}
+
+function approvalsOf({ desk }: MeLoginsDeps, canonical: string): MeApproval[] {
+  return (desk?.pendingApprovals() ?? [])
+    .filter(({ userName }) => canonicalName(userName) === canonical)
+    .slice(-MOST_OPEN)
+    .map(({ requestId, client, place, createdMs, deadlineMs }) => ({
+      requestId,
+      client,
+      place,
+      createdMs,
+      deadlineMs,
+    }));
+}
+
+function loginOf({ id, startedMs, endedMs, outcome, reason, factor, client, place }: HistoryItem): MeLogin {
+  return {
+    conversationId: id,
+    startedMs,
+    endedMs,
+    outcome,
+    reason: reason?.code ?? null,
+    factor,
+    client,
+    place,
+  };
+}
