@@ -7,6 +7,7 @@ import type { JsonObject, ResourceKind, Stored, Target } from "../../scim/ports.
 import type { Store } from "../../store.ts";
 import { auditMutation } from "./audit.ts";
 import type { HttpEnv } from "./http_env.ts";
+import { streamOf } from "./line_stream.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues } from "./query_values.ts";
 import { requiredTransfer, type Transfer } from "./transfer.ts";
@@ -23,7 +24,6 @@ export interface ExportRouteDeps {
 
 /** Users that one export goes through; everything is a command's work. */
 const MOST = 100_000;
-const STEP = 200;
 const choice = <const T extends readonly string[]>(values: T) =>
   v.optional(v.picklist(["", ...values] as ["", ...T]), "");
 const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
@@ -105,26 +105,4 @@ async function* jsonLines(transfer: Transfer, { target, resources }: Wanted): As
     before = ",\n";
   }
   yield before === "[\n" ? "[]\n" : "\n]\n";
-}
-
-/** Reads on only as fast as the answer is taken. */
-function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const utf8 = new TextEncoder();
-  return new ReadableStream<Uint8Array<ArrayBuffer>>({
-    async pull(controller) {
-      const step: string[] = [];
-      while (step.length < STEP) {
-        const { done, value } = await lines.next();
-        if (done === true) {
-          controller.enqueue(utf8.encode(step.join("")));
-          return controller.close();
-        }
-        step.push(value);
-      }
-      controller.enqueue(utf8.encode(step.join("")));
-    },
-    async cancel() {
-      await lines.return(undefined);
-    },
-  });
 }

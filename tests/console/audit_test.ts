@@ -3,7 +3,10 @@
 import { assertEquals } from "@std/assert";
 import { AUDIT_KEPT_MS, auditIdAt, withAuditIndex } from "../../audit_index.ts";
 import type { AuditPage } from "../../console/api/audit_reader.ts";
-import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { STEP_UP_MS } from "../../console/api/access.ts";
+import { auditLines, MOST_EXPORTED } from "../../console/api/audit_export.ts";
+import type { Store } from "../../store.ts";
+import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const START_MS = 1_800_000_000_000;
 
@@ -85,6 +88,55 @@ Deno.test("GET /audit pages by id without a gap", async () => {
     if (next === null) break;
   }
   assertEquals(seen, Array.from({ length: 120 }, (_, at) => String(119 - at)));
+});
+
+Deno.test("GET /audit/export has what the filters let through, in cells that no spreadsheet calculates, and is recorded", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  await keep(site, [
+    { actor: "owner", action: "user.create", object: "user:ada", after: "=1+1" },
+    { actor: "owner", action: "user.change", object: "user:ada", before: 'say "hi"', because: "a, b" },
+    { actor: "owner", action: "user.create", object: "user:grace" },
+  ]);
+  const path = "/console/api/audit/export?object=user:ada";
+  const csv = await site.call(path, { cookie });
+  assertEquals(csv.headers.get("content-disposition"), 'attachment; filename="audit.csv"');
+  assertEquals((await csv.text()).split("\r\n").map((line) => line.replace(/^\d{4}-[^,]+/, "")), [
+    "at,who,from,what,to,before,after,details",
+    ',owner,,user.change,user:ada,"say ""hi""",,"because: a, b"',
+    ",owner,,user.create,user:ada,,'=1+1,",
+    "",
+  ]);
+  const json: AuditPage["items"] = await (await site.call(`${path}&format=json`, { cookie })).json();
+  assertEquals(json.map(({ action }) => action), ["user.change", "user.create"]);
+  const [asJson, asCsv] = (await ask(site, "?action=audit.export", cookie)).items;
+  assertEquals([asCsv?.actor, asCsv?.after], ["viewer", "csv, object user:ada"]);
+  assertEquals(asJson?.after, "json, object user:ada");
+});
+
+Deno.test("auditLines() ends after 50,000 records, however many fit", async () => {
+  const KEPT = 50_200;
+  const value = { actor: "owner", action: "a" };
+  let read = 0;
+  const endless = {
+    async *range() {
+      // As the store does: what is asked for next begins where the page before ended.
+      for (; read < KEPT; read += 1) yield { key: ["audit", String(KEPT - read)], value, versionstamp: "1" };
+    },
+  } as unknown as Store;
+  const filter = { actor: "", object: "", action: "", source: "", fromMs: null, toMs: null };
+  const lines = await Array.fromAsync(auditLines(endless, { filter, format: "csv" }));
+  assertEquals(lines.length, 1 + MOST_EXPORTED + 1);
+});
+
+Deno.test("GET /audit/export needs a factor shown lately, and records nothing without", async () => {
+  const clock = createManualClock();
+  await using site = await startConsole({ clock });
+  const cookie = await site.signIn("owner");
+  clock.advance(STEP_UP_MS + 1);
+  const stale = await site.call("/console/api/audit/export", { cookie });
+  assertEquals([stale.status, (await stale.json()).error.code], [403, "step_up"]);
+  assertEquals((await ask(site, "?action=audit.export", cookie)).items, []);
 });
 
 Deno.test("GET /audit refuses what is no filter, and those without a session", async () => {

@@ -2,23 +2,24 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { AuditItem, AuditPage as Answer } from "../../api/audit_reader.ts";
+import type { AuditPage as Answer } from "../../api/audit_reader.ts";
 import { failureText, take } from "../api_client.ts";
 import { fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
-import { type Column, DataTable } from "../parts/data_table.tsx";
+import { auditColumns, deedText } from "../parts/audit/audit_columns.tsx";
+import { AuditExport } from "../parts/audit/audit_export.tsx";
+import { DataTable } from "../parts/data_table.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
 import { Moment } from "../parts/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
-import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
-import { readable } from "../words.ts";
 import { t } from "../words/translate.ts";
 
-const FILTERS = ["actor", "object", "from", "to"] as const;
+const FILTERS = ["actor", "object", "action", "source", "from", "to"] as const;
+const TIMES: ReadonlySet<string> = new Set(["from", "to"]);
 type Query = Readonly<Record<string, string>>;
 
 export default function AuditPage({ models }: PageProps) {
@@ -31,7 +32,9 @@ export default function AuditPage({ models }: PageProps) {
   const { value: state } = first.state;
   return (
     <main class="page">
-      <PageBar title={t("govern.audit")} />
+      <PageBar title={t("govern.audit")}>
+        <AuditExport models={models} query={query} />
+      </PageBar>
       <div class="filters" role="search" aria-label={t("govern.deeds")}>
         <SearchBox models={models} label={t("govern.filter_actor")} name="actor" />
         <SearchBox models={models} label={t("govern.filter_object")} name="object" />
@@ -64,7 +67,7 @@ export default function AuditPage({ models }: PageProps) {
 function queryOf(values: readonly string[]): Query {
   const sent = FILTERS.map((name, at) => {
     const value = values[at] ?? "";
-    if (name === "actor" || name === "object") return [name, value] as const;
+    if (!TIMES.has(name)) return [name, value] as const;
     const atMs = Date.parse(value);
     return [name, Number.isNaN(atMs) ? "" : String(atMs)] as const;
   });
@@ -76,6 +79,8 @@ function chipRows() {
   return [
     { name: "actor", label: t("govern.who") },
     { name: "object", label: t("govern.object") },
+    { name: "action", label: t("govern.filter_deed"), text: deedText },
+    { name: "source", label: t("govern.filter_source") },
     { name: "from", label: t("govern.since"), text: time },
     { name: "to", label: t("govern.until"), text: time },
   ];
@@ -117,7 +122,7 @@ function Listed({ models, first, busy, query }: ListedProps) {
     <>
       <DataTable
         label={t("govern.deeds")}
-        columns={columns(models)}
+        columns={auditColumns(models)}
         rows={items}
         keyOf={({ id }) => id}
         nameOf={({ action }) => deedText(action)}
@@ -145,57 +150,4 @@ function Nothing({ models, query }: { models: Models; query: Query }) {
         : <EmptyState title={t("govern.none")} next={t("govern.none_next")} />}
     </div>
   );
-}
-
-function deedText(action: string): string {
-  return readable(action.replaceAll(".", "_"));
-}
-
-function columns(models: Models): Column<AuditItem>[] {
-  /** A click on a cell narrows the list to it. */
-  const narrowing = (name: string, value: string) => (
-    <button
-      key={value}
-      type="button"
-      class="cell-filter cut"
-      title={t("govern.filter_by", { value })}
-      onClick={() => models.router.setParams({ [name]: value })}
-    >
-      {value}
-    </button>
-  );
-  return [
-    {
-      name: "at",
-      label: t("govern.at"),
-      width: "130px",
-      cell: ({ atMs }) => <Time models={models} atMs={atMs} />,
-    },
-    { name: "who", label: t("govern.who"), cell: ({ actor }) => narrowing("actor", actor) },
-    { name: "deed", label: t("govern.deed"), cell: ({ action }) => deedText(action) },
-    {
-      name: "object",
-      label: t("govern.object"),
-      cell: ({ objects }) => objects.map((object) => narrowing("object", object)),
-    },
-    {
-      name: "change",
-      label: t("govern.change"),
-      wideOnly: true,
-      width: "26%",
-      cell: (item) => <span class="quiet">{changeText(item)}</span>,
-    },
-    {
-      name: "from",
-      label: t("govern.from_place"),
-      wideOnly: true,
-      cell: ({ source }) => <span class="mono">{source}</span>,
-    },
-  ];
-}
-
-/** Before and after where the record has them, else what it says besides. */
-function changeText({ before, after, details }: AuditItem): string {
-  if (before !== "" || after !== "") return `${before === "" ? "–" : before} → ${after === "" ? "–" : after}`;
-  return Object.entries(details).map(([name, value]) => `${readable(name)}: ${value}`).join(", ");
 }

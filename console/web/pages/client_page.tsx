@@ -10,6 +10,7 @@ import { Fetched } from "../parts/connect/fetched.tsx";
 import { FixedField } from "../parts/inputs.tsx";
 import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
+import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
@@ -25,7 +26,9 @@ export default function ClientPage({ models, params }: PageProps) {
   const page = useResource(models, { fetch: () => fetchClient(models, name), inputs: [name] });
   return (
     <main class="page" id="page">
-      <PageBar title={name} back={{ href: "/clients", label: t("connect.all_clients") }} />
+      <PageBar title={name} back={{ href: "/clients", label: t("connect.all_clients") }}>
+        <AuditLink object={`client:${name}`} />
+      </PageBar>
       <Fetched resource={page}>
         {(one) => <Client models={models} one={one} page={page} />}
       </Fetched>

@@ -11,6 +11,7 @@ import { type Column, DataTable } from "../parts/data_table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Checkbox, SelectField } from "../parts/inputs.tsx";
+import { AuditSign } from "../parts/audit_link.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SecretOnce } from "../parts/secret_once.tsx";
@@ -95,7 +96,16 @@ function Owners({ models }: { models: Models }) {
 
 function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<Row>[] {
   return [
-    { name: "name", label: t("connect.name"), cell: ({ name }) => <bdi class="mono cut">{name}</bdi> },
+    {
+      name: "name",
+      label: t("connect.name"),
+      cell: ({ name, targets }) => (
+        <span class="cell-named">
+          <bdi class="mono cut">{name}</bdi>
+          <AuditSign object={`credential:${targets[0] ?? ""}/${name}`} />
+        </span>
+      ),
+    },
     {
       name: "targets",
       label: t("frame.targets"),

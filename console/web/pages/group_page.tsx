@@ -9,6 +9,7 @@ import { useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { GroupMembers } from "../parts/groups/group_members.tsx";
 import { late } from "../parts/late.tsx";
+import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SaidNote } from "../parts/people/said_note.tsx";
 import { backendState } from "../parts/people/user_states.tsx";
@@ -68,6 +69,7 @@ export default function GroupPage({ models, params }: PageProps) {
   return (
     <main class="page" id="page">
       <PageBar title={shown} back={{ href: "/groups", label: t("groups.all_groups") }}>
+        <AuditLink object={`group:${shown}`} />
         {group !== null && (
           <button
             type="button"

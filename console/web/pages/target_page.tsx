@@ -15,6 +15,7 @@ import { backendWords } from "../parts/connect/backend_state.tsx";
 import { Fetched, useEvery } from "../parts/connect/fetched.tsx";
 import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
+import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
@@ -38,7 +39,9 @@ export default function TargetPage({ models, params }: PageProps) {
   });
   return (
     <main class="page" id="page">
-      <PageBar title={name} back={{ href: "/targets", label: t("connect.all_targets") }} />
+      <PageBar title={name} back={{ href: "/targets", label: t("connect.all_targets") }}>
+        <AuditLink object={`target:${name}`} />
+      </PageBar>
       <Fetched resource={page}>
         {(target) => (
           <>

@@ -8,6 +8,7 @@ import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
 import { Note } from "../parts/note.tsx";
+import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
 import { userState } from "../parts/people/user_states.tsx";
@@ -70,6 +71,7 @@ export default function UserPage({ models, params }: PageProps) {
         back={{ href: list, label: t("people.back") }}
         chips={user === null ? undefined : <UserChips user={user} />}
       >
+        {user !== null && <AuditLink object={`user:${user.name}`} />}
         {user !== null && <UserActions {...{ models, user, calls, page }} />}
       </PageBar>
       {said.value !== null && <SaidNote said={said} onRetry={retry(calls, page)} />}

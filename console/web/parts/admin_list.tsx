@@ -9,6 +9,7 @@ import { useResource } from "../models/resource.ts";
 import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
+import { AuditSign } from "./audit_link.tsx";
 import type { Column } from "./data_table.tsx";
 import { Status } from "./status.tsx";
 import { Symbol } from "./symbol.tsx";
@@ -94,6 +95,7 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
         <>
           <bdi class="mono">{nameOf(row)}</bdi>{" "}
           {row.kind === "admin" && row.admin.name === me && <span class="hint">({t("access.you")})</span>}
+          <AuditSign object={`administrator:${nameOf(row)}`} />
         </>
       ),
     },

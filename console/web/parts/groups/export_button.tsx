@@ -2,7 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
-import { ApiFailure, failureText } from "../../api_client.ts";
+import { failureText } from "../../api_client.ts";
+import { download } from "../../models/download.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { Symbol } from "../symbol.tsx";
@@ -20,7 +21,9 @@ export function ExportButton({ models, what, filters }: ExportProps) {
   const save = async () => {
     busy.value = true;
     try {
-      await models.session.whileSignedIn(() => download(what, filters));
+      await models.session.whileSignedIn(() =>
+        download(`/console/api/export/${what}?${queryOf(filters)}`, `${what}.csv`)
+      );
     } catch (fault) {
       models.toasts.say(`${t("groups.export_failed")} ${failureText(fault)}`, { tone: "bad" });
     }
@@ -40,21 +43,7 @@ export function ExportButton({ models, what, filters }: ExportProps) {
   );
 }
 
-/** @throws ApiFailure */
-async function download(what: string, filters: Readonly<Record<string, string>>): Promise<void> {
+function queryOf(filters: Readonly<Record<string, string>>): URLSearchParams {
   const given = Object.entries(filters).filter(([, value]) => value !== "");
-  const query = new URLSearchParams([...given, ["format", "csv"]]);
-  const response = await fetch(`/console/api/export/${what}?${query}`).catch(() => {
-    throw new ApiFailure("offline");
-  });
-  if (!response.ok) {
-    const body: { error?: { code?: string; message?: string } } = await response.json().catch(() => ({}));
-    throw new ApiFailure(body.error?.code ?? "nonsense", { message: body.error?.message ?? "" });
-  }
-  const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${what}.csv`;
-  link.click();
-  URL.revokeObjectURL(url);
+  return new URLSearchParams([...given, ["format", "csv"]]);
 }

@@ -29,6 +29,7 @@ export const words: SameWords<typeof en> = {
   targets: "Ziele",
   target: "Ziel",
   credentials: "SCIM-Zugänge",
+  audit_of: "Protokoll von {name}",
   audit: "Protokoll",
   access: "Zugang",
   settings: "Einstellungen",

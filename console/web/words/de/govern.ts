@@ -24,4 +24,12 @@ export const words: SameWords<typeof en> = {
   none_match: "Kein Eintrag passt",
   none_match_next: "In den letzten 90 Tagen passt nichts zu diesen Filtern.",
   failed: "Das Protokoll konnte nicht gelesen werden.",
+  open: "{object} öffnen",
+  this_day: "Nur diesen Tag zeigen",
+  filter_deed: "Was",
+  filter_source: "Von Adresse",
+  export_csv: "CSV exportieren",
+  export_json: "JSON exportieren",
+  export_failed: "Das Protokoll wurde nicht exportiert.",
+  nothing: "nichts",
 };

@@ -26,6 +26,7 @@ export const words = {
   targets: "Targets",
   target: "Target",
   credentials: "SCIM credentials",
+  audit_of: "Audit of {name}",
   audit: "Audit",
   access: "Access",
   settings: "Settings",

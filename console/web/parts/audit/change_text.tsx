@@ -1,0 +1,66 @@
+// What a record says of before and after, as a small diff: the parts that differ where both are known part by part.
+
+import type { AuditItem } from "../../../api/audit_reader.ts";
+import { readable } from "../../words.ts";
+import { t } from "../../words/translate.ts";
+
+/** One thing that changed; "" for what was not there. */
+interface ChangeRow {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+export function ChangeText({ item }: { item: AuditItem }) {
+  const rows = changeRows(item);
+  const details = Object.entries(item.details).map(([name, value]) => `${readable(name)}: ${value}`);
+  return (
+    <>
+      {rows.length > 0 && (
+        <ul class="change">
+          {rows.map((row) => <Change key={row.name} row={row} />)}
+        </ul>
+      )}
+      {details.length > 0 && <span class="quiet">{details.join(", ")}</span>}
+    </>
+  );
+}
+
+function Change({ row: { name, before, after } }: { row: ChangeRow }) {
+  const isBoth = before !== "" && after !== "";
+  return (
+    <li>
+      {name !== "" && <span class="quiet">{`${name}: `}</span>}
+      {before !== "" && <del>{before}</del>}
+      {(isBoth || after === "") && <span class="quiet">{" → "}</span>}
+      {after === "" ? <span class="quiet">{t("govern.nothing")}</span> : <ins>{after}</ins>}
+    </li>
+  );
+}
+
+/** Part by part where the record has parts; what is the same on both sides is left out. */
+export function changeRows({ before, after }: Pick<AuditItem, "before" | "after">): ChangeRow[] {
+  if (before === "" && after === "") return [];
+  const [was, is] = [partsOf(before), partsOf(after)];
+  if ((was === null && before !== "") || (is === null && after !== "")) return [{ name: "", before, after }];
+  const names = [...new Set([...Object.keys(was ?? {}), ...Object.keys(is ?? {})])];
+  return names.map((name) => ({ name, before: was?.[name] ?? "", after: is?.[name] ?? "" }))
+    .filter((row) => row.before !== row.after);
+}
+
+function partsOf(text: string): Record<string, string> | null {
+  if (!text.startsWith("{")) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null) return null;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, partText(part)]));
+  } catch (_cutOrNoJson) {
+    return null;
+  }
+}
+
+function partText(part: unknown): string {
+  if (part === null || part === undefined) return "";
+  if (Array.isArray(part)) return part.map(partText).join(", ");
+  return typeof part === "object" ? JSON.stringify(part) : String(part);
+}
