@@ -1,4 +1,4 @@
-// What an audit record is about, as a link: from a record to the thing's page, and from there to its records.
+// What an audit record is about, as a link: from a record to the thing's page.
 
 /** Where a thing of each kind has its page; a kind that is not here has none. */
 const PAGES: Readonly<Record<string, (name: string) => string>> = {
@@ -19,9 +19,4 @@ export function objectHref(object: string): string | null {
   const [kind, name] = [object.slice(0, Math.max(0, colon)), object.slice(colon + 1)];
   if (name === "" || !Object.hasOwn(PAGES, kind)) return null;
   return PAGES[kind]?.(name) ?? null;
-}
-
-/** What was done to `user:ada`. */
-export function auditHref(object: string): string {
-  return `/audit?object=${encodeURIComponent(object)}`;
 }

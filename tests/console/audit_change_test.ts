@@ -1,7 +1,8 @@
 // What the audit's page makes of a record: its parts that differ, and where its objects have their pages.
 
 import { assertEquals } from "@std/assert";
-import { auditHref, objectHref } from "../../console/web/object_links.ts";
+import { objectHref } from "../../console/web/object_links.ts";
+import { auditHref } from "../../console/web/parts/audit_link.tsx";
 import { changeRows } from "../../console/web/parts/audit/change_text.tsx";
 
 const json = (value: unknown) => JSON.stringify(value);

@@ -1,8 +1,12 @@
 // From a thing's page to what was done to it.
 
-import { auditHref } from "../object_links.ts";
 import { t } from "../words/translate.ts";
 import { Symbol } from "./symbol.tsx";
+
+/** What was done to `user:ada`. */
+export function auditHref(object: string): string {
+  return `/audit?object=${encodeURIComponent(object)}`;
+}
 
 /** A button of a page's head. `object` as the audit writes it: `user:ada`. */
 export function AuditLink({ object }: { object: string }) {

@@ -27,13 +27,11 @@ export function ChangeText({ item }: { item: AuditItem }) {
 }
 
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {
-  const isBoth = before !== "" && after !== "";
   return (
     <li>
       {name !== "" && <span class="quiet">{`${name}: `}</span>}
       {before !== "" && <del>{before}</del>}
-      {(isBoth || after === "") && <span class="quiet">{" → "}</span>}
-      {after === "" ? <span class="quiet">{t("govern.nothing")}</span> : <ins>{after}</ins>}
+      {after === "" ? <span class="quiet">{` → ${t("govern.nothing")}`}</span> : <ins>{after}</ins>}
     </li>
   );
 }
