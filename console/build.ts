@@ -1,4 +1,4 @@
-// Bundles the console and the phone page into console/dist: `deno task build`. Skipped when nothing changed; the new
+// Bundles the console, the phone page and the account page into console/dist: `deno task build`. Skipped when nothing changed; the new
 // files are there before the manifest names them, and the manifest is put in place by a rename, so that two builds at
 // once, or a start beside a build, never see half of it.
 
@@ -16,7 +16,7 @@ const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
 const WEB = `${HERE}web/`;
 /** Besides esbuild's version, what the result depends on. */
-const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}api`];
+const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}me`, `${HERE}api`];
 const INPUT_FILES = [
   `${HERE}build.ts`,
   `${HERE}sprite.ts`,
@@ -31,6 +31,7 @@ const INPUT_FILES = [
 const ENTRIES = {
   web: { script: "web/main.tsx", style: "web/styles/console.css" },
   device: { script: "device/main.tsx", style: "device/styles/phone.css" },
+  me: { script: "me/main.tsx", style: "me/styles/page.css" },
 } as const;
 type Entry = typeof ENTRIES[keyof typeof ENTRIES];
 /** How many characters of a content hash a file name carries. */
@@ -54,10 +55,12 @@ export async function build({ force = false } = {}): Promise<boolean> {
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
     const web = await bundle("web", { define, plugins: [coreChunk(WEB), uplotParts()] });
     const device = await bundle("device", { define, plugins: [] });
-    const names = await writeOutputs([...web.outputFiles, ...device.outputFiles]);
+    const me = await bundle("me", { define, plugins: [] });
+    const names = await writeOutputs([...web.outputFiles, ...device.outputFiles, ...me.outputFiles]);
     const pages = {
       web: filesOf(web.metafile, ENTRIES.web),
       device: filesOf(device.metafile, ENTRIES.device),
+      me: filesOf(me.metafile, ENTRIES.me),
     };
     const manifest: Manifest = {
       inputs,

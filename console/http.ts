@@ -24,7 +24,7 @@ import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
 import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
-import { lateNeeds } from "./late_needs.ts";
+import { lateNeeds, meNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
@@ -188,6 +188,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
     app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));
   }
   app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
+  app.get("/me", (c) => pageResponse("me", dist, { late: meNeeds(c.req.raw) }));
   const { openApi } = deps;
   if (openApi !== undefined) app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
   app.get("/assets/:name", (c) => {

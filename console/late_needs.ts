@@ -15,13 +15,15 @@ export interface LateNeeds {
 }
 
 const OUTSIDE: readonly Area[] = ["frame", "access"];
+/** What a person's own page says. */
+const OWN: readonly Area[] = ["frame", "me"];
 
 /** Every list of areas that some address needs at once: the build makes one file of each. */
 export function wordsTogether(): readonly (readonly Area[])[] {
   const places: readonly Place[] = Object.values(PLACES);
-  return [OUTSIDE, ...places.flatMap(({ words }) => [["frame" as const, ...words], words])].filter((list) =>
-    list.length > 1
-  );
+  return [OUTSIDE, OWN, ...places.flatMap(({ words }) => [["frame" as const, ...words], words])].filter((
+    list,
+  ) => list.length > 1);
 }
 
 /**
@@ -36,6 +38,15 @@ export function lateNeeds(request: Request): LateNeeds {
   return {
     modules: [`web/pages/${page}_page.tsx`],
     areas: isInside ? ["frame", ...visit.place.words] : OUTSIDE,
+    language: languageOf(request.headers.get("accept-language") ?? ""),
+  };
+}
+
+/** The words of a person's own page, which has one address. */
+export function meNeeds(request: Request): LateNeeds {
+  return {
+    modules: [],
+    areas: OWN,
     language: languageOf(request.headers.get("accept-language") ?? ""),
   };
 }

@@ -1,11 +1,11 @@
-// The HTML around the two applications: it names their files and nothing else, so one strict policy fits all.
+// The HTML around the three applications: it names their files and nothing else, so one strict policy fits all.
 
 import type { Dist } from "./assets.ts";
 import type { LateNeeds } from "./late_needs.ts";
 import { PAGE_POLICY } from "./security_headers.ts";
 
 interface PageRow {
-  readonly entry: "web" | "device";
+  readonly entry: "web" | "device" | "me";
   readonly title: string;
   readonly noscript: string;
 }
@@ -20,6 +20,11 @@ const PAGES = {
     entry: "device",
     title: "Countersign on this phone",
     noscript: "This page shows login requests as they arrive and needs JavaScript for it.",
+  },
+  me: {
+    entry: "me",
+    title: "Your account · Countersign",
+    noscript: "This page shows and changes your second factors and needs JavaScript for it.",
   },
 } as const satisfies Record<string, PageRow>;
 

@@ -34,6 +34,7 @@ export const SPRITE_ICONS = [
   "pencil",
   "play",
   "plus",
+  "printer",
   "refresh-cw",
   "rows-3",
   "scroll-text",

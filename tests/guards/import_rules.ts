@@ -40,6 +40,7 @@ export const ROOMS: readonly RoomRow[] = [
     code: ["console/web/", "radius/facts/"],
     types: ["console/api/", "upstream/embedded/interfaces.ts"],
   },
+  { at: "console/me/", code: ["console/web/", "radius/facts/"], types: ["console/api/"] },
   { at: "console/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
   { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
   // What touches the operating system for main: sockets, the data directory, the control socket.

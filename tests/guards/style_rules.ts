@@ -14,7 +14,8 @@ const MAX_LINES = 400;
 /** Where tests that need a foreign program are skipped without it; with CI=true tests/run.ts calls that a failure. */
 const SKIPS_WITH_REASON = new Set(["tests/ground/needing.ts", "tests/e2e/browser.ts"]);
 const inTests = (path: string) => path.startsWith("tests/");
-const inBrowser = (path: string) => path.startsWith("console/web/") || path.startsWith("console/device/");
+const inBrowser = (path: string) =>
+  ["console/web/", "console/device/", "console/me/"].some((room) => path.startsWith(room));
 const isProse = (path: string) => path.endsWith(".md");
 const isCode = (path: string) =>
   isModule(path) || path.endsWith(".c") || path.endsWith(".h") || path.endsWith(".css");

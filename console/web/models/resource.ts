@@ -5,6 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { failureText } from "../api_client.ts";
 import { IDLE, LOADING, type Remote } from "../remote.ts";
 import type { Models } from "./models.ts";
+import type { SessionModel } from "./session_model.ts";
 
 export interface Resource<T> {
   readonly state: ReadonlySignal<Remote<T>>;
@@ -20,7 +21,10 @@ export interface Resource<T> {
   put(value: T): void;
 }
 
-export function createResource<T>({ session }: Pick<Models, "session">): Resource<T> {
+/** @param deps.session waits while a session is over, and calls again when there is one. */
+export function createResource<T>(
+  { session }: { readonly session: Pick<SessionModel, "whileSignedIn"> },
+): Resource<T> {
   const state = signal<Remote<T>>(IDLE);
   const busy = signal(false);
   const problem = signal<string | null>(null);

@@ -7,7 +7,7 @@ import type { Toast, Toasts as Model } from "../models/toasts_model.ts";
 import { t } from "../words/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
-export function Toasts({ models }: { models: Models }) {
+export function Toasts({ models }: { models: Pick<Models, "toasts"> }) {
   const model = models.toasts;
   const region = useRef<HTMLDivElement>(null);
   const said = model.list.value;

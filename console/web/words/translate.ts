@@ -108,7 +108,7 @@ async function fetchWords(
 }
 
 function isOneFile(name: string): boolean {
-  return name === "frame+access" ||
+  return name === "frame+access" || name === "frame+me" ||
     Object.values(PLACES).some(({ words }) =>
       [words.join("+"), ["frame", ...words].join("+")].includes(name)
     );

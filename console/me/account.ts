@@ -1,0 +1,126 @@
+// One person's account as the page shows it: factors and logins kept current, and the deeds that change them.
+
+import { type ReadonlySignal, signal } from "@preact/signals";
+import { failureText } from "../web/api_client.ts";
+import type { ClockModel } from "../web/models/clock_model.ts";
+import { createResource, type Resource } from "../web/models/resource.ts";
+import type { Toasts } from "../web/models/toasts_model.ts";
+import type { MeDisowned, MeFactors, MeLogins } from "../api/me_shapes.ts";
+import type { MeCalls } from "./me_calls.ts";
+import type { MeSession } from "./me_session.ts";
+
+export interface Account {
+  readonly calls: MeCalls;
+  readonly factors: Resource<MeFactors>;
+  readonly logins: Resource<MeLogins>;
+  /** What "This was not me" did, until it is put away. */
+  readonly stopped: ReadonlySignal<MeDisowned | null>;
+  /** When what is shown was fetched, the server's time; `null` before the first. */
+  readonly freshMs: ReadonlySignal<number | null>;
+  /** Why the newest fetch failed although older values are shown. */
+  problem(): string | null;
+  refresh(): Promise<void>;
+  /** Does it and says so; resolves to its value, or `null` after `onProblem` got the sentence. */
+  run<T>(deed: Deed<T>): Promise<T | null>;
+  notMe(conversationId: string | null): Promise<string | null>;
+  putAway(): void;
+}
+
+interface Deed<T> {
+  readonly call: () => Promise<T>;
+  /** What is said when it is done; nothing unless given. */
+  readonly said?: string;
+  readonly onProblem: (sentence: string) => void;
+}
+
+export interface AccountDeps {
+  readonly calls: MeCalls;
+  readonly session: MeSession;
+  readonly clock: ClockModel;
+  readonly toasts: Toasts;
+}
+
+export function createAccount(deps: AccountDeps): Account {
+  const { calls, session, clock, toasts } = deps;
+  const factors = createResource<MeFactors>({ session });
+  const logins = createResource<MeLogins>({ session });
+  const stopped = signal<MeDisowned | null>(null);
+  const freshMs = signal<number | null>(null);
+  const refresh = async (): Promise<void> => {
+    await Promise.all([factors.load(calls.factors), logins.load(calls.logins)]);
+    if (factors.problem.peek() === null && logins.problem.peek() === null) freshMs.value = clock.nowMs.peek();
+  };
+  const run = async <T>({ call, said, onProblem }: Deed<T>): Promise<T | null> => {
+    try {
+      const value = await session.whileSignedIn(call);
+      if (said !== undefined) toasts.say(said, { tone: "ok" });
+      void refresh();
+      return value;
+    } catch (fault) {
+      onProblem(failureText(fault));
+      return null;
+    }
+  };
+  return {
+    calls,
+    factors,
+    logins,
+    stopped,
+    freshMs,
+    problem: () =>
+      factors.state.value.kind === "ready" && logins.state.value.kind === "ready"
+        ? factors.problem.value ?? logins.problem.value
+        : null,
+    refresh,
+    run,
+    async notMe(conversationId) {
+      let problem: string | null = null;
+      const done = await run({
+        call: () => calls.notMe(conversationId),
+        onProblem: (sentence) => problem = sentence,
+      });
+      if (done !== null) stopped.value = done;
+      return problem;
+    },
+    putAway: () => stopped.value = null,
+  };
+}
+
+const LOOK_EVERY_MS = 10_000;
+/** Whoever did nothing for so long is not asked for: the session may end as it is meant to. */
+const USED_WITHIN_MS = 3 * 60_000;
+
+/** Keeps an account current while its page is looked at and used. Returns what ends that. */
+export function keepCurrent(account: Account, { session, window }: {
+  session: MeSession;
+  window: Window & typeof globalThis;
+}): () => void {
+  const { document } = window;
+  const ending = new AbortController();
+  let usedMs = Date.now();
+  const look = (): void => {
+    if (document.visibilityState !== "visible" || session.interrupted.peek()) return;
+    void session.probe();
+    void account.refresh();
+  };
+  const use = (): void => {
+    usedMs = Date.now();
+  };
+  const options = { signal: ending.signal, passive: true };
+  for (const name of ["pointerdown", "keydown", "scroll"]) window.addEventListener(name, use, options);
+  window.addEventListener("online", look, options);
+  document.addEventListener("visibilitychange", () => {
+    use();
+    // Another tab may have opened a new session meanwhile.
+    if (session.interrupted.peek()) void session.probe();
+    else look();
+  }, options);
+  const timer = setInterval(() => {
+    if (Date.now() - usedMs < USED_WITHIN_MS) look();
+  }, LOOK_EVERY_MS);
+  void account.refresh();
+  return () => {
+    ending.abort();
+    clearInterval(timer);
+  };
+}

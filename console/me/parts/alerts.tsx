@@ -1,0 +1,87 @@
+// What is the matter with the account: a server that is away, a lock, and what "This was not me" just did.
+
+import { useEffect, useRef } from "preact/hooks";
+import { fullTimeText, timeText } from "../../web/format.ts";
+import { Note } from "../../web/parts/note.tsx";
+import { Symbol } from "../../web/parts/symbol.tsx";
+import { t } from "../../web/words/translate.ts";
+import type { MeDisowned } from "../../api/me_shapes.ts";
+import type { PartProps } from "./part_props.ts";
+
+export function Alerts({ models, account }: PartProps) {
+  const state = account.factors.state.value;
+  const locked = state.kind === "ready" ? state.value.locked : null;
+  const untilMs = locked?.untilMs ?? Infinity;
+  const isLocked = locked !== null && untilMs > models.clock.nowMs.value;
+  const stopped = account.stopped.value;
+  return (
+    <>
+      <Stale account={account} />
+      {stopped !== null && <Stopped done={stopped} onClose={account.putAway} />}
+      {isLocked && stopped === null && (
+        <Note tone="bad">
+          <strong>{t("me.lock_title")}</strong>
+          {untilMs === Infinity
+            ? <p>{t("me.lock_text_open")}</p>
+            : <p title={fullTimeText(untilMs)}>{t("me.lock_text", { time: hourText(untilMs) })}</p>}
+        </Note>
+      )}
+    </>
+  );
+}
+
+/** What is shown is old, because the server cannot be reached. */
+function Stale({ account }: Pick<PartProps, "account">) {
+  const problem = account.problem();
+  const freshMs = account.freshMs.value;
+  return (
+    <div role="status" class="me-stale">
+      {problem !== null && (
+        <Note tone="wait">
+          {freshMs === null ? problem : t("me.offline", { time: timeText(freshMs) })}{" "}
+          <button type="button" class="button button-small" onClick={() => void account.refresh()}>
+            {t("frame.try_again")}
+          </button>
+        </Note>
+      )}
+    </div>
+  );
+}
+
+function Stopped({ done, onClose }: { done: MeDisowned; onClose: () => void }) {
+  // A request may be denied before its login is known to be over.
+  const ended = Math.max(done.denied, done.ended);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // The dialog gives the focus back to its button first.
+    const frame = requestAnimationFrame(() => {
+      box.current?.focus();
+      box.current?.scrollIntoView({ block: "center" });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  return (
+    <div class="me-stopped tone-ok" ref={box} tabIndex={-1} role="group" aria-labelledby="me-stopped">
+      <Symbol name="shield" size={20} />
+      <div>
+        <strong id="me-stopped">{t("me.not_me_done_title")}</strong>
+        <p>
+          {ended > 0 && `${t("me.not_me_done_denied", { count: ended })} `}
+          <span title={fullTimeText(done.lockedUntilMs)}>
+            {t("me.not_me_done_locked", { time: hourText(done.lockedUntilMs) })}
+          </span>
+        </p>
+        <p>{t("me.not_me_done_next")}</p>
+      </div>
+      <button type="button" class="button button-plain" onClick={onClose}>
+        <Symbol name="x" />
+        <span class="unseen">{t("frame.dismiss")}</span>
+      </button>
+    </div>
+  );
+}
+
+/** Hours and minutes: seconds say nothing of an hour's lock. */
+function hourText(atMs: number): string {
+  return timeText(atMs).slice(0, 5);
+}
