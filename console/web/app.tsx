@@ -13,7 +13,14 @@ import { t } from "./words/translate.ts";
 export function App({ models }: { models: Models }) {
   const { session, router } = models;
   const state = session.session.value;
-  if (visitOf(router.path.value)?.place.needs === "anyone") return <PageHost models={models} />;
+  if (visitOf(router.path.value)?.place.needs === "anyone") {
+    return (
+      <>
+        <PageHost models={models} />
+        <SignInOver models={models} />
+      </>
+    );
+  }
   if (state.kind === "failed") return <Unreached models={models} message={state.message} />;
   if (state.kind !== "ready") return null;
   if (state.value === null) return <Late load={loadSignIn} models={models} areas={ACCESS_WORDS} />;
@@ -25,12 +32,17 @@ export function App({ models }: { models: Models }) {
       </div>
       <FrameKeys models={models} />
       {models.toasts.list.value.length > 0 && <Late load={loadToasts} models={models} areas={[]} />}
-      {(session.interrupted.value || session.steppingUp.value) && (
-        <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />
-      )}
+      <SignInOver models={models} />
       <SessionEnd models={models} />
     </>
   );
+}
+
+/** Also over a page for anyone: setting up a factor may take longer than the set-up's own is fresh. */
+function SignInOver({ models }: { models: Models }) {
+  const { interrupted, steppingUp } = models.session;
+  if (!interrupted.value && !steppingUp.value) return null;
+  return <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />;
 }
 
 const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/toasts.tsx")).Toasts;

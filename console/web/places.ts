@@ -77,7 +77,13 @@ export const PLACES = {
     words: ["people", "groups", "connect"],
     rail: { group: "manage", icon: "smartphone" },
   },
-  user: { pattern: "/users/:id", needs: "viewer", title: "user", words: ["people"], under: "users" },
+  user: {
+    pattern: "/users/:id",
+    needs: "viewer",
+    title: "user",
+    words: ["people", "live"],
+    under: "users",
+  },
   conversation: {
     pattern: "/live/c/:id",
     needs: "viewer",

@@ -151,13 +151,13 @@ browserTest(
     for (let number = 1; number <= 60; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
     await site.putGroup("staff", ["user01"]);
     await open(page, site, { path: "/users", heading: "Users" });
-    await page.getByLabel("Choose user01").check();
     await page.getByLabel("Choose user02").check();
+    await page.getByLabel("Choose user03").check();
     const bar = page.getByRole("region", { name: "2 chosen" });
     await holds(page);
     await bar.getByRole("button", { name: "Deactivate" }).click();
     await page.getByText("2 users were deactivated.").waitFor();
-    await page.getByRole("row", { name: /user01/ }).getByText("Deactivated").waitFor();
+    await page.getByRole("row", { name: /user02/ }).getByText("Deactivated").waitFor();
     await holds(page);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("2 users were activated.").waitFor();
@@ -171,6 +171,26 @@ browserTest(
     await page.getByText("59 users were added to the group.").waitFor();
     await page.getByText("1 were so already.").or(page.getByText("1 was so already.")).waitFor();
     assertEquals((await membersOf(site, "staff")).length, 60);
+  },
+);
+
+browserTest(
+  "bulk: a deactivation that takes memberships along asks first, and offers no way back",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    for (const name of ["ada", "grace"]) await site.put(name);
+    await site.putGroup("staff", ["ada"]);
+    await open(page, site, { path: "/users", heading: "Users" });
+    await page.getByLabel("Choose all on this page").check();
+    await page.getByRole("region", { name: "2 chosen" }).getByRole("button", { name: "Deactivate" }).click();
+    const dialog = page.getByRole("dialog", { name: "Deactivate 2 users?" });
+    await dialog.getByText("1 membership ends.").waitFor();
+    await dialog.getByText("Activating again does not bring this back.").waitFor();
+    await holds(page);
+    await dialog.getByRole("button", { name: "Deactivate 2 users" }).click();
+    await page.getByText("2 users were deactivated.").waitFor();
+    assertEquals(await page.getByRole("button", { name: "Undo" }).count(), 0);
+    assertEquals((await membersOf(site, "staff")).length, 0);
   },
 );
 

@@ -92,6 +92,9 @@ browserTest(
     await page.getByText("Login accepted").waitFor();
     await page.getByText("Login rejected").waitFor();
     await page.getByRole("button", { name: "Deactivate" }).click();
+    const asked = page.getByRole("dialog", { name: "Deactivate ada?" });
+    await asked.getByText("1 factor stops working at once:").waitFor();
+    await asked.getByRole("button", { name: "Deactivate ada" }).click();
     await page.getByText("ada may not log in any more.").first().waitFor();
     const refused = await peer.login(ADA);
     assertEquals((await refused.end()).verdict, "reject");

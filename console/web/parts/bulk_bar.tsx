@@ -5,7 +5,13 @@ import { useEffect } from "preact/hooks";
 import type { BulkAction, JobView } from "../../api/bulk_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { ApiFailure, failureText } from "../api_client.ts";
-import { beginDeed, type Choice, createJobCalls, type UserFilters } from "../models/bulk_calls.ts";
+import {
+  beginDeed,
+  type Choice,
+  createJobCalls,
+  previewDeed,
+  type UserFilters,
+} from "../models/bulk_calls.ts";
 import type { Models } from "../models/models.ts";
 import type { Selection } from "../models/selection.ts";
 import { t } from "../words/translate.ts";
@@ -14,7 +20,7 @@ import { JobNote } from "./job_note.tsx";
 import { late } from "./late.tsx";
 import { Note } from "./note.tsx";
 
-const DeleteDialog = late(async () => (await import("./bulk_dialogs.tsx")).BulkDeleteDialog);
+const LeaveDialog = late(async () => (await import("./bulk_dialogs.tsx")).BulkLeaveDialog);
 const GroupDialog = late(async () => (await import("./bulk_dialogs.tsx")).BulkGroupDialog);
 
 export interface BulkBarProps {
@@ -39,6 +45,8 @@ export function BulkBar(props: BulkBarProps) {
   const job = useSignal<JobView | null>(null);
   const problem = useSignal<string | null>(null);
   const asking = useSignal<BulkAction | null>(null);
+  /** Factors or memberships went with it, which no way back brings again. */
+  const isLasting = useSignal(false);
   const reason = whyNot(models, "user_manager");
   const choice = (): Choice =>
     selection.everything.value ? { filters, expected: total } : { names: [...selection.chosen.value] };
@@ -53,9 +61,21 @@ export function BulkBar(props: BulkBarProps) {
       return failureText(fault);
     }
   };
+  const losesSomething = async (): Promise<boolean> => {
+    try {
+      const { factors, memberships, conversations } = await previewDeed(models, { target, choice: choice() });
+      return factors + memberships + conversations > 0;
+    } catch (_unknown) {
+      // The dialog asks again, and says what is wrong.
+      return true;
+    }
+  };
   const start = async (action: BulkAction) => {
-    if (action === "activate" || action === "deactivate") problem.value = await begin(action);
-    else asking.value = action;
+    isLasting.value = false;
+    if (action === "deactivate") isLasting.value = await losesSomething();
+    if (action === "activate" || (action === "deactivate" && !isLasting.value)) {
+      problem.value = await begin(action);
+    } else asking.value = action;
   };
   useFollowedJob(models, { job, problem, onChanged });
   const close = () => asking.value = null;
@@ -68,7 +88,14 @@ export function BulkBar(props: BulkBarProps) {
           <strong>{t("groups.bulk_failed")}</strong> {problem.value}
         </Note>
       )}
-      {job.value !== null && <JobNote models={models} job={job} onProblem={(text) => problem.value = text} />}
+      {job.value !== null && (
+        <JobNote
+          models={models}
+          job={job}
+          isLasting={isLasting.value}
+          onProblem={(text) => problem.value = text}
+        />
+      )}
       <SelectionBar selection={selection} total={total}>
         {ACTIONS.map((one) => (
           <button
@@ -83,12 +110,13 @@ export function BulkBar(props: BulkBarProps) {
           </button>
         ))}
       </SelectionBar>
-      {action === "delete" && (
-        <DeleteDialog
+      {(action === "delete" || action === "deactivate") && (
+        <LeaveDialog
+          action={action}
           models={models}
           target={target}
           choice={choice()}
-          begin={() => begin("delete")}
+          begin={() => begin(action)}
           onClose={close}
         />
       )}

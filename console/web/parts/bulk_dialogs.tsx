@@ -1,4 +1,5 @@
-// What is asked before a deed on many users: a deletion counts what goes with them, a membership names its group.
+// What is asked before a deed on many users: a deletion or deactivation counts what goes with them, a membership names its
+// group.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -13,7 +14,8 @@ import { Note } from "./note.tsx";
 import { GroupPicker } from "./people/group_picker.tsx";
 import { Skeleton } from "./states.tsx";
 
-interface DeleteProps {
+interface LeaveProps {
+  readonly action: "delete" | "deactivate";
   readonly models: Models;
   readonly target: string;
   readonly choice: Choice;
@@ -21,7 +23,7 @@ interface DeleteProps {
   readonly onClose: () => void;
 }
 
-export function BulkDeleteDialog({ models, target, choice, begin, onClose }: DeleteProps) {
+export function BulkLeaveDialog({ action, models, target, choice, begin, onClose }: LeaveProps) {
   const preview = useSignal<BulkPreview | null>(null);
   const problem = useSignal<string | null>(null);
   useEffect(() => {
@@ -33,7 +35,7 @@ export function BulkDeleteDialog({ models, target, choice, begin, onClose }: Del
   const seen = preview.value;
   if (seen === null) {
     return (
-      <Dialog title={t("groups.bulk_delete")} onClose={onClose}>
+      <Dialog title={t(`groups.bulk_${action}`)} onClose={onClose}>
         {problem.value === null
           ? <Skeleton rows={3} />
           : <Note tone="bad" role="alert">{problem.value}</Note>}
@@ -42,18 +44,19 @@ export function BulkDeleteDialog({ models, target, choice, begin, onClose }: Del
   }
   return (
     <ConfirmDialog
-      title={t("groups.bulk_delete_title", { count: seen.count })}
-      verb={t("groups.bulk_delete_verb", { count: seen.count })}
+      title={t(`groups.bulk_${action}_title`, { count: seen.count })}
+      verb={t(`groups.bulk_${action}_verb`, { count: seen.count })}
       count={seen.count}
       onConfirm={begin}
       onClose={onClose}
     >
-      <Consequences preview={seen} />
+      <Consequences preview={seen} isGone={action === "delete"} />
+      {action === "deactivate" && <p>{t("people.gone_for_good")}</p>}
     </ConfirmDialog>
   );
 }
 
-function Consequences({ preview }: { preview: BulkPreview }) {
+function Consequences({ preview, isGone }: { preview: BulkPreview; isGone: boolean }) {
   const { count, names, backends, factors, memberships, conversations } = preview;
   const more = count - names.length;
   return (
@@ -61,7 +64,7 @@ function Consequences({ preview }: { preview: BulkPreview }) {
       <li>
         <bdi>{names.join(", ")}</bdi> {more > 0 && t("groups.bulk_more", { count: more })}
       </li>
-      {backends.filter((one) => one.count > 0).map(({ name, count }) => (
+      {backends.filter((one) => isGone && one.count > 0).map(({ name, count }) => (
         <li key={name}>{t("groups.bulk_delete_from", { name, count })}</li>
       ))}
       {factors > 0 && <li>{t("groups.bulk_delete_factors", { count: factors })}</li>}

@@ -12,10 +12,12 @@ const MOST_SHOWN = 10;
 interface JobProps {
   readonly models: Models;
   readonly job: { value: JobView | null };
+  /** What went with it does not come back, so no way back is offered. */
+  readonly isLasting?: boolean;
   readonly onProblem: (text: string | null) => void;
 }
 
-export function JobNote({ models, job, onProblem }: JobProps) {
+export function JobNote({ models, job, isLasting = false, onProblem }: JobProps) {
   const now = job.value;
   if (now === null) return null;
   const calls = createJobCalls(models, now.id);
@@ -58,9 +60,12 @@ export function JobNote({ models, job, onProblem }: JobProps) {
             {more > 0 && <li>{t("groups.bulk_more", { count: more })}</li>}
           </ul>
         </>
-      )}{" "}
-      {now.canUndo && (
-        <button type="button" class="button button-small" onClick={() => void ask(calls.undo)}>
+      )} {now.canUndo && !isLasting && (
+        <button
+          type="button"
+          class="button button-small"
+          onClick={() => void ask(calls.undo)}
+        >
           {t("frame.undo")}
         </button>
       )}{" "}

@@ -8,7 +8,7 @@ import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { receiptSentence } from "../receipt_chips.tsx";
 import { BackendChoice } from "./backend_choice.tsx";
-import { factorLabel } from "./user_states.tsx";
+import { UserConsequences } from "./user_consequences.tsx";
 
 export function DeleteUserDialog(
   { models, user, calls, page, record, onClose }: UserPart & {
@@ -17,7 +17,7 @@ export function DeleteUserDialog(
   },
 ) {
   const chosen = useSignal<readonly string[] | null>(null);
-  const { name, backends, login } = user;
+  const { name, backends } = user;
   const remove = async (): Promise<string | null> => {
     if (chosen.value?.length === 0) return t("people.choose_backend");
     try {
@@ -32,7 +32,7 @@ export function DeleteUserDialog(
         return null;
       }
       models.toasts.say(`${text} ${receiptSentence(receipt.entries)}`);
-      models.router.go(user.target === "" ? "/users" : "/users");
+      models.router.go("/users");
       return null;
     } catch (fault) {
       return failureText(fault);
@@ -50,20 +50,7 @@ export function DeleteUserDialog(
         <li>
           {t("people.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
         </li>
-        {record.groups.length > 0 && (
-          <li>
-            {t("people.delete_groups", { count: record.groups.length })} <bdi>{record.groups.join(", ")}</bdi>
-          </li>
-        )}
-        {login !== null && login.pairings.length > 0 && (
-          <li>
-            {t("people.delete_factors", { count: login.pairings.length })}{" "}
-            {login.pairings.map(({ kind }) => factorLabel(kind)).join(", ")}
-          </li>
-        )}
-        {login !== null && login.conversations.length > 0 && (
-          <li>{t("people.delete_logins", { count: login.conversations.length })}</li>
-        )}
+        <UserConsequences user={user} />
       </ul>
       <BackendChoice backends={backends} chosen={chosen.value} onChoose={(next) => chosen.value = next} />
     </ConfirmDialog>

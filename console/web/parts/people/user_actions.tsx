@@ -7,8 +7,12 @@ import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Symbol } from "../symbol.tsx";
 import { late } from "../late.tsx";
+import { losesSomething } from "./user_consequences.tsx";
 
 const DeleteUserDialog = late(async () => (await import("./delete_user_dialog.tsx")).DeleteUserDialog);
+const DeactivateDialog = late(async () =>
+  (await import("./deactivate_user_dialog.tsx")).DeactivateUserDialog
+);
 const PasswordDialog = late(async () => (await import("./password_dialog.tsx")).PasswordDialog);
 const TrialDialog = late(async () => (await import("./trial_dialog.tsx")).TrialDialog);
 
@@ -63,10 +67,12 @@ export function UserActions(part: UserPart) {
   );
 }
 
-/** Reversible, so it is done at once and can be taken back for a while. */
+/** Done at once, and taken back for a while; where something would go for good, it is asked first. */
 function ActiveButton({ models, user, calls, page, record }: UserPart & { record: UserRecord }) {
   const busy = useSignal(false);
+  const asking = useSignal(false);
   const reason = whyNot(models, "user_manager");
+  const isLasting = record.active && losesSomething(user);
   const set = async (active: boolean) => {
     busy.value = true;
     try {
@@ -74,21 +80,30 @@ function ActiveButton({ models, user, calls, page, record }: UserPart & { record
       if (changed !== null) page.put(changed);
       const text = t(active ? "people.activated" : "people.deactivated", { name: user.name });
       page.said(text, receipt);
-      models.toasts.say(text, { undo: () => set(!active) });
+      models.toasts.say(text, isLasting ? {} : { undo: () => set(!active) });
     } catch (fault) {
       page.failed(t("people.active_unchanged"), fault);
     }
     busy.value = false;
   };
   return (
-    <button
-      type="button"
-      class="button"
-      disabled={reason !== undefined || busy.value}
-      title={reason}
-      onClick={() => void set(!record.active)}
-    >
-      {busy.value ? t("frame.working") : t(record.active ? "people.deactivate" : "people.activate")}
-    </button>
+    <>
+      <button
+        type="button"
+        class="button"
+        disabled={reason !== undefined || busy.value}
+        title={reason}
+        onClick={() => isLasting ? asking.value = true : void set(!record.active)}
+      >
+        {busy.value ? t("frame.working") : t(record.active ? "people.deactivate" : "people.activate")}
+      </button>
+      {asking.value && (
+        <DeactivateDialog
+          user={user}
+          onConfirm={() => set(false)}
+          onClose={() => asking.value = false}
+        />
+      )}
+    </>
   );
 }

@@ -101,6 +101,8 @@ export const words: SameWords<typeof en> = {
   bulk_stopped: "Angehalten. Was getan ist, ist getan.",
   bulk_failed: "Nichts wurde geändert.",
   bulk_lost: "Wie weit es ist, ist gerade nicht zu erfahren.",
+  bulk_deactivate_title: { one: "{count} Benutzer deaktivieren?", other: "{count} Benutzer deaktivieren?" },
+  bulk_deactivate_verb: { one: "{count} Benutzer deaktivieren", other: "{count} Benutzer deaktivieren" },
   bulk_delete_title: { one: "{count} Benutzer löschen?", other: "{count} Benutzer löschen?" },
   bulk_delete_verb: { one: "{count} Benutzer löschen", other: "{count} Benutzer löschen" },
   bulk_delete_from: "Aus {name}: {count}",

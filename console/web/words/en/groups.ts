@@ -92,6 +92,8 @@ export const words = {
   bulk_stopped: "Stopped. What was done is done.",
   bulk_failed: "Nothing was changed.",
   bulk_lost: "How far it is cannot be asked just now.",
+  bulk_deactivate_title: { one: "Deactivate {count} user?", other: "Deactivate {count} users?" },
+  bulk_deactivate_verb: { one: "Deactivate {count} user", other: "Deactivate {count} users" },
   bulk_delete_title: { one: "Delete {count} user?", other: "Delete {count} users?" },
   bulk_delete_verb: { one: "Delete {count} user", other: "Delete {count} users" },
   bulk_delete_from: "From {name}: {count}",

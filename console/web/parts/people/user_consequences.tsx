@@ -1,0 +1,34 @@
+// What goes with a user who leaves, by deletion or deactivation: groups, factors, logins under way.
+
+import type { UserView } from "../../../api/user_shapes.ts";
+import { t } from "../../words/translate.ts";
+import { factorLabel } from "./user_states.tsx";
+
+/** Whether anything goes that activating the user again would not bring back. */
+export function losesSomething({ record, login }: UserView): boolean {
+  return (record?.groups.length ?? 0) + (login?.pairings.length ?? 0) + (login?.conversations.length ?? 0) >
+    0;
+}
+
+/** Lines for a list; none for what there is none of. */
+export function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
+  const groups = record?.groups ?? [];
+  const pairings = login?.pairings ?? [];
+  const conversations = login?.conversations ?? [];
+  return (
+    <>
+      {groups.length > 0 && (
+        <li>
+          {t("people.delete_groups", { count: groups.length })} <bdi>{groups.join(", ")}</bdi>
+        </li>
+      )}
+      {pairings.length > 0 && (
+        <li>
+          {t("people.delete_factors", { count: pairings.length })}{" "}
+          {pairings.map(({ kind }) => factorLabel(kind)).join(", ")}
+        </li>
+      )}
+      {conversations.length > 0 && <li>{t("people.delete_logins", { count: conversations.length })}</li>}
+    </>
+  );
+}
