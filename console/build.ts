@@ -16,7 +16,7 @@ const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
 const DIST = `${HERE}dist`;
 const WEB = `${HERE}web/`;
 /** Besides esbuild's version, what the result depends on. */
-const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}me`, `${HERE}api`];
+const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}me`, `${HERE}me_pages`, `${HERE}api`];
 const INPUT_FILES = [
   `${HERE}build.ts`,
   `${HERE}sprite.ts`,
@@ -33,6 +33,8 @@ const ENTRIES = {
   device: { script: "device/main.tsx", style: "device/styles/phone.css" },
   me: { script: "me/main.tsx", style: "me/styles/page.css" },
 } as const;
+/** Pages without script: a style alone. */
+const APPROVE_STYLE = "me_pages/styles/approve.css";
 type Entry = typeof ENTRIES[keyof typeof ENTRIES];
 /** How many characters of a content hash a file name carries. */
 const HASH_CHARACTERS = 10;
@@ -56,11 +58,13 @@ export async function build({ force = false } = {}): Promise<boolean> {
     const web = await bundle("web", { define, plugins: [coreChunk(WEB), uplotParts()] });
     const device = await bundle("device", { define, plugins: [] });
     const me = await bundle("me", { define, plugins: [] });
-    const names = await writeOutputs([...web.outputFiles, ...device.outputFiles, ...me.outputFiles]);
+    const approve = await bundleStyle("approve", APPROVE_STYLE);
+    const names = await writeOutputs([web, device, me, approve].flatMap(({ outputFiles }) => outputFiles));
     const pages = {
       web: filesOf(web.metafile, ENTRIES.web),
       device: filesOf(device.metafile, ENTRIES.device),
       me: filesOf(me.metafile, ENTRIES.me),
+      approve: { scripts: [], styles: [baseName(outputOf(approve.metafile, APPROVE_STYLE))], preloads: [] },
     };
     const manifest: Manifest = {
       inputs,
@@ -104,6 +108,20 @@ function bundle(page: keyof typeof ENTRIES, { define, plugins }: BundleOptions) 
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",
+    logLevel: "error",
+  });
+}
+
+function bundleStyle(page: string, style: string) {
+  return esbuild.build({
+    absWorkingDir: HERE,
+    entryPoints: [{ in: `${HERE}${style}`, out: page }],
+    outdir: DIST,
+    entryNames: "[name]-[hash]",
+    bundle: true,
+    minify: true,
+    metafile: true,
+    write: false,
     logLevel: "error",
   });
 }

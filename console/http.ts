@@ -28,6 +28,7 @@ import { lateNeeds, meNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { createApproveRoutes } from "./me_pages/approve_routes.ts";
 import { withSecurityHeaders } from "./security_headers.ts";
 
 /** What is known of a request besides itself. */
@@ -183,6 +184,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
   const door = createLazyDoor(deps);
+  app.route("/me/approve", createApproveRoutes({ ...deps, door }));
   app.route("/me/api", createMeApi({ ...deps, door }));
   for (const path of CONSOLE_PAGES) {
     app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));

@@ -15,6 +15,17 @@ export const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join("; ");
 
+/** For pages without script: styles, pictures and forms of our own. */
+export const SCRIPTLESS_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
 /** For everything that is not a page: nothing at all may run. */
 const ANSWER_POLICY =
   "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'";

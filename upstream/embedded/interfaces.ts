@@ -137,7 +137,11 @@ export interface SecondFactorDesk {
   /** A request as its person may see it, also when it is over; `null` when it is not known any more. */
   request(requestId: string): OwnRequest | null;
   /** Approve (with the number where it is asked) or deny on behalf of the person. One wrong number denies. */
-  decide(requestId: string, decision: PersonDecision): Promise<PhoneResult<null>>;
+  decide(
+    requestId: string,
+    decision: PersonDecision,
+    options?: Alongside,
+  ): Promise<PhoneResult<null>>;
   /** Ends a device pairing, and its phone's token with the last one. `false` when there is none. */
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of waiting requests changed. */

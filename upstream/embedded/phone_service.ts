@@ -115,7 +115,7 @@ export function createPhoneService(
         if (row === undefined || pairings.find(row.pairingId)?.phone !== phone) {
           return refused("unknown_request");
         }
-        return await decideRequest(requests, row, decision);
+        return await decideRequest(requests, row, { decision });
       }),
     passcode: (token, pairingId) => withPhone(token, (phone) => pairings.passcode(phone, pairingId)),
     unpair: (token, pairingId) =>

@@ -172,9 +172,11 @@ function createDesk(
         state: stateOf(row.decision),
       };
     },
-    async decide(requestId, decision) {
+    async decide(requestId, decision, options) {
       const row = requests.find(requestId);
-      return row === undefined ? refused("unknown_request") : await decideRequest(requests, row, decision);
+      return row === undefined
+        ? refused("unknown_request")
+        : await decideRequest(requests, row, { ...options, decision });
     },
     revokePairing: async (pairingId) => await pairings.end(pairingId) !== null,
     onChange: (notify) => requests.onChange(notify),

@@ -2,6 +2,7 @@
 // own areas only, as files of JSON that the build makes of these tables.
 
 import type { words as access } from "./en/access.ts";
+import type { words as approve } from "./en/approve.ts";
 import type { words as connect } from "./en/connect.ts";
 import type { words as explain } from "./en/explain.ts";
 import type { words as frame } from "./en/frame.ts";
@@ -41,6 +42,8 @@ export interface Areas {
   readonly connect: typeof connect;
   readonly govern: typeof govern;
   readonly me: typeof me;
+  /** The server writes that page. */
+  readonly approve: typeof approve;
 }
 export type Area = keyof Areas;
 

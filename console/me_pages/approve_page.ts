@@ -1,0 +1,188 @@
+// The page that confirms one login, as HTML without script: it works wherever a form can be sent, and opening it decides nothing.
+
+import type { OwnRequest } from "../../upstream/embedded/interfaces.ts";
+import type { Dist } from "../assets.ts";
+import type { ApproveKey, Speaker } from "./approve_words.ts";
+import { type Html, html } from "./html.ts";
+
+/** What a visitor is shown. */
+export type ApproveView =
+  /** `isIncomplete`: approved without the number that is asked. */
+  | { readonly kind: "question"; readonly request: OwnRequest; readonly isIncomplete: boolean }
+  /** `lockedUntilMs`: the user is locked, which is worth knowing when something was denied. */
+  | {
+    readonly kind: "answered";
+    readonly request: OwnRequest;
+    readonly wasWrongNumber: boolean;
+    readonly wasNotMe: boolean;
+    readonly lockedUntilMs: number | null;
+  }
+  | { readonly kind: "unknown" | "signed_out" | "no_service" };
+
+export interface ApproveContext {
+  readonly speaker: Speaker;
+  readonly nowMs: number;
+  readonly dist: Dist;
+  /** The page's own address, to open it again. */
+  readonly path: string;
+  /** Where the visitor has a page of their own, if anywhere. */
+  readonly home: "me" | "phone" | null;
+}
+
+const STATES = {
+  approved: { title: "approved", next: "approved_next" },
+  denied: { title: "denied", next: "denied_next" },
+  expired: { title: "expired", next: "expired_next" },
+  cancelled: { title: "cancelled", next: "cancelled_next" },
+  waiting: { title: "question", next: "number_missing" },
+} as const satisfies Record<OwnRequest["state"], { title: ApproveKey; next: ApproveKey }>;
+
+export function approvePage(view: ApproveView, context: ApproveContext): string {
+  const { speaker: { say, language }, dist } = context;
+  const styles = dist.manifest.pages.approve?.styles ?? [];
+  const page = html`
+    <!doctype html>
+    <html lang="${language}">
+      <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <meta name="referrer" content="same-origin">
+    <meta name="robots" content="noindex">
+    <title>${say("title")} · Countersign</title>
+    <link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">
+    ${styles.map((name) => html`<link rel="stylesheet" href="/assets/${name}">`)}
+      </head>
+      <body>
+        <main class="phone approve">
+    <p class="wordmark">Countersign</p>
+    ${bodyOf(view, context)}
+    ${homeOf(context)}
+        </main>
+      </body>
+    </html>
+  `;
+  return page.markup;
+}
+
+function bodyOf(view: ApproveView, context: ApproveContext): Html {
+  const { say } = context.speaker;
+  switch (view.kind) {
+    case "question":
+      return question(view, context);
+    case "answered":
+      return answered(view, context);
+    case "signed_out":
+      return html`
+        <section class="card">
+          <h1>${say("signed_out")}</h1>
+          <p>${say("signed_out_next")}</p>
+          <p><a class="button" href="${context.path}">${say("open_again")}</a></p>
+        </section>
+      `;
+    case "unknown":
+    case "no_service":
+      return html`
+        <section class="card">
+          <h1>${say(view.kind)}</h1>
+          <p>${say(`${view.kind}_next`)}</p>
+        </section>
+      `;
+  }
+}
+
+function question(
+  { request, isIncomplete }: Extract<ApproveView, { kind: "question" }>,
+  context: ApproveContext,
+): Html {
+  const { speaker: { say }, path } = context;
+  return html`<form class="card request" method="post" action="${path}" aria-labelledby="question">
+<h1 id="question">${say("question")}</h1>
+${factsOf(request, context)}
+${request.asksNumber ? numberField(say, isIncomplete) : null}
+<div class="choices">
+<button class="button button-primary" name="decision" value="approve">${say("approve")}</button>
+<button class="button button-bad" name="decision" value="deny" formnovalidate>${say("deny")}</button>
+</div>
+</form>
+${disown(context)}`;
+}
+
+function factsOf(request: OwnRequest, { speaker: { say }, nowMs }: ApproveContext): Html {
+  const { terminalName, requesterName, userName, client, place, createdMs, deadlineMs } = request;
+  const asked = { count: Math.max(0, Math.floor((nowMs - createdMs) / 1000)), time: timeOf(createdMs) };
+  const left = { count: Math.max(0, Math.ceil((deadlineMs - nowMs) / 1000)) };
+  return html`
+    <dl class="facts">
+      <dt>${say("application")}</dt>
+      <dd>${terminalName || requesterName}</dd>
+      <dt>${say("as")}</dt>
+      <dd class="mono">${userName}</dd>
+      <dt>${say("through")}</dt>
+      <dd class="mono">${client}</dd>
+      <dt>${say("from")}</dt>
+      <dd class="mono">${place || say("not_known")}</dd>
+      <dt>${say("asked")}</dt>
+      <dd>${say("asked_ago", asked)}</dd>
+      <dt>${say("left")}</dt>
+      <dd>${say("left_seconds", left)}</dd>
+    </dl>
+  `;
+}
+
+function numberField(say: Speaker["say"], isIncomplete: boolean): Html {
+  return html`<div class="field number-field">
+<label for="number">${say("number")}</label>
+<input id="number" name="number" class="input mono" inputmode="numeric" autocomplete="off" required
+ maxlength="2" pattern="[0-9]{2}" aria-describedby="${isIncomplete ? "number-problem" : "number-hint"}"${
+    isIncomplete
+      ? html`
+        aria-invalid="true"
+      `
+      : null
+  }>
+<span class="hint" id="number-hint">${say("number_hint")}</span>
+${isIncomplete ? html`<span class="problem" id="number-problem">${say("number_missing")}</span>` : null}
+</div>`;
+}
+
+function disown({ speaker: { say }, path }: ApproveContext): Html {
+  return html`
+    <form class="card disown" method="post" action="${path}">
+      <p id="disown-what">${say("not_me_what")}</p>
+      <button class="button button-bad" name="decision" value="not_me"
+        aria-describedby="disown-what">${say("not_me")}</button>
+    </form>
+  `;
+}
+
+function answered(
+  { request, wasWrongNumber, wasNotMe, lockedUntilMs }: Extract<ApproveView, { kind: "answered" }>,
+  context: ApproveContext,
+): Html {
+  const { say } = context.speaker;
+  const { title, next } = STATES[request.state];
+  const isDenied = request.state === "denied";
+  const locked = lockedUntilMs === null
+    ? null
+    : html`<p>${say("locked", { time: timeOf(lockedUntilMs) })}</p>`;
+  return html`<section class="card">
+<h1>${say(title)}</h1>
+<p>${say(isDenied && wasWrongNumber ? "wrong_number_next" : next)}</p>
+${wasNotMe && lockedUntilMs !== null ? html`<p>${say("told")}</p>` : null}
+${locked}
+</section>
+${wasNotMe || lockedUntilMs !== null ? null : disown(context)}`;
+}
+
+function homeOf({ speaker: { say }, home }: ApproveContext): Html | null {
+  if (home === null) return null;
+  return home === "me"
+    ? html`<p class="home"><a href="/me">${say("my_page")}</a></p>`
+    : html`<p class="home"><a href="/device">${say("my_phone")}</a></p>`;
+}
+
+/** The server does not know where the person is, so times are told in UTC. */
+function timeOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(11, 19);
+}
