@@ -1,0 +1,96 @@
+// "This was not me": what waits under that name ends, and nobody logs in under it for an hour.
+
+import { assert, assertEquals } from "@std/assert";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { brief } from "./login.ts";
+import { becomes, jump } from "./passing_time.ts";
+import { appCode, decide, give, giveDevice, SEED } from "./people.ts";
+import { pairPhone } from "./phone.ts";
+
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const DENIED = ["reject", "Access denied."];
+const HOUR_MS = 3600_000;
+
+async function disown({ radius, store }: InProcess, user: string): Promise<number> {
+  const disowning = radius.prepareDisowning(user);
+  assert((await store.commit({ mutations: disowning.mutations })).ok);
+  return disowning.done();
+}
+
+Deno.test("disowning: a login that waits for its phone ends; an approval after it counts for nothing", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  assertEquals((await login.start()).step, DEVICE);
+  assertEquals(await disown(world, "anna"), 1);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "reject");
+  const [ended] = world.radius.watch.conversations(10).filter(({ moments }) =>
+    moments.at(-1)?.row === "not_me"
+  );
+  assertEquals([ended?.user, ended?.outcome], ["anna", "cancelled"]);
+});
+
+Deno.test("disowning: the phone has nothing to decide any more", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const phone = await pairPhone(world, "anna");
+  await world.login({ user: "anna" }).start();
+  assertEquals((await phone.requests()).length, 1);
+  await disown(world, "anna");
+  await becomes("nothing waits", () => world.services.embedded?.desk.pendingCount() === 0);
+});
+
+Deno.test("disowning: a login that is held gets its Reject at once, even if the phone approves", async () => {
+  await using world = await startInProcess({
+    embedded: true,
+    toml: '[radius]\ndevice = "hold"\nhold_s = 30\n',
+  });
+  await pairPhone(world, "anna");
+  world.clock.after(1000, () => void disown(world, "anna"));
+  const answer = await world.login({ user: "anna" }).start();
+  assertEquals(brief(answer), DENIED);
+  assert(answer.tookMs < 5000, `${answer.tookMs} ms`);
+});
+
+Deno.test("disowning: nobody logs in under that name for an hour, and others do", async () => {
+  await using world = await startInProcess();
+  for (const user of ["anna", "bert"]) await give(world, user, { kind: "totp", seed: SEED });
+  await disown(world, "anna");
+  assertEquals(brief(await world.login({ user: "Anna" }).start()), DENIED);
+  const bert = world.login({ user: "bert" });
+  await bert.start();
+  assertEquals((await bert.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  await jump(world.clock, HOUR_MS - 60_000);
+  assertEquals(brief(await world.login({ user: "anna" }).start()), DENIED);
+  await jump(world.clock, 61_000);
+  const anna = world.login({ user: "anna" });
+  await anna.start();
+  assertEquals((await anna.answer(appCode(world.clock.nowMs()))).kind, "accept");
+});
+
+Deno.test("disowning: an administrator who unlocks ends the lock", async () => {
+  await using world = await startInProcess();
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  await disown(world, "anna");
+  const cleared = world.radius.limits.clear("anna");
+  assert(cleared !== null);
+  assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
+});
+
+Deno.test("disowning: one that could not be recorded locks nobody and ends nothing", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  world.radius.prepareDisowning("anna").undo();
+  assertEquals(world.radius.limits.isLocked("anna"), false);
+  decide(world, pairing, true);
+  assertEquals((await login.answer("")).kind, "accept");
+});
+
+Deno.test("disowning: a longer lock that stands is not shortened", async () => {
+  await using world = await startInProcess();
+  world.radius.limits.lockFor("anna", 5 * HOUR_MS);
+  const { lockedUntilMs } = world.radius.prepareDisowning("anna");
+  assertEquals(lockedUntilMs, world.clock.nowMs() + 5 * HOUR_MS);
+});
