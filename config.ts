@@ -215,6 +215,21 @@ export interface ConfigFault {
   readonly problem: string;
 }
 
+/** One setting as a page shows it. Holds no secret. */
+export interface ShownSetting {
+  /** As in the file: `radius.state`. */
+  readonly key: string;
+  readonly doc: string;
+  readonly isSecret: boolean;
+  /** Whether the file has the key. */
+  readonly isGiven: boolean;
+  /** Whether what it has is not empty. */
+  readonly isSet: boolean;
+  /** As TOML; "" for a secret. */
+  readonly value: string;
+  readonly preset: string;
+}
+
 /** What is allowed, but should be known. */
 export type ConfigWarning = ConfigFault;
 
@@ -230,5 +245,5 @@ export interface ConfigSources {
 }
 
 export type ConfigOutcome =
-  | { ok: true; config: Config; warnings: ConfigWarning[] }
+  | { ok: true; config: Config; warnings: ConfigWarning[]; settings: readonly ShownSetting[] }
   | { ok: false; faults: ConfigFault[] };

@@ -69,7 +69,8 @@ const loaded = loadConfig({
   checkReplyAttribute: replyAttributeProblem,
 });
 if (!loaded.ok) fail(printFaults(loaded.faults));
-const { config, warnings } = loaded;
+const { config, warnings, settings } = loaded;
+const startedMs = clock.nowMs();
 
 const log = createLog({
   format: config.server.logFormat,
@@ -318,6 +319,7 @@ async function openHttp(
       publicUrl: config.http.publicUrl,
     }),
     groupReplies: config.radius.replyGroups,
+    installation: { version: VERSION, runtime: Deno.version.deno, startedMs, file: config.file, settings },
     connect: {
       register: radius.register,
       ear: radius.ear,

@@ -9,6 +9,7 @@ import { readRows } from "./read_rows.ts";
 import { readFailure } from "./references.ts";
 import { sealed } from "./secrets.ts";
 import { GENERAL_ROWS, POLICY_ROWS } from "./settings.ts";
+import { shownSettings } from "./shown_settings.ts";
 import {
   entryPrefix,
   readAdmins,
@@ -112,5 +113,5 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
     ...check(view),
   ]);
-  return { ok: true, config: sealed(view.config), warnings };
+  return { ok: true, config: sealed(view.config), warnings, settings: shownSettings(found) };
 }

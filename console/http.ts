@@ -22,6 +22,7 @@ import type { People } from "./api/people.ts";
 import { createLazyDoor, createMeApi } from "./api/me_api.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/metrics.ts";
 import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS } from "./api/refusal.ts";
+import type { Installation } from "./api/setting_shapes.ts";
 import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { lateNeeds, meNeeds } from "./late_needs.ts";
@@ -76,6 +77,8 @@ export interface HttpAppDeps {
   readonly transfer?: Transfer;
   /** What the settings give members of groups at a login. */
   readonly groupReplies?: GroupRouteDeps["groupReplies"];
+  /** For the pages of settings. */
+  readonly installation: Installation;
   readonly ready: () => Readiness;
   readonly dist: Dist;
   readonly mounts?: readonly Mount[];

@@ -67,6 +67,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "GET", path: "/charts", needs: "viewer", countsAsUse: true },
   { method: "GET", path: "/audit", needs: "viewer", countsAsUse: true },
   { method: "GET", path: "/audit/export", needs: "viewer", countsAsUse: true, stepUp: true },
+  { method: "GET", path: "/settings", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/approvals/:id/deny", needs: "operator", countsAsUse: true },
   { method: "POST", path: "/approvals/:id/cancel", needs: "operator", countsAsUse: true },
   { method: "GET", path: "/group-names", needs: "viewer", countsAsUse: true },

@@ -73,7 +73,7 @@ export interface AdminsDeps {
   readonly hasher?: PasswordHasher;
 }
 
-const MIN_PASSWORD_CHARACTERS = 12;
+export const MIN_PASSWORD_CHARACTERS = 12;
 const MAX_PASSWORD_CHARACTERS = 1024;
 
 export function createAdmins(deps: AdminsDeps): Admins {

@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Five failures a minute from one source; then it waits. */
-const LIMIT = 5;
+export const FAILURES_PER_MINUTE = 5;
 const WINDOW_MS = 60_000;
 const MAX_SOURCES = 10_000;
 
@@ -30,7 +30,7 @@ export function createAttempts({ clock }: { clock: Clock }): Attempts {
       const recent = bySource.get(key) ?? [];
       while (nowMs - (recent[0] ?? nowMs) >= WINDOW_MS) recent.shift();
       const oldest = recent[0];
-      if (oldest !== undefined && recent.length >= LIMIT) {
+      if (oldest !== undefined && recent.length >= FAILURES_PER_MINUTE) {
         const waitS = Math.max(1, Math.ceil((oldest + WINDOW_MS - nowMs) / 1000));
         throw new Refusal("too_many_attempts", { "retry-after": String(waitS) });
       }

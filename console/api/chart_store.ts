@@ -28,11 +28,11 @@ export interface ChartStoreDeps {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** The spans: a fine one that is kept for two days, a coarse one for 90. */
-const SPANS = {
+export const CHART_SPANS = {
   minute: { stepMs: MINUTE_MS, keptMs: 48 * HOUR_MS },
   hour: { stepMs: HOUR_MS, keptMs: 90 * 24 * HOUR_MS },
 } as const;
-type Span = keyof typeof SPANS;
+type Span = keyof typeof CHART_SPANS;
 const FLUSH_MS = 30_000;
 /** A range up to this long is drawn by the minute. */
 const FINE_RANGE_MS = 12 * HOUR_MS;
@@ -49,7 +49,7 @@ export function createChartStore({ watch, store, clock, random, log }: ChartStor
 
   /** The change that writes the present minute or hour anew, with what was just counted. */
   const grow = (span: Span, counted: readonly FinishTally[]): Mutation => {
-    const { stepMs, keptMs } = SPANS[span];
+    const { stepMs, keptMs } = CHART_SPANS[span];
     const atMs = Math.floor(clock.nowMs() / stepMs) * stepMs;
     const before = open[span].atMs === atMs ? open[span].tallies : [];
     open[span] = { atMs, tallies: addTallies([...before, ...counted]) };
@@ -79,9 +79,9 @@ export function createChartStore({ watch, store, clock, random, log }: ChartStor
     flush,
     async read({ fromMs, toMs, client }) {
       await flush();
-      const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - SPANS.minute.keptMs;
+      const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - CHART_SPANS.minute.keptMs;
       const span: Span = isFine ? "minute" : "hour";
-      const { stepMs } = SPANS[span];
+      const { stepMs } = CHART_SPANS[span];
       const start = Math.floor(fromMs / stepMs) * stepMs;
       const range = { start: ["chart", span, start], end: ["chart", span, toMs + 1] };
       const records: Stamped[] = [];

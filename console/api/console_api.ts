@@ -28,6 +28,7 @@ import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox_routes.ts";
 import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
 import { createSessionListRoutes, type SessionListDeps } from "./session_list_routes.ts";
 import { createSessionRoutes } from "./session_routes.ts";
+import { createSettingRoutes, type SettingRouteDeps } from "./setting_routes.ts";
 import { createSetUpRoutes, type SetUpRouteDeps } from "./setup_routes.ts";
 import { createTargetRoutes, type TargetRouteDeps } from "./target_routes.ts";
 import { createTokenRoutes, type TokenRouteDeps } from "./token_routes.ts";
@@ -43,6 +44,7 @@ export type ConsoleApiDeps =
   & TokenRouteDeps
   & LiveRouteDeps
   & HistoryRouteDeps
+  & SettingRouteDeps
   & ChartRouteDeps
   & ApprovalRouteDeps
   & OutboxRouteDeps
@@ -77,6 +79,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/live", createLiveRoutes(deps))
     .route("/history", createHistoryRoutes(deps))
     .route("/audit", createAuditRoutes(deps))
+    .route("/settings", createSettingRoutes(deps))
     .route("/charts", createChartRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))

@@ -80,8 +80,8 @@ const RECOVERY_CODES = 10;
 /** 50 bits, written as two groups of five. */
 const RECOVERY_CHARACTERS = 10;
 const RECOVERY_OCTETS = 7;
-const MAX_WRONG = 5;
-const LOCK_MS = 15 * 60 * 1000;
+export const MAX_WRONG_CODES = 5;
+export const CODE_LOCK_MS = 15 * 60 * 1000;
 const MAX_CODE_CHARACTERS = 32;
 
 export function factorsKey(accountId: string): Deno.KvKey {
@@ -124,11 +124,11 @@ export function createFactors({ store, vault, clock, random }: FactorsDeps): Fac
       return { kind: "recovery" as const, next: { ...record, ...fresh, recovery } };
     }
     const wrongCodes = record.wrongCodes + 1;
-    const locked = wrongCodes >= MAX_WRONG;
+    const locked = wrongCodes >= MAX_WRONG_CODES;
     const next = {
       ...record,
       wrongCodes: locked ? 0 : wrongCodes,
-      lockedUntilMs: locked ? clock.nowMs() + LOCK_MS : 0,
+      lockedUntilMs: locked ? clock.nowMs() + CODE_LOCK_MS : 0,
     };
     return { kind: null, next };
   };

@@ -67,9 +67,9 @@ export interface InvitationsDeps {
 
 const SETUP_KEY: Deno.KvKey = ["console_setup"];
 const TOKEN_OCTETS = 16;
-const SETUP_MS = 60 * 60 * 1000;
+export const SETUP_MS = 60 * 60 * 1000;
 /** An invitation is sent to somebody, so it lasts a day. */
-const INVITATION_MS = 24 * 60 * 60 * 1000;
+export const INVITATION_MS = 24 * 60 * 60 * 1000;
 const MAX_TOKEN_CHARACTERS = 256;
 const MAX_LISTED = 1000;
 /** Tells an invitation from the set-up link. */

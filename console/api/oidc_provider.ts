@@ -17,6 +17,8 @@ interface Discovery {
 }
 
 export interface OidcProvider {
+  /** When it was last asked what it publishes of itself, and whether that could be used; `null`: not since the start. */
+  standing(): { readonly atMs: number; readonly ok: boolean } | null;
   /** Whether an answer that names its issuer (RFC 9207) came from here; one that names none may have. */
   mayHaveSent(issuer: string | undefined): boolean;
   /** Where the browser goes to. @throws Refusal `oidc_unreachable`. */
@@ -48,6 +50,7 @@ const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 export function createOidcProvider(
   { settings, fetch, clock }: { settings: OidcSettings; fetch: Fetch; clock: Clock },
 ): OidcProvider {
+  let asked: ReturnType<OidcProvider["standing"]> = null;
   let known: { at: Discovery; keys: ReturnType<typeof createRemoteJWKSet>; untilMs: number } | null = null;
 
   const getJson = async (url: string, init: RequestInit = {}): Promise<Record<string, unknown>> => {
@@ -82,8 +85,10 @@ export function createOidcProvider(
         },
       });
       known = { at, keys, untilMs: clock.nowMs() + DISCOVERY_LIFE_MS };
+      asked = { atMs: clock.nowMs(), ok: true };
       return known;
     } catch (cause) {
+      asked = { atMs: clock.nowMs(), ok: false };
       throw unreachable(cause);
     }
   };
@@ -122,6 +127,7 @@ export function createOidcProvider(
   };
 
   return {
+    standing: () => asked,
     mayHaveSent: (issuer) => issuer === undefined || isOurs(issuer),
     async authorizationUrl({ redirectUri, state, nonce, codeChallenge, again }) {
       const { at } = await discover();

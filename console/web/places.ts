@@ -156,6 +156,13 @@ export const PLACES = {
     words: ["govern"],
     rail: { group: "govern", icon: "scroll-text", key: "a" },
   },
+  settings: {
+    pattern: "/settings",
+    needs: "viewer",
+    title: "settings",
+    words: ["settings", "overlays"],
+    rail: { group: "govern", icon: "settings", key: "," },
+  },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;
 

@@ -36,5 +36,6 @@ export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   credentials: () => import("./pages/credentials_page.tsx"),
   access: () => import("./pages/access_page.tsx"),
   audit: () => import("./pages/audit_page.tsx"),
+  settings: () => import("./pages/settings_page.tsx"),
   set_up: () => import("./pages/set_up_page.tsx"),
 };

@@ -1,6 +1,7 @@
 // The packets of the newest logins and of what was dropped or refused lately, for whoever watches: copied masked into one ring of octets,
 // read only when somebody asks. Bounded in octets, in number, and in packets a second, so that a flood costs nothing here.
 
+import { PACKET_LIMITS } from "../facts/packet_limits.ts";
 import type { Clock } from "../../runtime.ts";
 import { copyMasked } from "../pure/mask_packet.ts";
 import { packetRows } from "../pure/packet_rows.ts";
@@ -70,11 +71,11 @@ const FOLDED_AMONG = 16;
 export function createPacketLog(
   { clock }: { clock: Pick<Clock, "nowMs"> },
   {
-    ringOctets = 8 * 1024 * 1024,
-    mostConversations = 2000,
-    mostEach = 64,
-    mostStrays = 500,
-    mostPerSecond = 4000,
+    ringOctets = PACKET_LIMITS.ringOctets,
+    mostConversations = PACKET_LIMITS.mostConversations,
+    mostEach = PACKET_LIMITS.mostEach,
+    mostStrays = PACKET_LIMITS.mostStrays,
+    mostPerSecond = PACKET_LIMITS.mostPerSecond,
   }: PacketLogOptions = {},
 ): PacketLog {
   const ring = new Uint8Array(ringOctets);

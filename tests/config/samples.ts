@@ -1,6 +1,6 @@
 // For tests: loads settings from a text, with a world made of data.
 
-import type { Config, ConfigFault, ConfigOutcome, ConfigSources } from "../../config.ts";
+import type { Config, ConfigFault, ConfigOutcome, ConfigSources, ShownSetting } from "../../config.ts";
 import { loadConfig } from "../../config/load.ts";
 
 export interface World {
@@ -44,6 +44,11 @@ function sound(outcome: ConfigOutcome) {
 /** The Config of `toml`; throws when it is not sound. */
 export function configOf(toml: string, world?: World): Config {
   return sound(load(toml, world)).config;
+}
+
+/** The settings of `toml` for eyes; throws when it is not sound. */
+export function shownOf(toml: string, world?: World): readonly ShownSetting[] {
+  return sound(load(toml, world)).settings;
 }
 
 /** The Config that `sources` lead to; throws when they are not sound. */

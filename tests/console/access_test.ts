@@ -115,6 +115,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /health/test": 400,
   "GET /audit": 200,
   "GET /audit/export": 200,
+  "GET /settings": 200,
   "POST /approvals/:id/deny": 409,
   "POST /approvals/:id/cancel": 409,
   "GET /outbox": 200,

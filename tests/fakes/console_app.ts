@@ -134,6 +134,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     phone,
     desk,
     outbox,
+    installation: { version: "0.0.0", runtime: "0.0.0", startedMs: clock.nowMs(), file: null, settings: [] },
     ready: () => ({ ok: true, parts: { store: "ok" } }),
     dist: options.dist ?? EMPTY_DIST,
   };

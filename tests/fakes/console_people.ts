@@ -22,7 +22,7 @@ import { readContent } from "../../scim/pure/content.ts";
 import { createTargets } from "../../scim/targets/targets.ts";
 import { createStore } from "../../store.ts";
 import { createVault } from "../../vault.ts";
-import { configOf } from "../config/samples.ts";
+import { configOf, shownOf } from "../config/samples.ts";
 import type { HttpAppDeps } from "../../console/http.ts";
 import { startConsole } from "./console_app.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
@@ -129,6 +129,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       publicUrl: deps.http.publicUrl,
     }),
     groupReplies: config.radius.replyGroups,
+    installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
   });
   const site = await startConsole({
     store,

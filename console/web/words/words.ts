@@ -13,6 +13,7 @@ import type { words as me } from "./en/me.ts";
 import type { words as overlays } from "./en/overlays.ts";
 import type { words as people } from "./en/people.ts";
 import type { words as records } from "./en/records.ts";
+import type { words as settings } from "./en/settings.ts";
 
 export const LANGUAGES = ["en", "de"] as const;
 export type Language = typeof LANGUAGES[number];
@@ -41,6 +42,7 @@ export interface Areas {
   readonly records: typeof records;
   readonly connect: typeof connect;
   readonly govern: typeof govern;
+  readonly settings: typeof settings;
   readonly me: typeof me;
   /** The server writes that page. */
   readonly approve: typeof approve;

@@ -1,0 +1,28 @@
+// What is kept for how long, or up to how much: read from where each is kept, so that what is said is what holds.
+
+import { AUDIT_KEPT_MS } from "../../audit_index.ts";
+import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
+import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
+import { CHART_SPANS } from "./chart_store.ts";
+import { INVITATION_MS, SETUP_MS } from "./invitations.ts";
+import { HISTORY_LIMIT } from "./live_feed.ts";
+import type { KeptRow } from "./setting_shapes.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const inStore = { where: "store" } as const;
+const inMemory = { where: "memory", unit: "count" } as const;
+
+export const KEPT: readonly KeptRow[] = [
+  { name: "history", amount: HISTORY_KEPT_MS / DAY_MS, unit: "days", ...inStore },
+  { name: "audit", amount: AUDIT_KEPT_MS / DAY_MS, unit: "days", ...inStore },
+  { name: "charts_hour", amount: CHART_SPANS.hour.keptMs / DAY_MS, unit: "days", ...inStore },
+  { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },
+  { name: "invitations", amount: INVITATION_MS / HOUR_MS, unit: "hours", ...inStore },
+  { name: "set_up_links", amount: SETUP_MS / HOUR_MS, unit: "hours", ...inStore },
+  { name: "logins_with_packets", amount: PACKET_LIMITS.mostConversations, ...inMemory },
+  { name: "packets_each", amount: PACKET_LIMITS.mostEach, ...inMemory },
+  { name: "stray_packets", amount: PACKET_LIMITS.mostStrays, ...inMemory },
+  { name: "packet_octets", amount: PACKET_LIMITS.ringOctets, ...inMemory, unit: "octets" },
+  { name: "live_changes", amount: HISTORY_LIMIT, ...inMemory },
+];

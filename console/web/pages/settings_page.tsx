@@ -1,0 +1,57 @@
+// Settings: what holds here and where it is changed. What the file says is text; how this browser looks can be set.
+
+import type { SettingsAnswer } from "../../api/setting_shapes.ts";
+import { take } from "../api_client.ts";
+import { type Resource, useResource } from "../models/resource.ts";
+import { late } from "../parts/late.tsx";
+import { PageBar } from "../parts/page_bar.tsx";
+import { ErrorState, Skeleton } from "../parts/states.tsx";
+import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
+import type { PageProps } from "../routes.ts";
+import { t } from "../words/translate.ts";
+
+/** What each part of the page is given. */
+export interface SettingsPart extends Pick<PageProps, "models"> {
+  readonly answer: SettingsAnswer;
+}
+
+const PARTS = {
+  "": late(async () => (await import("../parts/settings/sign_in_rules.tsx")).SignInRules),
+  retention: late(async () => (await import("../parts/settings/retention.tsx")).Retention),
+  radius: late(async () => (await import("../parts/settings/radius_policy.tsx")).RadiusPolicy),
+  look: late(async () => (await import("../parts/settings/look.tsx")).Look),
+  about: late(async () => (await import("../parts/settings/about.tsx")).About),
+} as const;
+
+export default function SettingsPage({ models }: PageProps) {
+  const page = useResource(models, { fetch: () => take(models.api.settings.$get()), inputs: [] });
+  const tabs: readonly Tab[] = [
+    { hash: "", label: t("settings.sign_in") },
+    { hash: "retention", label: t("settings.retention") },
+    { hash: "radius", label: t("settings.radius") },
+    { hash: "look", label: t("settings.look") },
+    { hash: "about", label: t("settings.about") },
+  ];
+  const current = currentTab(models, tabs) as keyof typeof PARTS;
+  const Part = PARTS[current];
+  const state = page.state.value;
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("frame.settings")} />
+      <Tabs models={models} tabs={tabs} label={t("settings.parts")} />
+      <Problem page={page} />
+      {(state.kind === "idle" || state.kind === "loading") && <Skeleton rows={5} />}
+      {state.kind === "ready" && <Part key={current} models={models} answer={state.value} />}
+    </main>
+  );
+}
+
+function Problem({ page }: { page: Resource<SettingsAnswer> }) {
+  const problem = page.problem.value;
+  if (problem === null) return null;
+  return (
+    <ErrorState title={t("settings.failed")} onRetry={() => void page.reload()}>
+      {problem} {page.state.value.kind === "ready" && t("settings.old")}
+    </ErrorState>
+  );
+}

@@ -1,0 +1,101 @@
+// Settings of the file as text: the key to look for there, what it is now, what it would be otherwise.
+
+import type { ShownSetting } from "../../../api/setting_shapes.ts";
+import type { SettingsPart } from "../../pages/settings_page.tsx";
+import { t } from "../../words/translate.ts";
+import { type Column, DataTable } from "../data_table.tsx";
+import { Note } from "../note.tsx";
+import { SearchBox } from "../search_box.tsx";
+import { EmptyState } from "../states.tsx";
+
+interface SettingTableProps extends SettingsPart {
+  readonly label: string;
+  /** Tables of the file: `console.` */
+  readonly tables: readonly string[];
+}
+
+export function SettingTable({ models, answer, label, tables }: SettingTableProps) {
+  const text = models.router.param("q");
+  const mine = answer.settings.filter(({ key }) => tables.some((table) => key.startsWith(table)));
+  const rows = mine.filter((row) => isAbout(row, text.toLowerCase()));
+  return (
+    <section class="panel people-panel" aria-label={label}>
+      <h2>{label}</h2>
+      <Note tone="idle">
+        {answer.file === null ? t("settings.no_file") : t("settings.in_file", { file: answer.file })}
+      </Note>
+      <div class="filters" role="search" aria-label={label}>
+        <SearchBox models={models} label={t("settings.search")} />
+      </div>
+      {rows.length === 0
+        ? (
+          <EmptyState
+            title={t("settings.none_match", { text })}
+            next={t("settings.none_match_next")}
+            onClear={() => models.router.setParams({ q: "" })}
+          />
+        )
+        : (
+          <DataTable
+            label={label}
+            columns={columns()}
+            rows={rows}
+            keyOf={({ key }) => key}
+            nameOf={({ key }) => key}
+          />
+        )}
+    </section>
+  );
+}
+
+function isAbout({ key, value, doc }: ShownSetting, text: string): boolean {
+  return [key, value, doc].some((one) => one.toLowerCase().includes(text));
+}
+
+function columns(): Column<ShownSetting>[] {
+  return [
+    {
+      name: "key",
+      label: t("settings.key"),
+      width: "30%",
+      cell: ({ key }) => <code class="wrap">{key}</code>,
+    },
+    {
+      name: "value",
+      label: t("settings.value"),
+      width: "24%",
+      cell: (row) => (
+        <>
+          <Value row={row} />
+          {row.isGiven && " "}
+          {row.isGiven && <span class="hint">{t("settings.given")}</span>}
+        </>
+      ),
+    },
+    {
+      name: "preset",
+      label: t("settings.preset"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ preset, isSecret }) => !isSecret && <TomlText text={preset} />,
+    },
+    {
+      name: "means",
+      label: t("settings.means"),
+      wideOnly: true,
+      // The one source of these sentences is the table of settings, which is English.
+      cell: ({ doc }) => <span class="quiet wrap" lang="en">{doc}</span>,
+    },
+  ];
+}
+
+function Value({ row: { isSecret, isSet, value } }: { row: ShownSetting }) {
+  if (isSecret) return <span>{t(isSet ? "settings.secret_set" : "settings.secret_unset")}</span>;
+  return <TomlText text={value} />;
+}
+
+function TomlText({ text }: { text: string }) {
+  return text === '""'
+    ? <span class="quiet">{t("settings.empty")}</span>
+    : <bdi class="mono wrap">{text}</bdi>;
+}

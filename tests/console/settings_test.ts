@@ -1,0 +1,56 @@
+// The settings' API: what it says is what holds, and no secret is in it.
+
+import { assertEquals } from "@std/assert";
+import { LICENCES } from "../../console/api/licences.ts";
+import type { SettingsAnswer } from "../../console/api/setting_shapes.ts";
+import { passkeysAt } from "../../console/api/setting_routes.ts";
+import { words as english } from "../../console/web/words/en/settings.ts";
+import { apiCaller } from "../fakes/console_caller.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+
+const SECRET = "a secret that must not be seen";
+
+Deno.test("GET /settings says to a viewer what holds, and shows no secret", async () => {
+  await using site = await startPeopleConsole({
+    toml: `[radius]\nsecret = "${SECRET}"\nunknown_users = "reject"`,
+  });
+  const ask = apiCaller(site, await site.signIn("viewer"));
+  const answer = await ask<SettingsAnswer>("/console/api/settings");
+  assertEquals(JSON.stringify(answer).includes(SECRET), false);
+  assertEquals(answer.file, "/srv/countersign.toml");
+  const unknown = answer.settings.find(({ key }) => key === "radius.unknown_users");
+  assertEquals([unknown?.value, unknown?.preset], ['"reject"', '"allow"']);
+  assertEquals(answer.signIn.passkeys, "address_is_number");
+  assertEquals(answer.signIn.provider, null);
+  assertEquals(answer.about.version, "0.0.0");
+  for (const { name, amount } of answer.kept) {
+    assertEquals(`kept_${name}` in english && amount > 0, true, name);
+  }
+});
+
+const ADDRESSES = {
+  "https://login.example.com": "possible",
+  "http://localhost:8080": "possible",
+  "http://login.example.com": "not_secure",
+  "https://192.0.2.1": "address_is_number",
+  "https://[2001:db8::1]:8443": "address_is_number",
+} as const;
+
+for (const [address, passkeys] of Object.entries(ADDRESSES)) {
+  Deno.test(`passkeysAt() says "${passkeys}" of ${address}`, () =>
+    assertEquals(passkeysAt(address), passkeys));
+}
+
+Deno.test("LICENCES names each package of the program with the licence that it comes under", () => {
+  const read = (path: string) => JSON.parse(Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url)));
+  const { imports, license }: { imports: Record<string, string>; license: string } = read("deno.json");
+  const forTests = /^(@std\/|esbuild|playwright-core|axe-core|fast-check|scimmy|scimmy-routers|express)/;
+  const packages = Object.keys(imports).filter((name) => !forTests.test(name));
+  const expected = packages.map((name) => ({
+    name,
+    licence: read(`node_modules/${name}/package.json`).license as string,
+  }));
+  const byName = (rows: readonly { name: string; licence: string }[]) =>
+    rows.toSorted((a, b) => a.name < b.name ? -1 : 1);
+  assertEquals(byName(LICENCES), byName([{ name: "Countersign", licence: license }, ...expected]));
+});
