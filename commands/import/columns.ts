@@ -52,6 +52,26 @@ const PLAIN: Readonly<Record<ResourceKind, ReadonlyMap<string, ColumnTarget>>> =
     ["members", { to: "names", member: "members" }],
   ]),
 };
+/** What people's own tables call the same, without spaces, hyphens and underscores. The mapping's names come before. */
+const SPOKEN: ReadonlyMap<string, string> = new Map([
+  ["username", "userName"],
+  ["login", "userName"],
+  ["firstname", "name.givenName"],
+  ["givenname", "name.givenName"],
+  ["lastname", "name.familyName"],
+  ["surname", "name.familyName"],
+  ["familyname", "name.familyName"],
+  ["displayname", "displayName"],
+  ["email", "emails"],
+  ["emailaddress", "emails"],
+  ["mail", "emails"],
+  ["mailaddress", "emails"],
+  ["phone", "phoneNumbers"],
+  ["phonenumber", "phoneNumbers"],
+  ["telephone", "phoneNumbers"],
+  ["mobile", "phoneNumbers"],
+  ["jobtitle", "title"],
+]);
 const IDENTIFYING: ReadonlySet<string> = new Set(["userName", "displayName", "externalId", "id"]);
 /** SCIM attributes of a mapping that are the name, or are read apart. */
 const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
@@ -103,6 +123,8 @@ function findColumn(
   if (named !== undefined) return named;
   const mapped = mappedPaths(header, { kind, mapping });
   if (mapped.length > 0) return { to: "paths", paths: mapped };
+  const spoken = kind === "user" ? SPOKEN.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
+  if (spoken !== undefined && spoken !== header) return findColumn(spoken, { kind, mapping });
   const path = readPath(kind, withEnterprise(kind, header));
   if (
     path.attribute === "" || path.attribute === "__proto__" || path.sub === "" || path.sub === "__proto__"

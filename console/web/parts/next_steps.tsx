@@ -19,7 +19,7 @@ export function NextSteps() {
         <ul class="gate-fields">
           {steps.map(({ href, word }) => (
             <li key={href}>
-              <a class="row-link" href={href}>{t(word)}</a>
+              <a href={href}>{t(word)}</a>
             </li>
           ))}
         </ul>

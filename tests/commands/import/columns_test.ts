@@ -52,6 +52,20 @@ const ROWS: readonly (readonly [string, Readonly<Record<string, string>>, JsonOb
     userName: "a",
     [ENTERPRISE]: { department: "D", costCenter: "1" },
   }],
+  ["what people's own tables call it", {
+    "User name": "anna",
+    "First name": "B",
+    "last_name": "A",
+    "E-mail": "a@x|b@x",
+    "Phone": "+49",
+    "Job title": "Dr",
+  }, {
+    userName: "anna",
+    name: { familyName: "A", givenName: "B" },
+    emails: [{ value: "a@x" }, { value: "b@x" }],
+    phoneNumbers: [{ value: "+49" }],
+    title: "Dr",
+  }],
   ["what no schema knows", { userName: "a", badge: "7", "tags[]": "x", "badges": "7|8" }, {
     userName: "a",
     badge: "7",

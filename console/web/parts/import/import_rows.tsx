@@ -29,9 +29,9 @@ const DID_LOOKS: Readonly<Record<NonNullable<ImportRow["did"]>, Look>> = {
   refused: { tone: "bad", shape: "cross" },
 };
 const DID_WORDS = {
-  created: "groups.verdict_create",
-  updated: "groups.verdict_update",
-  unchanged: "groups.verdict_same",
+  created: "groups.row_created",
+  updated: "groups.row_updated",
+  unchanged: "groups.row_unchanged",
   refused: "groups.verdict_refused",
 } as const;
 
@@ -88,7 +88,7 @@ function columnsOf(
     { name: "name", label: t("groups.row_name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
     {
       name: "verdict",
-      label: t("groups.verdict"),
+      label: t(view.state === "applied" ? "groups.verdict_done" : "groups.verdict"),
       width: "160px",
       cell: (row) => <Status words={standing(row)} />,
     },

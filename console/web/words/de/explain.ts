@@ -60,8 +60,10 @@ export const words: SameWords<typeof en> = {
   why_source_port_zero:
     "Das Paket von {source} nennt Port 0 als Absender: dorthin kann nichts gesendet werden.",
   fix_source_port_zero: "Herausfinden, was es sendet: ein RADIUS-Client tut das nicht.",
-  why_unknown_client:
-    "Kein RADIUS-Client hat die Adresse {source}, von der seit {since} {count} Pakete kamen.",
+  why_unknown_client: {
+    one: "Kein RADIUS-Client hat die Adresse {source}, von der seit {since} {count} Paket kam.",
+    other: "Kein RADIUS-Client hat die Adresse {source}, von der seit {since} {count} Pakete kamen.",
+  },
   fix_unknown_client: "{source} als Client hinzufügen, wenn er eine Antwort bekommen soll.",
   why_too_short: "Ein Datagramm von {source} ist zu kurz für ein RADIUS-Paket.",
   fix_too_short: "Vielleicht sendet etwas anderes als RADIUS an diesen Port.",
@@ -75,12 +77,16 @@ export const words: SameWords<typeof en> = {
   fix_code_not_served: "Den Client so einstellen, dass er Accounting anderswohin sendet oder gar nicht.",
   why_malformed_attribute: "Ein Paket von {source} enthält ein kaputtes Attribut.",
   fix_malformed_attribute: "Den Client aktualisieren oder suchen, was Pakete unterwegs verändert.",
-  why_wrong_message_authenticator:
-    "{client} verwendet ein anderes gemeinsames Geheimnis: {count} Pakete scheiterten seit {since}.",
+  why_wrong_message_authenticator: {
+    one: "{client} verwendet ein anderes gemeinsames Geheimnis: {count} Paket scheiterte seit {since}.",
+    other: "{client} verwendet ein anderes gemeinsames Geheimnis: {count} Pakete scheiterten seit {since}.",
+  },
   fix_wrong_message_authenticator:
     "Bei {client} und hier dasselbe Geheimnis einstellen. Ein Wechsel hier lässt eine Weile beide zu.",
-  why_missing_message_authenticator:
-    "{client} muss seine Anfragen signieren, und {count} kamen seit {since} ohne Signatur.",
+  why_missing_message_authenticator: {
+    one: "{client} muss seine Anfragen signieren, und {count} kam seit {since} ohne Signatur.",
+    other: "{client} muss seine Anfragen signieren, und {count} kamen seit {since} ohne Signatur.",
+  },
   fix_missing_message_authenticator:
     "Message-Authenticator bei {client} einschalten. Wenn er früher signierte und es nicht mehr kann: Gelerntes vergessen.",
   why_unsigned_proxy_state:

@@ -51,8 +51,10 @@ export const words = {
   fix_user_left: "Activate or create the user again if this login should work.",
   why_source_port_zero: "The packet from {source} names port 0 as its sender: nothing can be sent there.",
   fix_source_port_zero: "Look for what sends it: no RADIUS client does.",
-  why_unknown_client:
-    "No RADIUS client has the address {source}, from which {count} packets came since {since}.",
+  why_unknown_client: {
+    one: "No RADIUS client has the address {source}, from which {count} packet came since {since}.",
+    other: "No RADIUS client has the address {source}, from which {count} packets came since {since}.",
+  },
   fix_unknown_client: "Add {source} as a client if it should be answered.",
   why_too_short: "A datagram from {source} is too short for a RADIUS packet.",
   fix_too_short: "Something else than RADIUS may be sending to this port.",
@@ -64,8 +66,10 @@ export const words = {
   fix_code_not_served: "Set the client to send accounting elsewhere, or not at all.",
   why_malformed_attribute: "A packet from {source} has a broken attribute.",
   fix_malformed_attribute: "Update the client, or look for what changes packets on the way.",
-  why_wrong_message_authenticator:
-    "{client} uses another shared secret: {count} packets failed since {since}.",
+  why_wrong_message_authenticator: {
+    one: "{client} uses another shared secret: {count} packet failed since {since}.",
+    other: "{client} uses another shared secret: {count} packets failed since {since}.",
+  },
   fix_wrong_message_authenticator:
     "Set the same secret at {client} and here. Rotating it here allows both for a while.",
   why_missing_message_authenticator:
