@@ -55,7 +55,7 @@ Deno.test("a sentence names no value that explanations do not carry", () => {
   const known = new Set(["user", "client", "source", "seconds", "count", "since"]);
   for (const [language, words] of Object.entries(EXPLAIN)) {
     for (const [key, text] of Object.entries(words)) {
-      for (const [, name = ""] of text.matchAll(/\{(\w+)\}/g)) {
+      for (const [, name = ""] of JSON.stringify(text).matchAll(/\{(\w+)\}/g)) {
         assert(known.has(name), `${language} ${key}: ${name}`);
       }
     }

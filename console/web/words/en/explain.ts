@@ -72,8 +72,10 @@ export const words = {
   },
   fix_wrong_message_authenticator:
     "Set the same secret at {client} and here. Rotating it here allows both for a while.",
-  why_missing_message_authenticator:
-    "{client} must sign its requests, and {count} came unsigned since {since}.",
+  why_missing_message_authenticator: {
+    one: "{client} must sign its requests, and {count} came unsigned since {since}.",
+    other: "{client} must sign its requests, and {count} came unsigned since {since}.",
+  },
   fix_missing_message_authenticator:
     "Switch Message-Authenticator on at {client}. If it signed once and no longer can, forget what was learnt of it.",
   why_unsigned_proxy_state:
