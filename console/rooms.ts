@@ -17,6 +17,7 @@ const TABLES = ["core", "list_core", "table_core"] as const;
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
   live: { of: /^(pages\/live_page|parts\/waiting_panels|models\/shared_channel)$/, cores: FRAME },
+  notices: { of: /^parts\/notices$/, cores: FRAME },
   login: { of: /^(pages\/(conversation|dropped)_page|parts\/login_inspector)$/, cores: FRAME },
   overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: LISTS },
   gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: LISTS },

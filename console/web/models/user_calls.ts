@@ -82,6 +82,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
       ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
     tryLogin: (json: TrialInput) => ask(() => as<LoginTrial>(one.trial.$post({ param, json }))),
     invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
+    makeMeLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
     addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
       ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
     revoke: (pairing: string) =>

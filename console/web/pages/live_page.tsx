@@ -17,6 +17,7 @@ import { placeName } from "../words.ts";
 import { t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 
+const Notices = late(async () => (await import("../parts/notices.tsx")).Notices);
 const ApprovalsPanel = late(async () => (await import("../parts/waiting_panels.tsx")).ApprovalsPanel);
 const OutboxPanel = late(async () => (await import("../parts/waiting_panels.tsx")).OutboxPanel);
 
@@ -43,6 +44,7 @@ export default function LivePage({ models: frame }: PageProps) {
     <main class="page live">
       <LiveBar models={models} />
       <ReconnectNote models={models} />
+      <Notices models={frame} />
       <div class="flow-room">
         <FlowDiagram models={models} path={chosen === null ? [] : path} />
       </div>

@@ -21,6 +21,7 @@ import { t } from "../words/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import { late } from "../parts/late.tsx";
 
+const Notices = late(async () => (await import("../parts/notices.tsx")).Notices);
 const UserBackends = late(async () => (await import("../parts/people/user_backends.tsx")).UserBackends);
 const UserFactors = late(async () => (await import("../parts/people/user_factors.tsx")).UserFactors);
 const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);
@@ -74,6 +75,7 @@ export default function UserPage({ models, params }: PageProps) {
         {user !== null && <AuditLink object={`user:${user.name}`} />}
         {user !== null && <UserActions {...{ models, user, calls, page }} />}
       </PageBar>
+      {user !== null && user.login !== null && <Notices models={models} user={user.name} />}
       {said.value !== null && <SaidNote said={said} onRetry={retry(calls, page)} />}
       {loaded.problem.value !== null && user !== null && (
         <ErrorState

@@ -13,10 +13,11 @@ const DeleteUserDialog = late(async () => (await import("./delete_user_dialog.ts
 const DeactivateDialog = late(async () =>
   (await import("./deactivate_user_dialog.tsx")).DeactivateUserDialog
 );
+const MeLinkDialog = late(async () => (await import("./me_link_dialog.tsx")).MeLinkDialog);
 const PasswordDialog = late(async () => (await import("./password_dialog.tsx")).PasswordDialog);
 const TrialDialog = late(async () => (await import("./trial_dialog.tsx")).TrialDialog);
 
-type Opened = "trial" | "password" | "delete" | null;
+type Opened = "trial" | "me_link" | "password" | "delete" | null;
 
 export function UserActions(part: UserPart) {
   const { models, user } = part;
@@ -29,6 +30,18 @@ export function UserActions(part: UserPart) {
         <button type="button" class="button" onClick={() => opened.value = "trial"}>
           <Symbol name="play" />
           {t("people.try_login")}
+        </button>
+      )}
+      {user.login !== null && (
+        <button
+          type="button"
+          class="button"
+          disabled={reason !== undefined || user.record?.active === false}
+          title={reason ?? (user.record?.active === false ? t("people.me_link_inactive") : undefined)}
+          onClick={() => opened.value = "me_link"}
+        >
+          <Symbol name="link" />
+          {t("people.me_link")}
         </button>
       )}
       {user.record !== null && (
@@ -59,6 +72,7 @@ export function UserActions(part: UserPart) {
       {opened.value === "trial" && user.login !== null && (
         <TrialDialog {...part} login={user.login} onClose={close} />
       )}
+      {opened.value === "me_link" && <MeLinkDialog {...part} onClose={close} />}
       {opened.value === "password" && <PasswordDialog {...part} onClose={close} />}
       {opened.value === "delete" && user.record !== null && (
         <DeleteUserDialog {...part} record={user.record} onClose={close} />

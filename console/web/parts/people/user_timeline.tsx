@@ -84,6 +84,10 @@ const DEEDS: Readonly<Record<string, WordKey>> = {
   "pairing.revoked": "people.deed_pairing_revoked",
   "invitation.make": "people.deed_invitation_made",
   "invitation.made": "people.deed_invitation_made",
+  "user.me_link": "people.deed_me_link",
+  "user.me_entered": "people.deed_me_entered",
+  "user.not_me": "people.deed_not_me",
+  "recovery_codes.make": "people.deed_recovery_codes",
   "preference.set": "people.deed_preference_set",
 };
 
