@@ -67,8 +67,10 @@ export interface Stored<C extends Content = Content> {
   readonly backends: BackendStates;
   readonly createdMs: number;
   readonly modifiedMs: number;
-  /** Changes with every write of the resource; the ETag. */
+  /** Changes with every write of the resource; the ETag. What backends made of it alone changes nothing here. */
   readonly version: string;
+  /** Counts what was recorded of its backends since that version; absent: nothing. */
+  readonly recorded?: number;
 }
 
 /** A page of resources in order of canonical name. `startIndex` counts from 1. */
@@ -130,6 +132,10 @@ export interface DirectoryWrite {
   readonly expected: string | null;
   /** `null` deletes: a tombstone stays, memberships, password and pairings go. */
   readonly next: { readonly content: Content; readonly backends: BackendStates } | null;
+  /** {@link Stored.recorded} as the writer read it; absent where the writer does not say what its backends are from what it read. */
+  readonly recorded?: number | undefined;
+  /** The content is what it was: only what backends made of it changes, so version and times stand. */
+  readonly statesOnly?: boolean;
   /** A new password hash; absent keeps the old one. */
   readonly password?: KeptPassword;
   /** What else belongs into the same commit: audit, outbox, copies. */

@@ -192,6 +192,7 @@ function storeWrite(
     kind: content.kind,
     name: content.name,
     expected: stored?.version ?? null,
+    recorded: stored?.recorded ?? 0,
     next: { content, backends: { [only.name]: { state: "present", sinceMs } } },
     also: [audit],
   };

@@ -52,16 +52,20 @@ const MAX_MEMBER_MUTATIONS = 500;
 const CHANGED = { kind: "changed" } as const;
 
 /** Whether the resource stands as the writer read it. */
-export function isExpected(record: KeptRecord | null, expected: string | null): boolean {
+export function isExpected(
+  record: KeptRecord | null,
+  { expected, recorded }: Pick<DirectoryWrite, "expected" | "recorded">,
+): boolean {
   if (record === null || expected === null) return record === null && expected === null;
-  return isRevision(expected, record.revision);
+  return isRevision(expected, record.revision) &&
+    (recorded === undefined || recorded === (record.recorded ?? 0));
 }
 
 /** Plans the write of one user. */
 export async function planUser(deps: PlanDeps, pack: Pack, write: DirectoryWrite): Promise<Planned> {
   const canonical = canonicalName(write.name);
   const before = await pack.record("user", canonical);
-  if (!isExpected(before, write.expected) || (before === null && write.next === null)) return CHANGED;
+  if (!isExpected(before, write) || (before === null && write.next === null)) return CHANGED;
   await pack.guard("user", canonical);
   const isLeaving = before !== null &&
     (write.next === null || (before.active && !isActive(write.next.content)));
@@ -70,7 +74,7 @@ export async function planUser(deps: PlanDeps, pack: Pack, write: DirectoryWrite
   if (write.next !== null) {
     const groups = isLeaving ? [] : before?.groups ?? await groupsOf(pack, canonical);
     after = recordOf(write.next.content, {
-      ...times(deps, before),
+      ...times(deps, before, write),
       backends: write.next.backends,
       groups,
       setId: "",
@@ -95,7 +99,16 @@ function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
 }
 
-function times({ clock, nextNumber }: PlanDeps, before: KeptRecord | null) {
+/** Whoever reads a resource and writes it again is not told that it changed when only a delivery was recorded. */
+function times(
+  { clock, nextNumber }: PlanDeps,
+  before: KeptRecord | null,
+  { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
+): Pick<KeptRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
+  if (statesOnly && before !== null) {
+    const { createdMs, modifiedMs, revision, recorded = 0 } = before;
+    return { createdMs, modifiedMs, revision, recorded: recorded + 1 };
+  }
   const nowMs = clock.nowMs();
   return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision: nextNumber() };
 }
@@ -143,12 +156,12 @@ export async function groupChange(
 ): Promise<GroupChange | null> {
   const canonical = canonicalName(write.name);
   const before = await pack.record("group", canonical);
-  if (!isExpected(before, write.expected) || (before === null && write.next === null)) return null;
+  if (!isExpected(before, write) || (before === null && write.next === null)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await pack.members(before.setId);
   const content = write.next?.content;
   const membersAfter = content === undefined ? NO_MEMBERS : memberSetOf(membersOf(content));
   const after = write.next === null ? null : recordOf(write.next.content, {
-    ...times(deps, before),
+    ...times(deps, before, write),
     backends: write.next.backends,
     groups: [],
     setId: before?.setId ?? deps.newSetId(),
@@ -181,7 +194,8 @@ export async function membersChange(
     ...memberChanges(NO_MEMBERS, memberSetOf(change.add)),
   ];
   const membersAfter = withChanges(membersBefore, asked);
-  const after = { ...before, ...times(deps, before) };
+  const { recorded: _former, ...rest } = before;
+  const after = { ...rest, ...times(deps, before) };
   return {
     canonical,
     before,

@@ -30,6 +30,8 @@ export interface KeptRecord {
   readonly modifiedMs: number;
   /** Grows with every write of the resource itself. */
   readonly revision: number;
+  /** Counts what was recorded of its backends since that write; absent: nothing. */
+  readonly recorded?: number;
   /** Names the parts that hold `text` and `groups`, which are empty then; "" when there are none. */
   readonly parts: string;
   readonly partCount: number;
@@ -144,6 +146,7 @@ export function storedOf(kind: ResourceKind, record: KeptRecord, members: Member
     createdMs,
     modifiedMs,
     version: `${revisionText(revision)}.${digest.toString(36)}`,
+    ...(record.recorded === undefined ? {} : { recorded: record.recorded }),
   };
 }
 
@@ -180,9 +183,9 @@ function groupContent({ name, text }: KeptRecord, { names }: MemberSet): GroupCo
 /** What a write makes of a resource; memberships are the caller's. */
 export function recordOf(
   content: Content,
-  { backends, groups, setId, createdMs, modifiedMs, revision }: Pick<
+  { backends, groups, setId, createdMs, modifiedMs, revision, recorded }: Pick<
     KeptRecord,
-    "backends" | "groups" | "setId" | "createdMs" | "modifiedMs" | "revision"
+    "backends" | "groups" | "setId" | "createdMs" | "modifiedMs" | "revision" | "recorded"
   >,
 ): KeptRecord {
   return {
@@ -195,6 +198,7 @@ export function recordOf(
     createdMs,
     modifiedMs,
     revision,
+    ...(recorded === undefined ? {} : { recorded }),
     parts: "",
     partCount: 0,
   };

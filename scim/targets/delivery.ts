@@ -198,6 +198,8 @@ async function record(
     kind: stored.content.kind,
     name: stored.content.name,
     expected: stored.version,
+    recorded: stored.recorded ?? 0,
+    statesOnly: true,
     next: {
       content: stored.content,
       backends: next === undefined ? others : { ...others, [backend]: next },

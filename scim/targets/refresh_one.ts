@@ -105,6 +105,8 @@ export async function refreshWrite(
     kind,
     name: after.content?.name ?? stored?.content.name ?? name,
     expected: stored?.version ?? null,
+    recorded: stored?.recorded ?? 0,
+    statesOnly: stored !== null && after.content === stored.content && also.length === 0,
     next: after.content === null ? null : { content: after.content, backends: after.backends },
     also,
   };

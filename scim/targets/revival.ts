@@ -52,6 +52,8 @@ async function revive({ store, directory, outbox }: RevivalDeps, known: KeptEntr
       kind,
       name: stored.content.name,
       expected: stored.version,
+      recorded: stored.recorded ?? 0,
+      statesOnly: true,
       next: {
         content: stored.content,
         backends: { ...stored.backends, [backend]: { ...rest, state: "pending" } },

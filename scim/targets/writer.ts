@@ -280,6 +280,7 @@ async function record(
     kind,
     name: content?.name ?? stored?.content.name ?? name,
     expected: stored?.version ?? null,
+    recorded: stored?.recorded ?? 0,
     next: content === null ? null : { content, backends },
     ...(password === undefined ? {} : { password }),
     also,

@@ -1,5 +1,6 @@
 // Groups, devices, deeds on many users and imports in a real browser, found by role and label.
 
+import { Buffer } from "node:buffer";
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { PASSWORD } from "../fakes/console_app.ts";
@@ -43,12 +44,10 @@ async function membersOf(site: PeopleConsole, name: string): Promise<readonly st
 }
 
 async function chooseFile(page: Page, text: string): Promise<void> {
-  const buffer = new TextEncoder().encode(text);
   await page.getByLabel("File", { exact: true }).setInputFiles({
     name: "people.csv",
     mimeType: "text/csv",
-    // deno-lint-ignore no-explicit-any -- playwright asks for Node's class; octets are enough.
-    buffer: buffer as any,
+    buffer: Buffer.from(text),
   });
 }
 
