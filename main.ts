@@ -4,7 +4,7 @@ import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { createTransfer } from "./commands/transfer.ts";
 import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
-import { canonicalRange, socketAddressText } from "./config/addresses.ts";
+import { canonicalRange, parseSocketAddress, socketAddressText } from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
@@ -164,7 +164,14 @@ async function start(): Promise<void> {
   const control = await openControl({ dataDir, services, radius, identity });
   const http = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
-  await announce({ sockets, http, generatedSecret: generated?.secret ?? null });
+  // The generated secret opens nothing while there is a client, be it one of the console.
+  const hasClients = radius.register.list().length > 0;
+  await announce({
+    sockets,
+    http,
+    hasClients,
+    generatedSecret: hasClients ? null : generated?.secret ?? null,
+  });
   await signalled();
 
   log.info("stopping: requests under way are finished");
@@ -333,6 +340,8 @@ async function openHttp(
       secondFactor: services.secondFactor,
       askTelephony: createReach(config.telephony, identityClient),
       canonicalRange,
+      serverAddress: parseSocketAddress,
+      askFirstFactor: radius.askFirstFactor,
       standing: identity.standing,
       probe: identity.probe,
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
@@ -351,9 +360,10 @@ async function openHttp(
 
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
 async function announce(
-  { sockets, http, generatedSecret }: {
+  { sockets, http, hasClients, generatedSecret }: {
     sockets: readonly UdpSocket[];
     http: Http;
+    hasClients: boolean;
     generatedSecret: string | null;
   },
 ): Promise<void> {
@@ -362,6 +372,7 @@ async function announce(
     radius: sockets.map(({ address }) => address),
     http: http.listener.address,
     generatedSecret,
+    hasClients,
     setupLink: http.setupLink,
     warnings: warnings.map(({ key, problem }) => `${key}: ${problem}`),
     // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.

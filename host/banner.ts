@@ -7,8 +7,10 @@ export interface BannerFacts {
   readonly config: Config;
   readonly radius: readonly SocketAddress[];
   readonly http: SocketAddress;
-  /** The generated shared secret, or `null` when clients are configured or a secret is given. */
+  /** The generated shared secret, or `null` when there are clients or a secret is given. */
   readonly generatedSecret: string | null;
+  /** Whether there are clients, of the settings or of the console. */
+  readonly hasClients: boolean;
   readonly setupLink: string | null;
   readonly warnings: readonly string[];
   /** How commands are started here, as it can be typed: "deno task", or that by npx. */
@@ -56,11 +58,13 @@ export function bannerText(
 }
 
 /** Three things to try, each with what it does; the commands work as they stand here. */
-function nextLines({ config, radius, generatedSecret, setupLink, task }: BannerFacts): readonly string[] {
+function nextLines(
+  { config, radius, generatedSecret, hasClients, setupLink, task }: BannerFacts,
+): readonly string[] {
   const pairing = config.secondFactor.url === "" ? "--invite" : "--device <pairing_id>";
   const secret = generatedSecret !== null
     ? "it asks for the RADIUS secret of the file above"
-    : config.radius.clients.length === 0
+    : !hasClients
     ? "it asks for radius.secret"
     : "from a host that is a client of yours, with its secret";
   return [

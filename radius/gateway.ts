@@ -6,7 +6,11 @@ import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { createAcceptAttributes } from "./doing/accept_attributes.ts";
-import { type ClientRegister, createClientRegister } from "./doing/client_register.ts";
+import {
+  type ClientRegister,
+  createClientRegister,
+  type FirstFactorServer,
+} from "./doing/client_register.ts";
 import { createClients } from "./doing/clients.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
@@ -26,6 +30,7 @@ import { createPairings, type Pairings } from "./doing/pairings.ts";
 import { createRecoveryCodes, type RecoveryCodes } from "./doing/recovery_codes.ts";
 import type {
   Directory,
+  FirstFactorVerdict,
   GatewayWatch,
   Passwords,
   SecondFactorService,
@@ -64,6 +69,8 @@ export interface Radius {
   /** Clients of the settings and of the console. */
   readonly register: ClientRegister;
   readonly ear: Ear;
+  /** Whether another RADIUS server answers, and with this secret. */
+  askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   readonly orderedId: () => string;
   /** Makes a client unlearn that it signs, in the store and at the gate. */
   forgetClient(name: string): Promise<boolean>;
@@ -241,6 +248,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     },
     register,
     ear,
+    askFirstFactor: firstFactorServer.probe,
     orderedId,
     async forgetClient(name) {
       const known = await learnt.forget(name);

@@ -13,16 +13,18 @@ import {
   CHANGED_CLIENT,
   type ClientList,
   type ClientRow,
+  FIRST_FACTOR_TEST,
+  type FirstFactorAnswer,
   type HeardList,
   NEW_CLIENT,
   type OneClient,
   ROTATION,
 } from "./client_shapes.ts";
+import { contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "./history.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
-import { Refusal, type RefusalCode, REFUSALS } from "./refusal.ts";
-import { DetailedRefusal } from "./target_refusals.ts";
+import { Refusal, type RefusalCode } from "./refusal.ts";
 
 export interface ClientRouteDeps {
   readonly connect?: Connect;
@@ -44,6 +46,7 @@ const PROBLEMS = {
   in_settings: "settings_client",
   changed: "changed_meanwhile",
   full: "too_many_clients",
+  no_server_secret: "no_server_secret",
 } as const satisfies Record<string, RefusalCode>;
 
 export function createClientRoutes(deps: ClientRouteDeps) {
@@ -64,7 +67,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     const [row] = await rows([client]);
     if (row === undefined) throw new Refusal("unknown_client");
     const nowMs = clock.nowMs();
-    return { nowMs, client: row, blast: await blastOf(name, { watch, history, nowMs }) };
+    const ldap = ldapBackends(connected(connect));
+    return { nowMs, ldap, client: row, blast: await blastOf(name, { watch, history, nowMs }) };
   };
   const secretOf = (given: string | undefined): { secret: string; made: string | null } => {
     if (given !== undefined) return { secret: given, made: null };
@@ -79,7 +83,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", async (c) => {
       const items = await rows(connected(connect).register.list());
-      return c.json({ nowMs: clock.nowMs(), items } satisfies ClientList);
+      const ldap = ldapBackends(connected(connect));
+      return c.json({ nowMs: clock.nowMs(), ldap, items } satisfies ClientList);
     })
     .post("/heard", jsonBody(CANDIDATE), (c) => {
       const items = connected(connect).ear.heard(c.req.valid("json").secret);
@@ -88,19 +93,24 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .post("/", jsonBody(NEW_CLIENT), async (c) => {
       const { secret: given, ...rest } = c.req.valid("json");
       const { register, ear } = connected(connect);
-      const content = { ...rest, address: rangesOf(connected(connect), rest.address) };
+      const { content, serverSecret } = contentOf(connected(connect), rest);
       const { secret, made } = secretOf(given);
       const told = { action: "client.create", after: contentText(content) };
-      const client = settled(await register.add(content, { secret, audit: audit(c, content.name, told) }));
+      const audited = audit(c, content.name, told);
+      const client = settled(await register.add(content, { secret, serverSecret, audit: audited }));
       for (const address of content.address) ear.forget(address);
       return c.json({ client, secret: made });
+    })
+    .post("/first-factor", jsonBody(FIRST_FACTOR_TEST), async (c) => {
+      const answer = await testFirstFactor(connected(connect), c.req.valid("json"));
+      return c.json(answer satisfies FirstFactorAnswer);
     })
     .get("/:id", async (c) => c.json(await one(c.req.param("id"))))
     .put("/:id", jsonBody(CHANGED_CLIENT), async (c) => {
       const { version, ...rest } = c.req.valid("json");
       const { register } = connected(connect);
-      const address = rangesOf(connected(connect), rest.address);
-      const content: ClientContent = { ...rest, name: c.req.param("id"), address };
+      const name = c.req.param("id");
+      const { content, serverSecret } = contentOf(connected(connect), { ...rest, name });
       const before = register.find(content.name);
       if (before === null) throw new Refusal("unknown_client");
       const told = {
@@ -108,8 +118,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
         before: contentText(before),
         after: contentText(content),
       };
-      settled(await register.change(content, { version, audit: audit(c, content.name, told) }));
-      return c.json(await one(content.name));
+      settled(await register.change(content, { version, serverSecret, audit: audit(c, name, told) }));
+      return c.json(await one(name));
     })
     .post("/:id/secret", jsonBody(ROTATION), async (c) => {
       const { secret: given, overlapMs } = c.req.valid("json");
@@ -141,17 +151,6 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     });
 }
 
-function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string[] {
-  const ranges = given.map((text) => {
-    const range = canonicalRange(text);
-    if (range === null) {
-      throw new DetailedRefusal("bad_address", { message: `"${text}": ${REFUSALS.bad_address.message}` });
-    }
-    return range;
-  });
-  return [...new Set(ranges)];
-}
-
 interface Told {
   readonly action: string;
   readonly before?: string;
@@ -167,13 +166,15 @@ function settled(outcome: RegisterOutcome): ShownClient {
 /** What is recorded of a client: never its secret. */
 function contentText(content: Omit<ClientContent, "name">): string {
   const { address, nasIdentifier, disabled, messageAuthenticator, firstFactor, device } = content;
-  const { appendMode, unknownUsers } = content;
+  const { firstFactorBackend, firstFactorServer, appendMode, unknownUsers } = content;
   return JSON.stringify({
     address,
     nasIdentifier,
     disabled,
     messageAuthenticator,
     firstFactor,
+    ...(firstFactorBackend === "" ? {} : { firstFactorBackend }),
+    ...(firstFactorServer === null ? {} : { firstFactorServer }),
     device,
     appendMode,
     unknownUsers,

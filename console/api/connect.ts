@@ -1,9 +1,9 @@
 // What the console needs of the gateway and of the identity interface to connect them with others: ports that the composition root fills.
 
-import type { Config } from "../../config.ts";
-import type { ClientRegister } from "../../radius/doing/client_register.ts";
+import type { Config, SocketAddress } from "../../config.ts";
+import type { ClientRegister, FirstFactorServer } from "../../radius/doing/client_register.ts";
 import type { Ear } from "../../radius/doing/ear.ts";
-import type { SecondFactorService } from "../../radius/doing/ports.ts";
+import type { FirstFactorVerdict, SecondFactorService } from "../../radius/doing/ports.ts";
 import type { BackendStanding } from "../../scim/backends/watched.ts";
 import type { Credentials } from "../../scim/http/credentials.ts";
 import type { BackendOutcome, Content, FrontEnd, Targets } from "../../scim/ports.ts";
@@ -22,6 +22,10 @@ export interface Connect {
   readonly askTelephony: (() => Promise<{ ok: boolean; detail: string }>) | null;
   /** An IP address or range in its one spelling; `null` for anything else. */
   canonicalRange(text: string): string | null;
+  /** `host:port` or `[IPv6]:port`; `null` for anything else. */
+  serverAddress(text: string): SocketAddress | null;
+  /** Whether another RADIUS server answers, and with this secret. */
+  askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   standing(target: string, backend: string): BackendStanding | null;
   probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   /** What a content is for backends by a mapping that somebody thinks of. Throws RangeError for one that cannot be. */

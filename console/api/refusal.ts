@@ -147,6 +147,11 @@ export const REFUSALS = {
   bad_address: { status: 400, message: "Not an IP address, nor a range such as 192.0.2.0/24." },
   client_taken: { status: 409, message: "A RADIUS client has that name already." },
   settings_client: { status: 409, message: "This client stands in the settings file. Change it there." },
+  bad_server: {
+    status: 400,
+    message: "A server is host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
+  },
+  no_server_secret: { status: 400, message: "The server of the first factor needs its shared secret." },
   too_many_clients: { status: 409, message: "There are 2,000 RADIUS clients already." },
   unknown_backend: { status: 404, message: "The target has no backend of that name." },
   unknown_credential: { status: 404, message: "No credential has that name." },

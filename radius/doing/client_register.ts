@@ -8,10 +8,17 @@ import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Clients, ClientUse, KnownClient } from "./clients.ts";
 
+/** Another RADIUS server that judges passwords. */
+export type FirstFactorServer = NonNullable<ClientPolicy["firstFactorServer"]>;
+
 /** What of the policy may differ from client to client here; the rest is as the settings have it for all. */
 export interface ClientChoices {
   readonly messageAuthenticator: ClientPolicy["messageAuthenticator"];
-  readonly firstFactor: "settings" | "none" | "directory";
+  readonly firstFactor: "settings" | ClientPolicy["firstFactor"];
+  /** Name of an LDAP backend; "" unless `firstFactor` is "ldap". */
+  readonly firstFactorBackend: string;
+  /** `null` unless `firstFactor` is "radius". Its secret is given apart, and never shown. */
+  readonly firstFactorServer: Pick<FirstFactorServer, "address" | "timeoutMs"> | null;
   readonly device: ClientPolicy["device"];
   readonly appendMode: boolean;
   readonly unknownUsers: ClientPolicy["unknownUsers"];
@@ -29,6 +36,8 @@ export interface ClientContent extends ClientChoices {
 interface ClientRecord extends ClientContent {
   readonly sealed: Uint8Array;
   readonly previous: { readonly sealed: Uint8Array; readonly untilMs: number } | null;
+  /** The secret of the first-factor server. */
+  readonly serverSealed: Uint8Array | null;
   readonly secretMs: number;
   readonly createdMs: number;
   /** Grows with each change: who changes says which one they saw. */
@@ -46,7 +55,8 @@ export interface ShownClient extends ClientContent {
   readonly use: Readonly<ClientUse>;
 }
 
-export type RegisterProblem = "taken" | "unknown" | "in_settings" | "changed" | "full";
+/** `no_server_secret`: the first factor is at another RADIUS server, and no secret of it is given or kept. */
+export type RegisterProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
 export type RegisterOutcome =
   | { readonly ok: true; readonly client: ShownClient | null }
   | { readonly ok: false; readonly reason: RegisterProblem };
@@ -56,9 +66,17 @@ export interface ClientRegister {
   /** In order of name. */
   list(): ShownClient[];
   find(name: string): ShownClient | null;
-  add(content: ClientContent, given: { secret: string; audit: Mutation }): Promise<RegisterOutcome>;
-  /** Changes all but the name and the secret. */
-  change(content: ClientContent, given: { version: number; audit: Mutation }): Promise<RegisterOutcome>;
+  add(
+    content: ClientContent,
+    given: { secret: string; serverSecret?: string | undefined; audit: Mutation },
+  ): Promise<RegisterOutcome>;
+  /** Changes all but the name and the secret. The first-factor server's secret stays unless another is given. */
+  change(
+    content: ClientContent,
+    given: { version: number; serverSecret?: string | undefined; audit: Mutation },
+  ): Promise<RegisterOutcome>;
+  /** The first-factor server of a client with its secret, to be asked; `null` when it has none. */
+  firstFactorServer(name: string): FirstFactorServer | null;
   /** Gives another secret; the present one is accepted for `overlapMs` more. */
   rotate(
     name: string,
@@ -82,18 +100,33 @@ export interface RegisterDeps {
 const MOST_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0 };
 const keyOf = (name: string): Deno.KvKey => ["client", name];
-const sealKeyOf = (name: string, which: "secret" | "previous"): Deno.KvKey => ["client", name, which];
+type Sealed = "secret" | "previous" | "server";
+const sealKeyOf = (name: string, which: Sealed): Deno.KvKey => ["client", name, which];
+/** What records of before first factors of their own lack. */
+const NO_FIRST_FACTOR = { firstFactorBackend: "", firstFactorServer: null, serverSealed: null };
 
 export function createClientRegister(deps: RegisterDeps): ClientRegister {
   const { store, vault, clock, clients, settings, log } = deps;
   const records = new Map<string, ClientRecord>();
   const inSettings = new Set(settings.map(({ name }) => name));
 
-  const seal = (name: string, which: "secret" | "previous", secret: string): Uint8Array =>
+  const seal = (name: string, which: Sealed, secret: string): Uint8Array =>
     vault.seal(sealKeyOf(name, which), new TextEncoder().encode(secret));
-  const open = (name: string, which: "secret" | "previous", sealed: Uint8Array): string | null => {
+  const open = (name: string, which: Sealed, sealed: Uint8Array): string | null => {
     const plain = vault.open(sealKeyOf(name, which), sealed);
     return plain === null ? null : new TextDecoder().decode(plain);
+  };
+  const serverOf = ({ name, firstFactorServer, serverSealed }: ClientRecord): FirstFactorServer | null => {
+    const secret = serverSealed === null ? null : open(name, "server", serverSealed);
+    return firstFactorServer === null || secret === null ? null : { ...firstFactorServer, secret };
+  };
+  /** The sealed secret of the server that a content names. `undefined`: there is none. */
+  const serverSecretOf = (
+    { name, firstFactorServer }: ClientContent,
+    { given, kept }: { given: string | undefined; kept: Uint8Array | null },
+  ): Uint8Array | null | undefined => {
+    if (firstFactorServer === null) return null;
+    return given === undefined ? kept ?? undefined : seal(name, "server", given);
   };
   const knownOf = (record: ClientRecord): KnownClient[] => {
     const secret = open(record.name, "secret", record.sealed);
@@ -103,7 +136,7 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
       ? null
       : open(record.name, "previous", previous.sealed);
     return [{
-      ...policyOf(record, deps.anyClient),
+      ...policyOf(record, { settings: deps.anyClient, server: serverOf(record) }),
       name: record.name,
       address: record.address,
       secret,
@@ -121,7 +154,7 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     else clients.replace(known);
   };
   const useOf = (name: string): ClientUse => clients.all.find((one) => one.name === name)?.use ?? NEVER;
-  const shown = ({ sealed: _secret, previous, ...rest }: ClientRecord): ShownClient => ({
+  const shown = ({ sealed: _secret, serverSealed: _of, previous, ...rest }: ClientRecord): ShownClient => ({
     ...rest,
     from: "console",
     overlapUntilMs: previous !== null && previous.untilMs > clock.nowMs() ? previous.untilMs : null,
@@ -133,9 +166,12 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     nasIdentifier: client.nasIdentifier,
     disabled: false,
     messageAuthenticator: client.messageAuthenticator,
-    firstFactor: client.firstFactor === "directory" || client.firstFactor === "none"
-      ? client.firstFactor
-      : "settings",
+    firstFactor: client.firstFactor,
+    firstFactorBackend: client.firstFactorBackend,
+    firstFactorServer: client.firstFactorServer === null ? null : {
+      address: client.firstFactorServer.address,
+      timeoutMs: client.firstFactorServer.timeoutMs,
+    },
     device: client.device,
     appendMode: client.appendMode,
     unknownUsers: client.unknownUsers,
@@ -180,7 +216,7 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
         if (value === null) continue;
         if (inSettings.has(value.name)) {
           log.warn("a client of the console stands in the settings now, which count", { client: value.name });
-        } else records.set(value.name, value);
+        } else records.set(value.name, { ...NO_FIRST_FACTOR, ...value });
       }
       if (records.size > 0) apply();
     },
@@ -188,19 +224,24 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
       [...settings.map(ofSettings), ...[...records.values()].map(shown)]
         .sort((a, b) => a.name < b.name ? -1 : 1),
     find,
-    async add(content, { secret, audit }) {
+    async add(content, { secret, serverSecret, audit }) {
       if (find(content.name) !== null) return { ok: false, reason: "taken" };
       if (records.size >= MOST_CLIENTS) return { ok: false, reason: "full" };
+      const serverSealed = serverSecretOf(content, { given: serverSecret, kept: null });
+      if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
       const nowMs = clock.nowMs();
       const sealed = seal(content.name, "secret", secret);
-      const record = { ...content, sealed, previous: null, secretMs: nowMs, createdMs: nowMs, version: 1 };
+      const times = { secretMs: nowMs, createdMs: nowMs };
+      const record = { ...content, sealed, serverSealed, previous: null, ...times, version: 1 };
       return await write(record, { before: null, audit });
     },
-    async change(content, { version, audit }) {
+    async change(content, { version, serverSecret, audit }) {
       const before = records.get(content.name);
       if (before === undefined) return refusal(content.name);
       if (before.version !== version) return { ok: false, reason: "changed" };
-      return await write({ ...before, ...content, version: version + 1 }, { before, audit });
+      const serverSealed = serverSecretOf(content, { given: serverSecret, kept: keptFor(content, before) });
+      if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
+      return await write({ ...before, ...content, serverSealed, version: version + 1 }, { before, audit });
     },
     async rotate(name, { secret, overlapMs, audit }) {
       const before = records.get(name);
@@ -226,6 +267,12 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
       apply();
       return { ok: true, client: null };
     },
+    firstFactorServer(name) {
+      const record = records.get(name);
+      return record === undefined
+        ? settings.find((one) => one.name === name)?.firstFactorServer ?? null
+        : serverOf(record);
+    },
   };
 }
 
@@ -247,10 +294,20 @@ const NOBODY: KnownClient = {
   unknownUsers: "reject",
 };
 
-function policyOf(choices: ClientChoices, settings: ClientPolicy): ClientPolicy {
-  const { messageAuthenticator, firstFactor, device, appendMode, unknownUsers } = choices;
+/** A kept secret is for the server that it was given for, and for no other. */
+function keptFor({ firstFactorServer: next }: ClientContent, before: ClientRecord): Uint8Array | null {
+  const was = before.firstFactorServer?.address;
+  const isSame = next?.address.hostname === was?.hostname && next?.address.port === was?.port;
+  return isSame ? before.serverSealed : null;
+}
+
+function policyOf(
+  choices: ClientChoices,
+  { settings, server }: { settings: ClientPolicy; server: FirstFactorServer | null },
+): ClientPolicy {
+  const { messageAuthenticator, firstFactor, firstFactorBackend, device, appendMode, unknownUsers } = choices;
   const first = firstFactor === "settings"
     ? {}
-    : { firstFactor, firstFactorBackend: "", firstFactorServer: null };
+    : { firstFactor, firstFactorBackend, firstFactorServer: server };
   return { ...settings, messageAuthenticator, device, appendMode, unknownUsers, ...first };
 }

@@ -2,7 +2,7 @@
 
 import type { ClientSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
-import type { CancelTimer, Clock, Random } from "../../runtime.ts";
+import { type CancelTimer, type Clock, type Random, toHex } from "../../runtime.ts";
 import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES } from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
 import { findMessageAuthenticator, SharedSecret } from "../pure/authenticity.ts";
@@ -11,6 +11,9 @@ import type { FirstFactor, FirstFactorVerdict } from "./ports.ts";
 import type { DatagramSocket } from "./server.ts";
 
 type ServerSettings = NonNullable<ClientSettings["firstFactorServer"]>;
+
+/** A name that nobody has: whoever answers about it has the right secret, whatever the answer says. */
+const PROBE_NAME = "countersign-test";
 
 /** How often a request is sent before the server counts as unavailable. */
 const TRIES = 3;
@@ -27,18 +30,37 @@ export function createRadiusFirstFactor(
     random: Random;
     log: Log;
   },
-): FirstFactor & { close(): void } {
+): FirstFactor & {
+  /** Asks a server about a name that nobody has: "right" and "wrong" both mean that it answers and knows the secret. */
+  probe(server: ServerSettings): Promise<FirstFactorVerdict>;
+  close(): void;
+} {
   const peers = new Map<string, Peer>();
+  const peerOf = (client: string, server: ServerSettings): Peer => {
+    const key = `${server.address.hostname} ${server.address.port} ${client}`;
+    const known = peers.get(key);
+    if (known !== undefined && known.isFor(server)) return known;
+    // Given another secret or time: what it was asked already ends by its own deadline.
+    known?.close();
+    const peer = createPeer(server, { open, clock, random, log });
+    peers.set(key, peer);
+    return peer;
+  };
   return {
+    async probe(server) {
+      const peer = createPeer(server, { open, clock, random, log });
+      try {
+        return await peer.ask(PROBE_NAME, new TextEncoder().encode(toHex(random.bytes(8))));
+      } finally {
+        peer.close();
+      }
+    },
     async verify({ client, userName, password }) {
       const server = serverOf(client);
       if (server === null) return "unavailable";
       // Octets that are no UTF-8 grew to U+FFFD; no server knows a name that its attribute cannot hold.
       if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "wrong";
-      const key = `${server.address.hostname} ${server.address.port} ${client}`;
-      const peer = peers.get(key) ?? createPeer(server, { open, clock, random, log });
-      peers.set(key, peer);
-      return await peer.ask(userName, password);
+      return await peerOf(client, server).ask(userName, password);
     },
     close() {
       for (const peer of peers.values()) peer.close();
@@ -48,6 +70,7 @@ export function createRadiusFirstFactor(
 }
 
 interface Peer {
+  isFor(server: ServerSettings): boolean;
   ask(userName: string, password: Uint8Array): Promise<FirstFactorVerdict>;
   close(): void;
 }
@@ -136,6 +159,7 @@ function createPeer(
   }
 
   return {
+    isFor: (server) => server.secret === secretText && server.timeoutMs === timeoutMs,
     ask(userName, password) {
       const identifier = freeIdentifier();
       if (identifier === null) return Promise.resolve<FirstFactorVerdict>("unavailable");

@@ -13,12 +13,22 @@ name = "of-file"
 address = ["192.0.2.1"]
 secret = "the secret of the file"
 `;
+const LDAP = `[targets.default.backends.ldap]
+kind = "ldap"
+url = "ldap://127.0.0.1:389"
+bind_dn = "cn=admin"
+bind_password = "pw"
+users_dn = "ou=people"
+groups_dn = "ou=groups"
+`;
 const SECRET = "a-secret-of-16-octets";
 const RULES = {
   nasIdentifier: "",
   disabled: false,
   messageAuthenticator: "auto",
   firstFactor: "settings",
+  firstFactorBackend: "",
+  firstFactorServer: null,
   device: "challenge",
   appendMode: false,
   unknownUsers: "allow",
@@ -88,7 +98,23 @@ for (
     ["a short secret", { secret: "short" }, "malformed"],
     ["a name that is no name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
     ["the name of one of the settings", { name: "of-file" }, "client_taken"],
-    ["what the API does not know", { firstFactorServer: "x" }, "malformed"],
+    ["what the API does not know", { holdMs: 1 }, "malformed"],
+    [
+      "a backend that there is not",
+      { firstFactor: "ldap", firstFactorBackend: "nowhere" },
+      "unknown_backend",
+    ],
+    ["another server without an address", { firstFactor: "radius" }, "bad_server"],
+    [
+      "another server that is no address",
+      { firstFactor: "radius", firstFactorServer: { address: "x", timeoutMs: 3000, secret: "y" } },
+      "bad_server",
+    ],
+    [
+      "another server without its secret",
+      { firstFactor: "radius", firstFactorServer: { address: "192.0.2.20:1812", timeoutMs: 3000 } },
+      "no_server_secret",
+    ],
   ] as const
 ) {
   Deno.test(`POST /clients refuses ${what} as ${code}`, async () => {
@@ -98,6 +124,80 @@ for (
     assertEquals(site.register.list().length, 1);
   });
 }
+
+const SERVER = { address: "192.0.2.20:1812", timeoutMs: 2000 };
+const SERVER_SECRET = "right";
+
+Deno.test("PUT /clients/:id keeps the first-factor server's secret, shows it nowhere, and asks for it anew with another address", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
+  const made = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
+  const put = (server: unknown, version: number) =>
+    ask(site, "/clients/vpn-1", {
+      method: "PUT",
+      json: {
+        ...RULES,
+        address: ["198.51.100.9"],
+        firstFactor: "radius",
+        firstFactorServer: server,
+        version,
+      },
+    });
+  const kept = await put({ ...SERVER, timeoutMs: 500 }, 1);
+  assertEquals(kept.body.client.firstFactorServer, {
+    address: { hostname: "192.0.2.20", port: 1812 },
+    timeoutMs: 500,
+  });
+  assertEquals(site.register.firstFactorServer("vpn-1")?.secret, SERVER_SECRET);
+  const elsewhere = await put({ ...SERVER, address: "192.0.2.21:1812" }, 2);
+  assertEquals(elsewhere.body.error.code, "no_server_secret");
+  const given = await put({ ...SERVER, address: "192.0.2.21:1812", secret: "another-one" }, 2);
+  assertEquals(given.body.client.version, 3);
+  for (const { text } of [made, kept, given]) {
+    assert(!text.includes(SERVER_SECRET) && !text.includes("another-one") && !text.includes("ealed"));
+  }
+  assert(!JSON.stringify(await site.audits()).includes("another-one"));
+});
+
+Deno.test("PUT /clients/:id drops what another first factor needed", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
+  await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
+  const json = { ...RULES, address: ["198.51.100.9"], firstFactor: "none", version: 1 };
+  const { body } = await ask(site, "/clients/vpn-1", {
+    method: "PUT",
+    json: { ...json, firstFactorServer: SERVER, firstFactorBackend: "ldap" },
+  });
+  assertEquals([body.client.firstFactorServer, body.client.firstFactorBackend], [null, ""]);
+  assertEquals(site.register.firstFactorServer("vpn-1"), null);
+});
+
+Deno.test("POST /clients/first-factor tries a server, a kept one and a backend; only an owner may", async () => {
+  await using site = await startConnectConsole({ toml: LDAP });
+  const test = async (json: unknown, role = "owner") => {
+    const { body } = await ask(site, "/clients/first-factor", { role, method: "POST", json });
+    return "error" in body ? body.error.code : (body as unknown as { answers: boolean }).answers;
+  };
+  const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
+  await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
+  assertEquals(await test({ ...SERVER, secret: SERVER_SECRET }), true);
+  assertEquals(await test({ ...SERVER, secret: "wrong" }), false);
+  assertEquals(await test({ client: "vpn-1" }), true);
+  assertEquals(await test({ client: "vpn-2" }), "no_server_secret");
+  assertEquals(await test({ ...SERVER, address: "localhost", secret: "x" }), "bad_server");
+  assertEquals(await test({ backend: "ldap" }), true);
+  assertEquals(await test({ backend: "nowhere" }), "unknown_backend");
+  assertEquals(await test({ backend: "ldap" }, "user_manager"), "role");
+});
+
+Deno.test("POST /clients takes an LDAP backend of the settings as the first factor", async () => {
+  await using site = await startConnectConsole({ toml: LDAP });
+  const json = { ...CLIENT, firstFactor: "ldap", firstFactorBackend: "ldap" };
+  const { body } = await ask(site, "/clients", { method: "POST", json });
+  assertEquals(body.client.firstFactorBackend, "ldap");
+  const policy = site.clients.behind("198.51.100.9")?.[0]?.policy;
+  assertEquals([policy?.firstFactor, policy?.firstFactorBackend], ["ldap", "ldap"]);
+});
 
 Deno.test("PUT /clients/:id refuses who saw an older one, and those of the settings", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });

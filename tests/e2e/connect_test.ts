@@ -130,6 +130,106 @@ browserTest(
   },
 );
 
+/** Adds a client of the console by what the form sends, so that a test begins where it is interesting. */
+async function addClient(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "Add a client" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add a client" });
+  await dialog.getByLabel("Shared secret").fill(SECRETS.first);
+  await dialog.getByLabel("Name", { exact: true }).fill(name);
+  await dialog.getByLabel("Addresses").fill("127.0.0.1");
+  await dialog.getByRole("button", { name: "Add a client" }).click();
+  await page.getByText(`The client ${name} was added.`).waitFor();
+  await page.getByRole("link", { name }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+async function clean(page: Page): Promise<void> {
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    assertEquals(await findAccessibilityProblems(page), [], scheme);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  assertEquals(await scrollsSideways(page), false);
+}
+
+browserTest(
+  "clients: two owners change one; the second sees what the first did, keeps it, and saves on top",
+  async ({ page, context }) => {
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+    await addClient(page, "vpn-1");
+    const other = await context.newPage();
+    await other.goto(`${gateway.httpUrl}/clients/vpn-1`);
+    const save = async (on: Page, title: RegExp) => {
+      await on.getByRole("button", { name: "Review changes" }).click();
+      const dialog = on.getByRole("dialog", { name: title });
+      await dialog.getByRole("button", { name: "Save", exact: true }).click();
+    };
+    await other.getByLabel("NAS-Identifier").fill("edge");
+    await page.getByLabel("While the phone decides").selectOption("hold");
+    await save(other, /^Save these changes/);
+    await other.getByText("The client vpn-1 was changed.").waitFor();
+    await save(page, /^Save these changes/);
+    const raced = page.getByRole("dialog", { name: "vpn-1 was changed meanwhile" });
+    await raced.getByText("They changed: NAS-Identifier.").waitFor();
+    const table = raced.getByRole("table");
+    assertEquals(await table.getByRole("row").count(), 2);
+    await table.getByRole("row", { name: /While the phone decides.*Hold the answer/ }).waitFor();
+    await clean(page);
+    await raced.getByRole("button", { name: "Save mine on top" }).click();
+    await page.getByText("The client vpn-1 was changed.").waitFor();
+    assertEquals(await page.getByLabel("NAS-Identifier").inputValue(), "edge");
+    await page.reload();
+    await page.getByRole("heading", { name: "vpn-1", level: 1 }).waitFor();
+    assertEquals(await page.getByLabel("While the phone decides").inputValue(), "hold");
+  },
+);
+
+browserTest(
+  "clients: the first factor is another RADIUS server; it is tested, saved, asked, and its secret never shown",
+  async ({ page }) => {
+    const serverSecret = "shared-with-the-server";
+    await using server = await startGateway({
+      toml: `[radius]\nunknown_users = "reject"\nsecret = "${serverSecret}"\n`,
+    });
+    await using gateway = await start();
+    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+    await addClient(page, "vpn-1");
+    await page.getByLabel("First factor", { exact: true }).selectOption("radius");
+    const factor = page.getByRole("group", { name: "Password at another RADIUS server" });
+    const test = factor.getByRole("button", { name: "Test the first factor" });
+    assertEquals([await test.isDisabled(), await test.getAttribute("title")], [
+      true,
+      "Type the address and the secret first.",
+    ]);
+    await factor.getByLabel("Server", { exact: true }).fill(`127.0.0.1:${server.radiusPort}`);
+    await factor.getByLabel("Secret of the server").fill("another-secret-than-that");
+    await factor.getByLabel("Its answer is awaited for").selectOption("1000");
+    await test.click();
+    await factor.getByText("No answer within 1 s that fits this secret.").waitFor();
+    await factor.getByLabel("Secret of the server").fill(serverSecret);
+    // Refusals come a second late, from this server as from others.
+    await factor.getByLabel("Its answer is awaited for").selectOption("3000");
+    await test.click();
+    await factor.getByText("The server answers, and the secret is right.").waitFor();
+    await clean(page);
+    await page.getByRole("button", { name: "Review changes" }).click();
+    const dialog = page.getByRole("dialog", { name: "Save these changes of vpn-1?" });
+    await dialog.getByRole("row", { name: /Secret of the server.*another one/ }).waitFor();
+    await dialog.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("The client vpn-1 was changed.").waitFor();
+    await factor.getByText("One is kept. Type another to replace it.").waitFor();
+    assertEquals(await factor.getByLabel("Secret of the server").inputValue(), "");
+    await test.click();
+    await factor.getByText("The server answers, and the secret is right.").waitFor();
+    using client = withSecret(gateway, SECRETS.first);
+    const reply = await client.ask({ userName: "ada", password: "pw" });
+    assertEquals(reply.code, 3, "the server refuses ada, and so does the gateway");
+    assert(!(await page.content()).includes(serverSecret));
+    assert(!gateway.logLines().join("\n").includes(serverSecret));
+  },
+);
+
 browserTest(
   "credentials: one is made, shown once with a line to try, works, and is revoked",
   async ({ page }) => {

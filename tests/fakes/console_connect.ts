@@ -3,7 +3,7 @@
 
 import type { Connect } from "../../console/api/connect.ts";
 import type { Dist } from "../../console/assets.ts";
-import { canonicalRange } from "../../config/addresses.ts";
+import { canonicalRange, parseSocketAddress } from "../../config/addresses.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
 import { createClientRegister } from "../../radius/doing/client_register.ts";
@@ -65,6 +65,8 @@ export async function startConnectConsole({ toml = "", shape = { local: "store",
     },
     askTelephony: null,
     canonicalRange,
+    serverAddress: parseSocketAddress,
+    askFirstFactor: ({ secret }) => Promise.resolve(secret === "right" ? "wrong" : "unavailable"),
     standing: (_target, backend) => watched.get(backend)?.standing() ?? null,
     probe: async (_target, backend) => await watched.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),

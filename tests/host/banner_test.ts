@@ -15,6 +15,7 @@ function factsOf(toml: string, more: Partial<BannerFacts> = {}): BannerFacts {
     radius: [{ hostname: "::", port: 1812 }],
     http: { hostname: "127.0.0.1", port: 8080 },
     generatedSecret: SECRET,
+    hasClients: loaded.config.radius.clients.length > 0,
     setupLink: LINK,
     warnings: [],
     task: "deno task",
@@ -60,4 +61,11 @@ Deno.test("bannerText() tries the address that the gateway listens on", () => {
 Deno.test("bannerText() leads to the console itself once somebody is its owner", () => {
   const text = bannerText(factsOf("", { setupLink: null }), { terminal: true });
   assertStringIncludes(text, "3  open http://127.0.0.1:8080\n");
+});
+
+Deno.test("bannerText() sends to a client of the console as to one of the file, and knows no generated secret then", () => {
+  const facts = factsOf("", { hasClients: true, generatedSecret: null });
+  const text = bannerText(facts, { terminal: true });
+  assertStringIncludes(text, "from a host that is a client of yours, with its secret");
+  assertEquals(text.includes("radius.secret") || text.includes("RADIUS secret"), false);
 });

@@ -24,6 +24,8 @@ const CONTENT: ClientContent = {
   disabled: false,
   messageAuthenticator: "auto",
   firstFactor: "settings",
+  firstFactorBackend: "",
+  firstFactorServer: null,
   device: "challenge",
   appendMode: false,
   unknownUsers: "allow",

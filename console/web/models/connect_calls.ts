@@ -11,6 +11,7 @@ export const fetchClient = ({ api }: Given, name: string) => take(api.clients[":
 export const hear = ({ api }: Given, secret: string | undefined) =>
   take(api.clients.heard.$post({ json: secret === undefined ? {} : { secret } }));
 
+type FirstFactorTest = Parameters<Models["api"]["clients"]["first-factor"]["$post"]>[0]["json"];
 type NewClient = Parameters<Models["api"]["clients"]["$post"]>[0]["json"];
 type ChangedClient = Parameters<Models["api"]["clients"][":id"]["$put"]>[0]["json"];
 type Rotation = Parameters<Models["api"]["clients"][":id"]["secret"]["$post"]>[0]["json"];
@@ -20,6 +21,8 @@ export const addClient = ({ api, session }: Given, json: NewClient) =>
   session.whileSignedIn(() => take(api.clients.$post({ json })));
 export const changeClient = ({ api, session }: Given, name: string, json: ChangedClient) =>
   session.whileSignedIn(() => take(api.clients[":id"].$put({ ...idOf(name), json })));
+export const testFirstFactor = ({ api, session }: Given, json: FirstFactorTest) =>
+  session.whileSignedIn(() => take(api.clients["first-factor"].$post({ json })));
 export const rotateSecret = ({ api, session }: Given, name: string, json: Rotation) =>
   session.whileSignedIn(() => take(api.clients[":id"].secret.$post({ ...idOf(name), json })));
 export const endOverlap = ({ api, session }: Given, name: string) =>

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../api/client_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
+import { draftOf } from "../models/client_form.ts";
 import { endOverlap, fetchClient, sayOrProblem } from "../models/connect_calls.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
@@ -54,7 +55,7 @@ function Client({ models, one, page }: ClientPart) {
       <section class="panel people-panel" aria-label={t("connect.rules")}>
         <h2>{t("connect.rules")}</h2>
         {reason === undefined
-          ? <EditClient key={String(client.version)} models={models} one={one} page={page} />
+          ? <EditClient key={client.name} models={models} one={one} page={page} />
           : <FixedRules one={one} />}
       </section>
       <div class="people-actions">
@@ -159,6 +160,16 @@ function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
           {t(`connect.${name}_${client[name]}` as WordKey)}
         </FixedField>
       ))}
+      {client.firstFactorBackend !== "" && (
+        <FixedField label={t("connect.factor_backend")}>
+          <bdi class="mono">{client.firstFactorBackend}</bdi>
+        </FixedField>
+      )}
+      {client.firstFactorServer !== null && (
+        <FixedField label={t("connect.server")}>
+          <bdi class="mono">{draftOf(client).serverText}</bdi>
+        </FixedField>
+      )}
     </div>
   );
 }

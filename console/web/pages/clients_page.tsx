@@ -46,6 +46,7 @@ export default function ClientsPage({ models }: PageProps) {
       {adding.value && (
         <AddClientDialog
           models={models}
+          ldap={list.state.value.kind === "ready" ? list.state.value.value.ldap : []}
           onDone={() => void list.reload()}
           onClose={() => adding.value = false}
         />

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { HeardSender } from "../../../api/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { addClient, hear } from "../../models/connect_calls.ts";
+import { type ClientDraft, formOf, NEW_DRAFT } from "../../models/client_form.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { Dialog } from "../dialog.tsx";
@@ -13,18 +14,20 @@ import { Note } from "../note.tsx";
 import { SecretOnce } from "../secret_once.tsx";
 import { Status } from "../status.tsx";
 import { Time } from "../time.tsx";
-import { type ClientDraft, ClientFields, formOf, NEW_DRAFT } from "./client_fields.tsx";
+import { ClientFields } from "./client_fields.tsx";
 import { useEvery } from "./fetched.tsx";
 
 interface AddProps {
   readonly models: Models;
+  /** LDAP backends that can be the first factor. */
+  readonly ldap: readonly string[];
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
 const LISTEN_EVERY_MS = 1500;
 
-export function AddClientDialog({ models, onDone, onClose }: AddProps) {
+export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
   const name = useSignal("");
   const secret = useSignal("");
   const draft = useSignal<ClientDraft>(NEW_DRAFT);
@@ -93,7 +96,7 @@ export function AddClientDialog({ models, onDone, onClose }: AddProps) {
             onInput: (event) => name.value = event.currentTarget.value,
           }}
         />
-        <ClientFields draft={draft} />
+        <ClientFields models={models} draft={draft} ldap={ldap} saved={null} />
         {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
         <button type="submit" class="button button-primary" disabled={busy.value}>
           {busy.value ? t("frame.working") : t("connect.client_add")}

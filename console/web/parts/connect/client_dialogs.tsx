@@ -118,7 +118,7 @@ export function RemoveDialog({ models, one, onClose }: DialogPart) {
 const MOST_NAMED = 8;
 
 /** Who used it lately and who is logging in at this moment. */
-function Blast({ one: { blast } }: { one: OneClient }) {
+export function Blast({ one: { blast } }: { one: OneClient }) {
   const more = blast.users.length - MOST_NAMED;
   return (
     <Note tone={blast.logins + blast.open > 0 ? "wait" : "idle"}>

@@ -1,44 +1,40 @@
 // The fields of a RADIUS client, for a new one and for one that is changed.
 
 import type { Signal } from "@preact/signals";
-import type { ClientForm } from "../../models/connect_calls.ts";
+import type { ClientDraft } from "../../models/client_form.ts";
+import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import type { WordKey } from "../../words/words.ts";
 import { Field } from "../field.tsx";
 import { Checkbox, SelectField, TextAreaField } from "../inputs.tsx";
+import { FirstFactorFields, type FirstFactorPlace } from "./first_factor_fields.tsx";
 
-/** What the form holds while it is typed. */
-export interface ClientDraft extends Omit<ClientForm, "address"> {
-  /** One address or range a line. */
-  readonly addressText: string;
-}
-
-export const NEW_DRAFT: ClientDraft = {
-  addressText: "",
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  device: "challenge",
-  appendMode: false,
-  unknownUsers: "allow",
-};
-
-export function formOf({ addressText, ...draft }: ClientDraft): ClientForm {
-  const address = addressText.split(/[\s,]+/).filter((one) => one !== "");
-  return { ...draft, address };
-}
-
+const FIRST = ["messageAuthenticator"] as const;
+const AFTER = ["device", "unknownUsers"] as const;
 const CHOICES = {
   messageAuthenticator: ["auto", "require", "off"],
-  firstFactor: ["settings", "none", "directory"],
   device: ["challenge", "hold", "hold_then_challenge"],
   unknownUsers: ["allow", "reject"],
 } as const;
 
-export function ClientFields({ draft }: { draft: Signal<ClientDraft> }) {
+interface FieldsProps extends FirstFactorPlace {
+  readonly models: Models;
+  readonly draft: Signal<ClientDraft>;
+}
+
+export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
   const put = (change: Partial<ClientDraft>) => draft.value = { ...draft.value, ...change };
   const { addressText, nasIdentifier, appendMode } = draft.value;
+  const choice = (name: keyof typeof CHOICES) => (
+    <SelectField
+      key={name}
+      id={`client-${name}`}
+      label={t(`connect.${name}`)}
+      value={draft.value[name]}
+      options={CHOICES[name].map((value) => ({ value, label: t(`connect.${name}_${value}` as WordKey) }))}
+      onChoose={(value) => put({ [name]: value } as Partial<ClientDraft>)}
+    />
+  );
   return (
     <>
       <TextAreaField
@@ -65,22 +61,12 @@ export function ClientFields({ draft }: { draft: Signal<ClientDraft> }) {
           onInput: (event) => put({ nasIdentifier: event.currentTarget.value }),
         }}
       />
-      <details class="connect-more">
+      <details class="connect-more" open={saved !== null}>
         <summary>{t("connect.more_rules")}</summary>
         <div class="form">
-          {(Object.keys(CHOICES) as (keyof typeof CHOICES)[]).map((name) => (
-            <SelectField
-              key={name}
-              id={`client-${name}`}
-              label={t(`connect.${name}`)}
-              value={draft.value[name]}
-              options={CHOICES[name].map((value) => ({
-                value,
-                label: t(`connect.${name}_${value}` as WordKey),
-              }))}
-              onChoose={(value) => put({ [name]: value } as Partial<ClientDraft>)}
-            />
-          ))}
+          {FIRST.map(choice)}
+          <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
+          {AFTER.map(choice)}
           <Checkbox
             label={t("connect.append_mode")}
             hint={t("connect.append_mode_hint")}

@@ -1,0 +1,181 @@
+// Who judges the password of a client's logins: what each choice needs besides, and a test of it.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { ClientRow } from "../../../api/client_shapes.ts";
+import { failureText } from "../../api_client.ts";
+import { type ClientDraft, draftOf } from "../../models/client_form.ts";
+import { testFirstFactor } from "../../models/connect_calls.ts";
+import type { Models } from "../../models/models.ts";
+import { t } from "../../words/translate.ts";
+import { Field } from "../field.tsx";
+import { SelectField } from "../inputs.tsx";
+import { Note } from "../note.tsx";
+
+export interface FirstFactorPlace {
+  /** LDAP backends of the target whose users log in. */
+  readonly ldap: readonly string[];
+  /** The client as it is saved; `null` for a new one. */
+  readonly saved: ClientRow | null;
+}
+
+interface FactorProps extends FirstFactorPlace {
+  readonly models: Models;
+  readonly draft: Signal<ClientDraft>;
+}
+
+const CHOICES = ["settings", "none", "directory", "ldap", "radius"] as const;
+const TIMEOUTS_MS = [1000, 2000, 3000, 5000, 10_000];
+
+export function FirstFactorFields(props: FactorProps) {
+  const { draft, ldap } = props;
+  const { firstFactor, firstFactorBackend } = draft.value;
+  const put = (change: Partial<ClientDraft>) => draft.value = { ...draft.value, ...change };
+  const choose = (value: string) => {
+    const chosen = CHOICES.find((one) => one === value) ?? "settings";
+    const backend = chosen === "ldap" && firstFactorBackend === "" ? ldap[0] ?? "" : firstFactorBackend;
+    put({ firstFactor: chosen, firstFactorBackend: backend });
+  };
+  return (
+    <>
+      <SelectField
+        id="client-firstFactor"
+        label={t("connect.firstFactor")}
+        value={firstFactor}
+        options={CHOICES.map((value) => ({ value, label: t(`connect.firstFactor_${value}`) }))}
+        onChoose={choose}
+      />
+      {firstFactor === "ldap" && (
+        <div class="connect-factor" role="group" aria-label={t("connect.firstFactor_ldap")}>
+          {ldap.length === 0 ? <Note tone="wait">{t("connect.ldap_none")}</Note> : (
+            <SelectField
+              id="client-backend"
+              label={t("connect.factor_backend")}
+              value={firstFactorBackend}
+              options={ldap.map((value) => ({ value, label: value }))}
+              onChoose={(value) => put({ firstFactorBackend: value })}
+            />
+          )}
+          <FactorTest {...props} />
+        </div>
+      )}
+      {firstFactor === "radius" && (
+        <div class="connect-factor" role="group" aria-label={t("connect.firstFactor_radius")}>
+          <ServerFields {...props} />
+          <FactorTest {...props} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Whether the secret that is kept is for the server that is typed. */
+function isKept({ draft, saved }: Pick<FactorProps, "draft" | "saved">): boolean {
+  if (saved === null || saved.firstFactorServer === null) return false;
+  return draft.value.serverText.trim() === draftOf(saved).serverText;
+}
+
+function ServerFields(props: FactorProps) {
+  const { draft } = props;
+  const { serverText, serverSecret, serverTimeoutMs } = draft.value;
+  const put = (change: Partial<ClientDraft>) => draft.value = { ...draft.value, ...change };
+  const kept = isKept(props);
+  const timeouts = [...new Set([...TIMEOUTS_MS, serverTimeoutMs])].sort((a, b) => a - b);
+  return (
+    <>
+      <Field
+        id="client-server"
+        label={t("connect.server")}
+        hint={t("connect.server_hint")}
+        input={{
+          value: serverText,
+          required: true,
+          maxLength: 260,
+          placeholder: "192.0.2.20:1812",
+          autocomplete: "off",
+          spellcheck: false,
+          onInput: (event) => put({ serverText: event.currentTarget.value }),
+        }}
+      />
+      <Field
+        id="client-server-secret"
+        label={t("connect.server_secret")}
+        hint={t(kept ? "connect.server_secret_kept" : "connect.server_secret_hint")}
+        input={{
+          type: "password",
+          value: serverSecret,
+          required: !kept,
+          maxLength: 128,
+          autocomplete: "off",
+          onInput: (event) => put({ serverSecret: event.currentTarget.value }),
+        }}
+      />
+      <SelectField
+        id="client-server-timeout"
+        label={t("connect.server_timeout")}
+        value={String(serverTimeoutMs)}
+        options={timeouts.map((ms) => ({
+          value: String(ms),
+          label: t("connect.seconds", { count: ms / 1000 }),
+        }))}
+        onChoose={(value) => put({ serverTimeoutMs: Number(value) })}
+      />
+    </>
+  );
+}
+
+/** What a test of the first factor that is typed takes; the reason when it cannot be made yet. */
+function testOf({ draft, saved, ldap }: FactorProps) {
+  const { firstFactor, firstFactorBackend, serverText, serverSecret, serverTimeoutMs } = draft.value;
+  if (firstFactor === "ldap") return ldap.length === 0 ? null : { backend: firstFactorBackend };
+  if (serverSecret === "") return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
+  if (serverText.trim() === "") return null;
+  return { address: serverText.trim(), timeoutMs: serverTimeoutMs, secret: serverSecret };
+}
+
+interface Told {
+  readonly tone: "ok" | "bad";
+  readonly text: string;
+}
+
+function FactorTest(props: FactorProps) {
+  const { models, draft } = props;
+  const busy = useSignal(false);
+  const told = useSignal<Told | null>(null);
+  const test = testOf(props);
+  const { firstFactor, serverTimeoutMs } = draft.value;
+  const run = async () => {
+    if (test === null || busy.value) return;
+    busy.value = true;
+    told.value = null;
+    try {
+      const { answers, detail } = await testFirstFactor(models, test);
+      const silent = firstFactor === "ldap"
+        ? t("connect.backend_silent", { detail })
+        : t("connect.server_silent", { seconds: serverTimeoutMs / 1000 });
+      const good = t(firstFactor === "ldap" ? "connect.backend_answers" : "connect.server_answers");
+      told.value = { tone: answers ? "ok" : "bad", text: answers ? good : silent };
+    } catch (fault) {
+      told.value = { tone: "bad", text: failureText(fault) };
+    }
+    busy.value = false;
+  };
+  const reason = test === null
+    ? t(firstFactor === "ldap" ? "connect.ldap_none" : "connect.server_incomplete")
+    : undefined;
+  return (
+    <>
+      <div>
+        <button
+          type="button"
+          class="button button-small"
+          disabled={test === null || busy.value}
+          title={reason}
+          onClick={() => void run()}
+        >
+          {busy.value ? t("frame.working") : t("connect.factor_test")}
+        </button>
+      </div>
+      {told.value !== null && <Note tone={told.value.tone} role="status">{told.value.text}</Note>}
+    </>
+  );
+}
