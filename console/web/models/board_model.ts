@@ -6,6 +6,7 @@ import type { ConversationView } from "../../../radius/doing/ports.ts";
 import type { LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
 import { nodeOf } from "../words.ts";
 import { slowSteps } from "./dwell.ts";
+import { createTally } from "./tally.ts";
 
 /** What the list is narrowed to; "" means everything. */
 export interface BoardFilter {
@@ -20,6 +21,9 @@ export interface BoardModel {
   /** How many arrived since the list was held. */
   readonly newer: ReadonlySignal<number>;
   readonly total: ReadonlySignal<number>;
+  /** Somebody points at the list or is in it. */
+  readonly held: ReadonlySignal<boolean>;
+  /** The same array while the names are the same. */
   readonly clients: ReadonlySignal<readonly string[]>;
   /** Nodes of the picture where logins stand longer than usual. */
   readonly slow: ReadonlySignal<ReadonlySet<string>>;
@@ -76,28 +80,34 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     version.value;
     return order.length;
   });
-  const clients = computed(() => {
-    version.value;
-    const names = new Set<string>();
-    for (const view of byId.values()) if (names.size < 200) names.add(view.client);
-    return [...names].sort();
-  });
-
-  const outcomes = computed(() => {
-    version.value;
-    const counts: Record<string, number> = {};
-    for (const { outcome } of byId.values()) {
-      if (outcome !== null) counts[outcome] = (counts[outcome] ?? 0) + 1;
-    }
-    return counts;
-  });
+  const clients = createTally();
+  const outcomes = createTally();
+  const count = (view: ConversationView, by: number): void => {
+    clients.add(view.client, by);
+    if (view.outcome !== null) outcomes.add(view.outcome, by);
+  };
+  const showTaken = (): void => {
+    changed = false;
+    batch(() => {
+      clients.show();
+      outcomes.show();
+      version.value += 1;
+    });
+  };
 
   const put = (view: ConversationView): void => {
-    if (!byId.has(view.id)) insert(order, view.id);
+    const before = byId.get(view.id);
+    if (before === undefined) insert(order, view.id);
+    else count(before, -1);
     byId.set(view.id, view);
+    count(view, 1);
   };
   const shrink = (): void => {
-    for (const id of order.slice(BOARD_LIMIT)) byId.delete(id);
+    for (const id of order.slice(BOARD_LIMIT)) {
+      const view = byId.get(id);
+      if (view !== undefined) count(view, -1);
+      byId.delete(id);
+    }
     order = order.slice(0, BOARD_LIMIT);
   };
   const mark = (): void => {
@@ -108,8 +118,9 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     rows: computed(() => cutAt.value === 0 ? matching.value : matching.value.slice(cutAt.value)),
     newer: cutAt,
     total,
-    clients,
-    outcomes,
+    held,
+    clients: clients.names,
+    outcomes: outcomes.counts,
     slow,
     paused,
     heldBack,
@@ -120,10 +131,13 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     },
     reset(snapshot) {
       byId.clear();
+      clients.clear();
+      outcomes.clear();
       for (const view of snapshot.conversations) byId.set(view.id, view);
+      for (const view of byId.values()) count(view, 1);
       order = [...byId.keys()].sort((a, b) => compare(b, a));
       shrink();
-      version.value += 1;
+      showTaken();
     },
     take(message) {
       for (const view of message.conversations) put(view);
@@ -132,9 +146,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
       changed ||= message.conversations.length > 0;
     },
     show() {
-      if (!changed || paused.peek()) return;
-      changed = false;
-      version.value += 1;
+      if (changed && !paused.peek()) showTaken();
     },
     hold(next) {
       if (next === held.peek()) return;
@@ -148,17 +160,13 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
         paused.value = next;
         heldBack.value = 0;
         if (next) mark();
-        else if (changed) {
-          changed = false;
-          version.value += 1;
-        }
+        else if (changed) showTaken();
       });
     },
     showNewer() {
       batch(() => {
         mark();
-        changed = false;
-        version.value += 1;
+        showTaken();
       });
     },
     conversation(id) {
@@ -189,9 +197,20 @@ function matcher({ text, state, client }: BoardFilter): (view: ConversationView)
       return false;
     }
     if (words.length === 0) return true;
-    const hay = `${view.user} ${view.client} ${view.place} ${view.source}`.toLowerCase();
+    const hay = hayOf(view);
     return words.every((word) => hay.includes(word));
   };
+}
+
+/** What a search looks at, worked out once a view: all of them are searched four times a second. */
+const hays = new WeakMap<ConversationView, string>();
+function hayOf(view: ConversationView): string {
+  let hay = hays.get(view);
+  if (hay === undefined) {
+    hay = `${view.user} ${view.client} ${view.place} ${view.source}`.toLowerCase();
+    hays.set(view, hay);
+  }
+  return hay;
 }
 
 /** The node or the outcome that a conversation counts for. */

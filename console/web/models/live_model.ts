@@ -62,6 +62,8 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   const outbox = signal<readonly OutboxItem[] | null>(null);
   const rate = signal(0);
   const missed = signal<number | null>(null);
+  /** Messages come a dozen times a second; the picture shows them with the list. */
+  let newestSteps: LiveMessage["steps"] | null = null;
   let counting = false;
   let channel: EventChannel | null = null;
   let lastId = "";
@@ -104,8 +106,8 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
     if (counting) missed.value = (missed.peek() ?? 0) + message.conversations.length;
     if (message.conversations.length === 0) counting = false;
     recent.push({ atMs: deps.localNowMs(), count: message.conversations.length });
+    newestSteps = message.steps;
     batch(() => {
-      steps.value = message.steps;
       if (message.counters !== undefined) counters.value = message.counters;
       if (message.approvals !== undefined) approvals.value = message.approvals;
       if (message.outbox !== undefined) outbox.value = message.outbox;
@@ -159,6 +161,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
       if (mine !== run) return;
       batch(() => {
         board.reset(snapshot);
+        newestSteps = null;
         steps.value = snapshot.steps;
         counters.value = snapshot.counters;
         approvals.value = snapshot.approvals;
@@ -202,7 +205,11 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
       shut();
     },
     show() {
-      board.show();
+      batch(() => {
+        board.show();
+        if (newestSteps !== null) steps.value = newestSteps;
+        newestSteps = null;
+      });
       const nowMs = deps.localNowMs();
       recent = recent.filter(({ atMs }) => nowMs - atMs < RATE_WINDOW_MS);
       const total = recent.reduce((sum, { count }) => sum + count, 0);

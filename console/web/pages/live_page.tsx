@@ -30,13 +30,28 @@ export default function LivePage({ models: frame }: PageProps) {
     live.start();
     return live.stop;
   }, []);
+  const chosenId = router.param("c");
+  // Another one only when that login changed, not with every event.
+  const chosen = useComputed(() => board.conversation(router.param("c"))).value;
+  /** Goes into the inspector: of the chosen login, or of the newest. */
+  const choose = (also: Readonly<Record<string, string>>) => {
+    const id = chosenId || board.rows.peek()[0]?.id;
+    if (id === undefined) return;
+    if (chosenId !== id) router.setParams({ c: id, ...also });
+    focusWhenThere(INSPECTOR);
+  };
+  const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
   useShortcuts([
     { keys: " ", does: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
     { keys: "n", does: "live.key_newer", run: () => board.showNewer() },
+    { keys: "j", does: "frame.key_down", run: () => moveInList(1) },
+    { keys: "k", does: "frame.key_up", run: () => moveInList(-1) },
+    { keys: "i", does: "live.key_inspector", run: () => choose({}) },
+    // The inspector of a chosen login brings the key itself, and plays.
+    ...(chosenId === ""
+      ? [{ keys: "r", does: "live.key_replay", run: () => choose({ t: "0" }) } as const]
+      : []),
   ]);
-  const chosenId = router.param("c");
-  const chosen = chosenId === "" ? null : board.conversation(chosenId);
-  const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
   // Known before the lists are, so that their place is kept and nothing moves when they come.
   const { approvals, outbox } = models.session.features.value;
   const below = Number(approvals) + Number(outbox);
@@ -71,17 +86,38 @@ export default function LivePage({ models: frame }: PageProps) {
   );
 }
 
+const INSPECTOR = ".inspector .body";
+const FOCUS_WITHIN_MS = 3000;
+
+/** The inspector's file may be on its way. */
+function focusWhenThere(selector: string, deadlineMs = performance.now() + FOCUS_WITHIN_MS): void {
+  const element = document.querySelector<HTMLElement>(selector);
+  if (element !== null) element.focus();
+  else if (performance.now() < deadlineMs) requestAnimationFrame(() => focusWhenThere(selector, deadlineMs));
+}
+
+/** From the row with the focus to the next one, or to the first. */
+function moveInList(step: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLElement>(".rows .row a")];
+  const row = document.activeElement?.closest(".row") ?? null;
+  const at = links.findIndex((link) => row?.contains(link) === true);
+  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
+}
+
 function LiveBar({ models: { live, board } }: { models: Models }) {
   const paused = board.paused.value;
-  const held = board.heldBack.value;
-  const goOn = held === 0 ? t("live.go_on") : t("live.go_on_held", { count: held });
+  const goOn = useComputed(() => {
+    const held = board.heldBack.value;
+    return held === 0 ? t("live.go_on") : t("live.go_on_held", { count: held });
+  });
+  const rate = useComputed(() => t("live.rate", { count: live.rate.value }));
   return (
     <header class="page-bar">
       <h1 tabIndex={-1}>{t("live.live")}</h1>
       <Chip words={linkWords(live.link.value.kind, paused)} />
       <div class="end">
-        <Drops counters={live.counters.value} />
-        <span class="quiet">{t("live.rate", { count: live.rate.value })}</span>
+        <Drops counters={live.counters} />
+        <span class="quiet">{rate}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Icon name={paused ? "play" : "pause"} size={12} />
           {paused ? goOn : t("live.pause")}
@@ -95,11 +131,13 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
 const DROPPED = "dropped_";
 
 /** How many packets got no answer since the start; each of the newest is explained on a page of its own. */
-function Drops({ counters }: { counters: Readonly<Record<string, number>> }) {
-  const total = Object.entries(counters).reduce(
-    (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
-    0,
-  );
+function Drops({ counters }: Pick<Models["live"], "counters">) {
+  const total = useComputed(() =>
+    Object.entries(counters.value).reduce(
+      (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
+      0,
+    )
+  ).value;
   if (total === 0) return null;
   return <a class="drops" href="/live/dropped">{t("live.dropped_count", { count: total })}</a>;
 }

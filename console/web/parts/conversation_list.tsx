@@ -1,14 +1,17 @@
-// The list of logins: newest first, still under the pointer.
+// The list of logins: newest first, still under the pointer. A click on a name narrows the list to it, a click beside it opens the login.
 
+import type { ComponentChildren } from "preact";
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import { countText, durationText, fullTimeText, timeText } from "../format.ts";
+import { stateName } from "../models/board_model.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
 import { stateWords, TRY_COMMAND } from "../words.ts";
 import { t } from "../words/translate.ts";
+import { Icon } from "./icon.tsx";
 import { Empty } from "./note.tsx";
 import { Status } from "./status.tsx";
 import { Bar } from "./time_left.tsx";
-import { VirtualList } from "./virtual_list.tsx";
+import { type RowPlace, VirtualList } from "./virtual_list.tsx";
 
 const COLUMNS = [
   { label: "live.started", name: "c-time" },
@@ -20,10 +23,10 @@ const COLUMNS = [
 ] as const;
 
 export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
-  const { board, live, clock, router } = models;
+  const { board, live } = models;
   const rows = board.rows.value;
   const newer = board.newer.value;
-  const nowMs = clock.nowMs.value;
+  const hrefOf = linksFrom(models);
   return (
     // The button for newer ones lies over the list, so the whole panel holds it: else its own appearance would let go.
     <section
@@ -68,14 +71,15 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
             rows={rows}
             keyOf={(view) => view.id}
             label={t("live.newest_first")}
+            reuse={!board.held.value}
+            drawnWith={[chosenId, hrefOf("")]}
             renderRow={(view, place) => (
               <ConversationRow
+                models={models}
                 view={view}
                 place={place}
-                nowMs={nowMs}
                 chosen={view.id === chosenId}
-                choose={() => router.setParams({ c: view.id === chosenId ? "" : view.id })}
-                href={linkTo(models, view.id)}
+                href={hrefOf(view.id)}
               />
             )}
           />
@@ -88,27 +92,29 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
   );
 }
 
-/** The same filters, with this login chosen. */
-function linkTo({ router }: Models, id: string): string {
+/** The same filters, with a login chosen. */
+function linksFrom({ router }: Models): (id: string) => string {
   const query = new URLSearchParams();
   for (const name of ["q", "state", "client"]) {
     if (router.param(name) !== "") query.set(name, router.param(name));
   }
-  query.set("c", id);
-  return `/live?${query}`;
+  query.set("c", "");
+  const front = `/live?${query}`;
+  return (id) => front + encodeURIComponent(id);
 }
 
 interface RowProps {
+  readonly models: Models;
   readonly view: ConversationView;
-  readonly place: { readonly index: number; readonly transform: string };
-  readonly nowMs: number;
+  readonly place: RowPlace;
   readonly chosen: boolean;
-  readonly choose: () => void;
   readonly href: string;
 }
 
-function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps) {
+function ConversationRow({ models, view, place, chosen, href }: RowProps) {
+  const { router, clock } = models;
   const ended = view.outcome !== null;
+  const state = stateWords(view);
   return (
     <div
       class={`row ${ended ? "ended" : ""}`}
@@ -120,7 +126,7 @@ function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps)
         // A click with a key held is the browser's: a new tab, say.
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
-        choose();
+        router.setParams({ c: chosen ? "" : view.id });
       }}
     >
       <span class="mono time c-time" role="cell" title={fullTimeText(view.startedMs)}>
@@ -130,35 +136,75 @@ function ConversationRow({ view, place, nowMs, chosen, choose, href }: RowProps)
         <a href={href} aria-current={chosen ? "true" : undefined}>
           <span class="cut">{view.user === "" ? t("live.no_name") : view.user}</span>
         </a>
+        {view.user !== "" && (
+          <Narrow router={router} filter={{ q: view.user }} value={view.user} icon>
+            <Icon name="search" size={12} />
+          </Narrow>
+        )}
       </span>
-      <span class="mono cut c-client" role="cell">{view.client}</span>
+      <span class="mono cut c-client" role="cell">
+        <Narrow router={router} filter={{ client: view.client }} value={view.client}>{view.client}</Narrow>
+      </span>
       <span class="mono cut quiet c-place" role="cell">{view.place || view.source}</span>
       <span class="c-step" role="cell">
-        <Status words={stateWords(view)} />
+        <Narrow router={router} filter={{ state: stateName(view) }} value={state.label}>
+          <Status words={state} />
+        </Narrow>
       </span>
       <span class="c-age" role="cell">
-        <Age view={view} nowMs={nowMs} />
+        {ended ? <Took view={view} /> : <Age view={view} clock={clock} />}
       </span>
     </div>
   );
 }
 
-/** Under way: how long, and how much of its time is used; amber from half. Ended: how long it took. */
-function Age({ view, nowMs }: { view: ConversationView; nowMs: number }) {
-  if (view.outcome !== null) {
-    return (
-      <span class="age mono">
-        <span>{durationText(view.updatedMs - view.startedMs)}</span>
-      </span>
-    );
-  }
-  const used = Math.min(
-    1,
-    Math.max(0, (nowMs - view.startedMs) / Math.max(1, view.deadlineMs - view.startedMs)),
+interface NarrowProps {
+  readonly router: Models["router"];
+  readonly filter: Readonly<Record<string, string>>;
+  /** What the list then shows only. */
+  readonly value: string;
+  /** A sign of its own beside a name that is a link, shown with the pointer or the focus on the row. */
+  readonly icon?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** What a cell says, as a button that narrows the list to it. */
+function Narrow({ router, filter, value, icon = false, children }: NarrowProps) {
+  const label = t("live.only", { value });
+  return (
+    <button
+      type="button"
+      class={icon ? "cell-filter sign" : "cell-filter cut"}
+      title={label}
+      aria-label={icon ? label : undefined}
+      onClick={(event) => {
+        // The row would open the login.
+        event.stopPropagation();
+        router.setParams(filter);
+      }}
+    >
+      {children}
+    </button>
   );
+}
+
+/** Ended: how long it took. */
+function Took({ view }: { view: ConversationView }) {
+  return (
+    <span class="age mono">
+      <span>{durationText(view.updatedMs - view.startedMs)}</span>
+    </span>
+  );
+}
+
+/** Under way: how long, and how much of its time is used; amber from half. */
+function Age({ view, clock }: { view: ConversationView; clock: Models["clock"] }) {
+  const { startedMs, deadlineMs } = view;
+  const nowMs = clock.nowMs.value;
+  const used = Math.min(1, Math.max(0, (nowMs - startedMs) / Math.max(1, deadlineMs - startedMs)));
   return (
     <span class={`age mono ${used >= 0.5 ? "tone-wait" : ""}`}>
-      <span>{durationText(nowMs - view.startedMs)}</span>
+      <span>{durationText(nowMs - startedMs)}</span>
       <Bar share={used} />
     </span>
   );

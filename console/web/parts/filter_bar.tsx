@@ -1,6 +1,6 @@
 // What the list is narrowed to: a search, a state and a client. It lives in the address, so a filtered list is a link.
 
-import { useSignal } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
@@ -13,9 +13,6 @@ const TYPING_PAUSE_MS = 150;
 export function FilterBar({ models }: { models: Models }) {
   const { router, board } = models;
   const state = router.param("state");
-  const client = router.param("client");
-  const shown = board.rows.value.length;
-  const total = board.total.value;
   return (
     <div class="filters" role="search" aria-label={t("live.logins")}>
       <Search models={models} />
@@ -36,24 +33,38 @@ export function FilterBar({ models }: { models: Models }) {
           {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeWords(name).label}</option>)}
         </optgroup>
       </select>
-      <select
-        class="input"
-        aria-label={t("live.client")}
-        value={client}
-        onChange={(event) => router.setParams({ client: event.currentTarget.value })}
-      >
-        <option value="">{t("live.every_client")}</option>
-        {withChosen(board.clients.value, client).map((name) => <option key={name} value={name}>{name}
-        </option>)}
-      </select>
+      <Clients models={models} />
       <ActiveFilters models={models} />
-      <span class="shown">
-        {shown === total
-          ? t("live.shown_all", { count: total })
-          : t("live.shown_some", { shown: countText(shown), count: total })}
-      </span>
+      <Shown board={board} />
     </div>
   );
+}
+
+function Clients({ models: { router, board } }: { models: Models }) {
+  const client = router.param("client");
+  const names = withChosen(board.clients.value, client);
+  return (
+    <select
+      class="input"
+      aria-label={t("live.client")}
+      value={client}
+      onChange={(event) => router.setParams({ client: event.currentTarget.value })}
+    >
+      <option value="">{t("live.every_client")}</option>
+      {names.map((name) => <option key={name} value={name}>{name}</option>)}
+    </select>
+  );
+}
+
+/** How many of how many; drawn alone, because it changes with nearly every event. */
+function Shown({ board }: { board: Models["board"] }) {
+  const text = useComputed(() => {
+    const [shown, total] = [board.rows.value.length, board.total.value];
+    return shown === total
+      ? t("live.shown_all", { count: total })
+      : t("live.shown_some", { shown: countText(shown), count: total });
+  });
+  return <span class="shown">{text}</span>;
 }
 
 /** The box is ahead of the address while somebody types, and follows it otherwise. */

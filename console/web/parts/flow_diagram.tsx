@@ -1,6 +1,6 @@
 // The flow table as a picture: how many logins stand at each step, which ways there are, and the way of the chosen login. A node filters.
 
-import { signal, useComputed } from "@preact/signals";
+import { type ReadonlySignal, signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowPicture, PictureNode } from "../../api/flow_picture.ts";
 import { take } from "../api_client.ts";
@@ -38,7 +38,6 @@ export function FlowDiagram({ models, path }: DiagramProps) {
   }, []);
   const counts = useComputed(() => countNodes(live.steps.value, board.outcomes.value));
   const drawn = picture.value;
-  const onPath = new Set(path);
   return (
     <section class="panel flow" aria-label={t("live.where")}>
       {drawn !== null && <Ways drawn={drawn} path={path} />}
@@ -48,9 +47,8 @@ export function FlowDiagram({ models, path }: DiagramProps) {
             <Node
               key={node.name}
               node={node}
-              count={counts.value.get(node.name) ?? 0}
-              isSlow={board.slow.value.has(node.name)}
-              isOnPath={onPath.has(node.name)}
+              counts={counts}
+              isOnPath={path.includes(node.name)}
               models={models}
             />
           ))}
@@ -62,15 +60,18 @@ export function FlowDiagram({ models, path }: DiagramProps) {
 
 interface NodeProps {
   readonly node: PictureNode;
-  readonly count: number;
-  readonly isSlow: boolean;
+  readonly counts: ReadonlySignal<ReadonlyMap<string, number>>;
   readonly isOnPath: boolean;
   readonly models: Models;
 }
 
-function Node({ node: { name, column, line }, count, isSlow, isOnPath, models: { router } }: NodeProps) {
+/** Its number is a signal in the text: what comes over the stream draws nothing again but that text. */
+function Node({ node: { name, column, line }, counts, isOnPath, models: { router, board } }: NodeProps) {
   const chosen = router.param("state") === name;
-  const marks = [count === 0 ? "zero" : "", isOnPath ? "on-path" : "", isSlow ? "slow" : ""];
+  const count = useComputed(() => countText(counts.value.get(name) ?? 0));
+  const isZero = useComputed(() => (counts.value.get(name) ?? 0) === 0);
+  const isSlow = useComputed(() => board.slow.value.has(name)).value;
+  const marks = [isZero.value ? "zero" : "", isOnPath ? "on-path" : "", isSlow ? "slow" : ""];
   return (
     <li style={{ gridColumn: String(column + 1), gridRow: String(line + 1) }}>
       <button
@@ -80,7 +81,7 @@ function Node({ node: { name, column, line }, count, isSlow, isOnPath, models: {
         onClick={() => router.setParams({ state: chosen ? "" : name })}
       >
         <Status words={wordsOf(name)} />
-        <b>{countText(count)}</b>
+        <b>{count}</b>
         {isSlow && <span class="unseen">{t("live.slow")}</span>}
       </button>
     </li>

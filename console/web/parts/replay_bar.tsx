@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ConversationView, PacketRecord } from "../../../radius/doing/ports.ts";
 import type { Models } from "../models/models.ts";
+import { useShortcuts } from "../shortcuts.ts";
 import { momentWords } from "../words.ts";
 import { t } from "../words/translate.ts";
 import { CopyButton } from "./copy_button.tsx";
@@ -42,6 +43,9 @@ export function ReplayBar({ models: { router }, view, packets }: ReplayProps) {
     }, FRAME_MS);
     return () => clearInterval(timer);
   }, [speed.value, lengthMs]);
+  useShortcuts([
+    { keys: "r", does: "live.key_replay", run: () => speed.value = speed.peek() === 0 ? 1 : 0 },
+  ]);
   const stepOn = () => {
     const times = [...view.moments, ...packets].map((one) => one.atMs - view.startedMs).sort((a, b) => a - b);
     const from = isWhole ? -1 : atMs;

@@ -166,4 +166,7 @@ export const words: SameWords<typeof en> = {
   refresh: "Aktualisieren",
   key_pause: "Anhalten oder weiter",
   key_newer: "Die neueren zeigen",
+  key_inspector: "In die Einzelheiten; ist keine Anmeldung gewählt, in die der neuesten",
+  key_replay: "Die Anmeldung abspielen oder anhalten",
+  only: "Nur {value} zeigen",
 };

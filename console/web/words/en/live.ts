@@ -164,4 +164,7 @@ export const words = {
   refresh: "Refresh",
   key_pause: "Pause or go on",
   key_newer: "Show the newer ones",
+  key_inspector: "Into the inspector; without a chosen login, that of the newest",
+  key_replay: "Play the login back, or stop",
+  only: "Show only {value}",
 } as const;

@@ -1,0 +1,40 @@
+// Which element draws which row of a list: what stays keeps its own, what left is used again unless somebody is there.
+
+import { assertEquals } from "@std/assert";
+import { assignSlots, type NextSlots } from "../../console/web/models/slots.ts";
+import { createTally } from "../../console/web/models/tally.ts";
+
+const NONE: NextSlots = { slots: new Map(), free: 0 };
+
+for (
+  const { what, then, reuse, slots } of [
+    { what: "keeps those of rows that stay", then: ["b", "a"], reuse: true, slots: [1, 0] },
+    { what: "uses those of rows that left, in their order", then: ["x", "y"], reuse: true, slots: [0, 1] },
+    { what: "gives a new row a new one while it must not", then: ["x", "b"], reuse: false, slots: [2, 1] },
+    { what: "gives more rows more", then: ["x", "a", "b"], reuse: true, slots: [2, 0, 1] },
+    { what: "gives fewer rows fewer", then: ["b"], reuse: true, slots: [1] },
+  ]
+) {
+  Deno.test(`assignSlots() ${what}`, () => {
+    const before = assignSlots(NONE, ["a", "b"], { reuse: true });
+    const after = assignSlots(before, then, { reuse });
+    assertEquals(then.map((key) => after.slots.get(key)), slots);
+    assertEquals(new Set(after.slots.values()).size, then.length);
+  });
+}
+
+Deno.test("createTally() shows its counts when asked, and the same names as the same array", () => {
+  const tally = createTally();
+  tally.add("vpn-2", 1);
+  tally.add("vpn-1", 2);
+  assertEquals([tally.counts.value, tally.names.value], [{}, []]);
+  tally.show();
+  assertEquals([tally.counts.value, tally.names.value], [{ "vpn-2": 1, "vpn-1": 2 }, ["vpn-1", "vpn-2"]]);
+  const names = tally.names.value;
+  tally.add("vpn-1", -1);
+  tally.show();
+  assertEquals([tally.counts.value["vpn-1"], tally.names.value === names], [1, true]);
+  tally.add("vpn-1", -1);
+  tally.show();
+  assertEquals(tally.names.value, ["vpn-2"]);
+});
