@@ -13,6 +13,7 @@ import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createCredentials } from "../../scim/http/credentials.ts";
 import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
+import type { Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { watchBackend } from "../../scim/backends/watched.ts";
 import { configOf } from "../config/samples.ts";
@@ -21,12 +22,15 @@ import { type Shape, startPeopleConsole } from "./console_people.ts";
 
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
-export async function startConnectConsole({ toml = "", shape = { local: "store", ldap: "sync" }, dist }: {
-  dist?: Dist;
-  toml?: string;
-  shape?: Shape;
-} = {}) {
-  const people = await startPeopleConsole({ shape, toml });
+export async function startConnectConsole(
+  { toml = "", shape = { local: "store", ldap: "sync" }, dist, wrap }: {
+    wrap?: (store: Store) => Store;
+    dist?: Dist;
+    toml?: string;
+    shape?: Shape;
+  } = {},
+) {
+  const people = await startPeopleConsole({ shape, toml, ...(wrap === undefined ? {} : { wrap }) });
   const { store, target } = people;
   const random = createSystemRandom();
   const clock = systemClock;

@@ -20,7 +20,7 @@ import { createDirectory } from "../../scim/directory/directory.ts";
 import type { Actor, Leaving, Target } from "../../scim/ports.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { createTargets } from "../../scim/targets/targets.ts";
-import { createStore } from "../../store.ts";
+import { createStore, type Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { configOf, shownOf } from "../config/samples.ts";
 import type { HttpAppDeps } from "../../console/http.ts";
@@ -35,8 +35,10 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
-export async function startPeopleConsole({ shape = { local: "store" }, dist, toml = "", idleMs }: {
+export async function startPeopleConsole({ shape = { local: "store" }, dist, toml = "", idleMs, wrap }: {
   shape?: Shape;
+  /** Stands between everything and the store. */
+  wrap?: (store: Store) => Store;
   dist?: Dist;
   toml?: string;
   idleMs?: number;
@@ -45,7 +47,8 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
   const clock = systemClock;
   const random = createSystemRandom();
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const store = createStore(await Deno.openKv(":memory:"));
+  const opened = createStore(await Deno.openKv(":memory:"));
+  const store = wrap?.(opened) ?? opened;
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const backends = new Map<string, MemoryBackend>(
     Object.entries(shape).flatMap(([name, mode]) =>

@@ -1,0 +1,134 @@
+// Every route that changes something leaves a record of who did what to whom, in the commit of the change: both, or neither.
+
+import { assert, assertEquals } from "@std/assert";
+import { auditActor, auditObjects } from "../../audit_index.ts";
+import { ACCESS } from "../../console/api/access.ts";
+import type { Store } from "../../store.ts";
+import { CONNECT_DEEDS } from "./deeds/connect_deeds.ts";
+import { type AuditedDeed, type Deeds, openStage, type Stage } from "./deeds/deed.ts";
+import { PEOPLE_DEEDS } from "./deeds/people_deeds.ts";
+import { SIGN_IN_DEEDS } from "./deeds/sign_in_deeds.ts";
+
+const DEEDS: Deeds = { ...SIGN_IN_DEEDS, ...PEOPLE_DEEDS, ...CONNECT_DEEDS };
+const TRIES = 400;
+
+type AuditRecord = Readonly<Record<string, unknown>>;
+
+async function recordsOf({ site }: Stage): Promise<Map<string, AuditRecord>> {
+  const found = new Map<string, AuditRecord>();
+  for await (const { key, value } of site.store.list<AuditRecord>(["audit"])) {
+    if (value !== null) found.set(String(key[1]), value);
+  }
+  return found;
+}
+
+/** What was written since, as "who action whom". */
+async function writtenSince(stage: Stage, before: ReadonlyMap<string, AuditRecord>): Promise<string[]> {
+  const now = await recordsOf(stage);
+  return [...now].filter(([id]) => !before.has(id)).flatMap(([, record]) =>
+    auditObjects(record).map((object) => `${auditActor(record)} ${record.action} ${object}`)
+  );
+}
+
+Deno.test("DEEDS has an entry for each route that is not a question, and no other", () => {
+  const routes = ACCESS.filter(({ method }) => method !== "GET").map(({ method, path }) =>
+    `${method} ${path}`
+  );
+  assertEquals(Object.keys(DEEDS).toSorted(), routes.toSorted());
+  for (const [route, deed] of Object.entries(DEEDS)) {
+    if ("silent" in deed) assert(deed.silent.length > 20, `${route} says why it leaves no record`);
+  }
+});
+
+const AUDITED = Object.entries(DEEDS).flatMap(([route, deed]) =>
+  "silent" in deed ? [] : [{ route, method: route.slice(0, route.indexOf(" ")), deed }]
+);
+
+for (const { route, method, deed } of AUDITED) {
+  const { action, object, actor = "owner", isLater } = deed;
+  Deno.test(`${route} leaves ${action} of ${object}`, async () => {
+    await using stage = await openStage();
+    const call = await deed.prepare(stage);
+    const before = await recordsOf(stage);
+    const answer = await stage.call(method, call);
+    assertEquals(answer.status, 200, await answer.text());
+    const expected = `${actor} ${action} ${object}`;
+    let written = await writtenSince(stage, before);
+    for (let tries = 0; isLater && !written.includes(expected) && tries < TRIES; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      written = await writtenSince(stage, before);
+    }
+    assert(written.includes(expected), `${expected}, among ${JSON.stringify(written)}`);
+  });
+}
+
+/** A store that fails when told to, as a full disk does. */
+function createFailingStore() {
+  let isFailing = false;
+  return {
+    wrap: (store: Store): Store => ({
+      ...store,
+      commit: (transaction) =>
+        isFailing ? Promise.reject(new Error("The disk is full")) : store.commit(transaction),
+    }),
+    fail() {
+      isFailing = true;
+    },
+  };
+}
+
+/** Everything that is kept, with the version of each. */
+async function everythingIn({ site }: Stage): Promise<string[]> {
+  const kept: string[] = [];
+  for await (const { key, versionstamp } of site.store.list([])) {
+    kept.push(`${key.join(" ")} ${versionstamp}`);
+  }
+  return kept;
+}
+
+/** A deed of each kind of writer, and where its effect would be seen. */
+const WHERE_SEEN: Readonly<Record<string, string>> = {
+  "PATCH /administrators/:id": "/administrators",
+  "DELETE /sessions/:id": "/sessions",
+  "POST /factors/totp/confirm": "/factors",
+  "POST /tokens": "/tokens",
+  "POST /users": "/users",
+  "PUT /users/:id/active": "/users/ada",
+  "POST /users/:id/pairings": "/users/ada",
+  "DELETE /users/:id/pairings/:pairing": "/users/ada",
+  "PUT /users/:id/preference": "/users/ada",
+  "POST /users/:id/unlock": "/users/ada",
+  "PUT /groups/:id/members": "/groups/staff/members",
+  "POST /clients": "/clients",
+  "POST /clients/:id/secret": "/clients",
+  "POST /credentials": "/credentials",
+  "POST /targets/:id/refresh": "/targets/default",
+  "POST /approvals/:id/deny": "/live",
+};
+
+for (const [route, seenAt] of Object.entries(WHERE_SEEN)) {
+  Deno.test(`${route} changes nothing and leaves no record when the store fails`, async () => {
+    const failing = createFailingStore();
+    await using stage = await openStage({ wrap: failing.wrap });
+    const call = await auditedDeed(route).prepare(stage);
+    const seen = async () => JSON.stringify(withoutClock(await stage.ask(seenAt, { method: "GET" })));
+    const before = { kept: await everythingIn(stage), seen: await seen() };
+    failing.fail();
+    const answer = await stage.call(route.slice(0, route.indexOf(" ")), call);
+    await answer.body?.cancel();
+    assert(answer.status >= 500, String(answer.status));
+    assertEquals({ kept: await everythingIn(stage), seen: await seen() }, before);
+  });
+}
+
+function auditedDeed(route: string): AuditedDeed {
+  const deed = DEEDS[route];
+  if (deed === undefined || "silent" in deed) throw new Error(`Cannot find the deed ${route}`);
+  return deed;
+}
+
+/** What an answer says besides the time. */
+function withoutClock(answer: unknown): unknown {
+  if (typeof answer !== "object" || answer === null) return answer;
+  return { ...answer, nowMs: 0 };
+}
