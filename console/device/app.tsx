@@ -100,6 +100,7 @@ function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneMo
                 <PairingRow key={pairing.pairingId} pairing={pairing} model={model} nowMs={nowMs} />
               ))}
             </ul>
+            <a class="account-link" href="/me">My account: factors, recent logins, “this was not me”</a>
           </section>
         )
         : asking.length === 0 && view.phrase === null && <WaysToPair model={model} />}

@@ -87,37 +87,27 @@ export function createAccount(deps: AccountDeps): Account {
 }
 
 const LOOK_EVERY_MS = 10_000;
-/** Whoever did nothing for so long is not asked for: the session may end as it is meant to. */
-const USED_WITHIN_MS = 3 * 60_000;
 
-/** Keeps an account current while its page is looked at and used. Returns what ends that. */
+/** Keeps an account current while its page is looked at; to read is not to use, so the session's end stays. Returns what ends that. */
 export function keepCurrent(account: Account, { session, window }: {
   session: MeSession;
   window: Window & typeof globalThis;
 }): () => void {
   const { document } = window;
   const ending = new AbortController();
-  let usedMs = Date.now();
   const look = (): void => {
     if (document.visibilityState !== "visible" || session.interrupted.peek()) return;
     void session.probe();
     void account.refresh();
   };
-  const use = (): void => {
-    usedMs = Date.now();
-  };
   const options = { signal: ending.signal, passive: true };
-  for (const name of ["pointerdown", "keydown", "scroll"]) window.addEventListener(name, use, options);
   window.addEventListener("online", look, options);
   document.addEventListener("visibilitychange", () => {
-    use();
     // Another tab may have opened a new session meanwhile.
     if (session.interrupted.peek()) void session.probe();
     else look();
   }, options);
-  const timer = setInterval(() => {
-    if (Date.now() - usedMs < USED_WITHIN_MS) look();
-  }, LOOK_EVERY_MS);
+  const timer = setInterval(look, LOOK_EVERY_MS);
   void account.refresh();
   return () => {
     ending.abort();

@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 
 /** RFC 6238 with SHA-1, 30 s and six digits; `seed` is the secret before it was written in base 32. */
-export function totpCode(seed: string, atMs: number): string {
+export function totpCode(seed: string | Uint8Array, atMs: number): string {
   const counter = new DataView(new ArrayBuffer(8));
   counter.setBigUint64(0, BigInt(Math.floor(atMs / 30_000)));
   const digest = createHmac("sha1", seed).update(new Uint8Array(counter.buffer)).digest();

@@ -9,6 +9,7 @@ import type { MeInfo } from "../../api/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";
 import { Alerts } from "./alerts.tsx";
 import { Apps } from "./apps.tsx";
+import { Heading } from "./heading.tsx";
 import { FirstFactor } from "./first_factor.tsx";
 import { Numbers } from "./numbers.tsx";
 import { OpenLogins, RecentLogins } from "./logins.tsx";
@@ -37,7 +38,7 @@ function Hero({ me }: { me: MeInfo }) {
     <div class="me-hero">
       <span class="me-monogram" aria-hidden="true">{monogram(name)}</span>
       <div>
-        <h1>{name}</h1>
+        <Heading>{name}</Heading>
         <p class="quiet">
           {me.displayName !== null && (
             <>

@@ -48,11 +48,14 @@ export function Apps(props: FactorProps) {
                 {!isLast && (
                   <button
                     type="button"
-                    class="button button-plain"
+                    class="button button-plain me-remove"
                     onClick={() => removing.value = app.pairingId}
                   >
-                    {t("me.remove")}
-                    <span class="unseen">{` ${t("me.totp_one")}`}</span>
+                    <Symbol name="trash-2" />
+                    <span>
+                      {t("me.remove")}
+                      <span class="unseen">{` ${t("me.totp_one")}`}</span>
+                    </span>
                   </button>
                 )}
               </li>

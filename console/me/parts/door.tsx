@@ -9,6 +9,7 @@ import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/words/translate.ts";
 import type { MeLinkLook, MeSessionAnswer } from "../../api/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";
+import { Heading } from "./heading.tsx";
 import { LinkForm } from "./link_form.tsx";
 
 interface DoorProps {
@@ -22,7 +23,7 @@ export function Door({ models, answer }: DoorProps) {
   if (!answer.available) {
     return (
       <div class="me-door">
-        <h1>{t("me.door_off")}</h1>
+        <Heading>{t("me.door_off")}</Heading>
         <p class="quiet">{t("me.door_off_next")}</p>
       </div>
     );
@@ -41,7 +42,7 @@ export function Door({ models, answer }: DoorProps) {
 export function Unreached({ models, message }: { models: MeModels; message: string }) {
   return (
     <div class="me-door">
-      <h1>{t("me.door_unreached")}</h1>
+      <Heading>{t("me.door_unreached")}</Heading>
       <Note tone="bad" role="alert">{message}</Note>
       <button type="button" class="button" onClick={() => void models.session.load()}>
         {t("frame.try_again")}
@@ -69,7 +70,7 @@ function LinkDoor({ models, link }: { models: MeModels; link: string }) {
   const found = seen.value;
   return (
     <div class="me-door">
-      <h1>{found === null ? t("me.title") : t("me.door_link_title", { user: found.userName })}</h1>
+      <Heading>{found === null ? t("me.title") : t("me.door_link_title", { user: found.userName })}</Heading>
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       {found === null && problem.value === null && <p role="status">{t("me.door_link_reading")}</p>}
       {found !== null && (
@@ -107,7 +108,7 @@ function PhoneDoor({ models, users }: { models: MeModels; users: readonly string
   };
   return (
     <>
-      <h1>{t("me.door_phone_title")}</h1>
+      <Heading>{t("me.door_phone_title")}</Heading>
       <p class="quiet">{t("me.door_phone_why")}</p>
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       {users.map((user, at) => (
@@ -129,7 +130,7 @@ function PhoneDoor({ models, users }: { models: MeModels; users: readonly string
 function WaysIn({ models }: { models: MeModels }) {
   return (
     <>
-      <h1>{t("me.door_ways_title")}</h1>
+      <Heading>{t("me.door_ways_title")}</Heading>
       <p class="quiet">{t("me.door_ways_why")}</p>
       <section class="panel me-way" aria-labelledby="way-phone">
         <h2 id="way-phone">

@@ -168,7 +168,7 @@ function LoginRow({ models, login, request, onDoubt }: LoginRowProps) {
           onClick={onDoubt}
         >
           {t("me.not_me")}
-          <span class="unseen">{t("me.not_me_which", { what: `${label}, ${login.client}, ${when}` })}</span>
+          <span class="unseen">{` ${label}, ${login.client}, ${when}`}</span>
         </button>
         {request !== undefined && (
           <a class="button" href={`/me/approve/${encodeURIComponent(request.requestId)}`}>

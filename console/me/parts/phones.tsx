@@ -50,7 +50,7 @@ export function Phones(props: FactorProps) {
       {adding.value && <InviteDialog {...props} onClose={() => adding.value = false} />}
       {gone !== null && (
         <ConfirmDialog
-          title={t("me.phone_remove_title", { name: phoneName(gone) })}
+          title={t(gone.isThisPhone ? "me.phone_remove_title_here" : "me.phone_remove_title")}
           verb={t("me.phone_remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
@@ -112,9 +112,12 @@ function PhoneRow({ models, device, isLast, onRemove }: PhoneRowProps) {
         {isLast && <span class="quiet small">{t("me.last_factor")}</span>}
       </div>
       {!isLast && (
-        <button type="button" class="button button-plain" onClick={onRemove}>
-          {t("me.remove")}
-          <span class="unseen">{` ${name}`}</span>
+        <button type="button" class="button button-plain me-remove" onClick={onRemove}>
+          <Symbol name="trash-2" />
+          <span>
+            {t("me.remove")}
+            <span class="unseen">{` ${name}`}</span>
+          </span>
         </button>
       )}
     </li>

@@ -1,0 +1,384 @@
+// The account page in a real browser at 320 px: ways in, factors, recovery codes, logins, and every plain no.
+
+import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
+import type { Page } from "playwright-core";
+import { FAKE_INVITATION } from "../fakes/console_phone.ts";
+import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
+import { totpCode } from "../ground/totp.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
+
+const dist = await currentDist();
+const look = "small" as const;
+closeBrowserAtEnd();
+
+const section = (page: Page, name: string) => page.getByRole("region", { name });
+const dialog = (page: Page) => page.getByRole("dialog");
+
+browserTest(
+  "me: a link opens the account by a button, once; looking at it uses nothing up",
+  async ({ page, context }) => {
+    await using site = await startMeConsole({ dist });
+    const link = await site.link();
+    await page.goto(link);
+    await page.getByRole("heading", { name: "Open the account of ada?" }).waitFor();
+    assertEquals(new URL(page.url()).hash, "", "the token leaves the address bar");
+    assertEquals(await context.cookies(), []);
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.getByRole("button", { name: "Open my account" }).click();
+    await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
+    await page.getByText("Opened by a one-time link").waitFor();
+    const [cookie] = await context.cookies();
+    assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are signed out.").waitFor();
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.getByRole("alert").getByText("This link was used").waitFor();
+    await page.getByRole("button", { name: "Go on without the link" }).click();
+    await page.getByRole("heading", { name: "With a one-time link" }).waitFor();
+  },
+  { look },
+);
+
+browserTest(
+  "me: without a way in the page says which there are, and takes a pasted link",
+  async ({ page }) => {
+    await using site = await startMeConsole({ dist });
+    await page.goto(`${site.origin}/me`);
+    await page.getByRole("textbox", { name: "One-time link" }).fill("https://gate.example.org/");
+    await page.getByRole("button", { name: "Use the link" }).click();
+    await page.getByText("That is not a link to an account").waitFor();
+    await page.getByRole("textbox", { name: "One-time link" }).fill(await site.link());
+    await page.getByRole("button", { name: "Use the link" }).click();
+    await page.getByRole("button", { name: "Open my account" }).click();
+    await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
+    assertEquals(await scrollsSideways(page), false);
+  },
+  { look },
+);
+
+browserTest(
+  "me: a paired phone goes on as its user; the last factor stays, another may go",
+  async ({ page }) => {
+    await using site = await startMeConsole({ dist });
+    await pairThisBrowser(page, site);
+    await page.getByRole("link", { name: /^My account/ }).click();
+    await page.getByRole("button", { name: "Continue as ada" }).click();
+    await page.getByText("Opened on your paired phone").waitFor();
+    const phones = section(page, "Phones");
+    await phones.getByText("This phone", { exact: true }).waitFor();
+    await phones.getByText("Your last factor stays").waitFor();
+    assertEquals(await phones.getByRole("button", { name: "Remove" }).count(), 0);
+    await site.addPhone("p2");
+    await page.reload();
+    await phones.getByRole("button", { name: "Remove Phone", exact: true }).click();
+    await dialog(page).getByText("Logins stop asking it at once").waitFor();
+    await dialog(page).getByRole("button", { name: "Keep" }).click();
+    assertEquals(site.pairings.of("ada").length, 2);
+    await phones.getByRole("button", { name: "Remove Phone", exact: true }).click();
+    await dialog(page).getByRole("button", { name: "Remove the phone" }).click();
+    await page.getByText("The phone is removed.").waitFor();
+    assertEquals(site.pairings.of("ada").map(({ id }) => id), ["p1"]);
+    const records = await site.audits();
+    assert(records.some(({ action, actor }) => action === "pairing.revoke" && actor === "user:ada"));
+  },
+  { look },
+);
+
+browserTest("me: removing the phone in hand says so, and ends the visit", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await pairThisBrowser(page, site);
+  await site.addApp();
+  await page.goto(`${site.origin}/me`);
+  await page.getByRole("button", { name: "Continue as ada" }).click();
+  await section(page, "Phones").getByRole("button", { name: "Remove This phone" }).click();
+  await dialog(page).getByText("It is the phone in your hand").waitFor();
+  await dialog(page).getByRole("button", { name: "Remove the phone" }).click();
+  await page.getByText("You are signed out.").waitFor();
+  assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["totp"]);
+}, { look });
+
+browserTest(
+  "me: another phone is paired by QR code and link; the dialog closes when it is there",
+  async ({ page }) => {
+    await using site = await startMeConsole({ dist });
+    await enterByLink(page, site);
+    await section(page, "Phones").getByText("No phone is paired.").waitFor();
+    await page.getByRole("button", { name: "Pair a phone" }).click();
+    await dialog(page).getByRole("img", { name: "QR code of the link that pairs a phone" }).waitFor();
+    await dialog(page).getByText(`/device#invite=${FAKE_INVITATION}`).waitFor();
+    await dialog(page).getByText(/Good once, for/).waitFor();
+    assertEquals(await scrollsSideways(page), false);
+    await site.addPhone("p9");
+    await page.getByText("Another phone is paired.").waitFor();
+    assertEquals(await dialog(page).count(), 0);
+    await section(page, "Phones").getByText("not used yet").waitFor();
+  },
+  { look },
+);
+
+browserTest("me: an authenticator app is set up with its first code, and removed", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await enterByLink(page, site);
+  await page.getByRole("button", { name: "Set up an app" }).click();
+  await dialog(page).getByRole("img", { name: /QR code/ }).waitFor();
+  const uri =
+    await dialog(page).getByRole("link", { name: "Open in an app on this device" }).getAttribute("href") ??
+      "";
+  assertMatch(uri, /^otpauth:\/\/totp\//);
+  const secret = new URL(uri).searchParams.get("secret") ?? "";
+  assertEquals((await dialog(page).locator("code").innerText()).replaceAll(" ", ""), secret);
+  const right = totpCode(fromBase32(secret), Date.now());
+  const check = dialog(page).getByRole("button", { name: "Check the code" });
+  assertEquals(await check.isDisabled(), true);
+  await dialog(page).getByLabel("Code from the app").fill(right === "000000" ? "000001" : "000000");
+  await check.click();
+  await dialog(page).getByText("That is not the app's code.").waitFor();
+  await dialog(page).getByLabel("Code from the app").fill(right);
+  await check.click();
+  await page.getByText("The authenticator app is set up.").waitFor();
+  assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["totp"]);
+  await section(page, "Authenticator app").getByRole("button", { name: /^Remove/ }).click();
+  await dialog(page).getByRole("button", { name: "Remove the app" }).click();
+  await page.getByText("The authenticator app is removed.").waitFor();
+  assertEquals(site.pairings.of("ada"), []);
+}, { look });
+
+browserTest("me: recovery codes are shown once, and closing asks whether they are kept", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await enterByLink(page, site);
+  await page.getByRole("button", { name: "Make recovery codes" }).click();
+  const codes = await dialog(page).getByRole("list", { name: "Recovery codes of ada" }).getByRole("listitem")
+    .allInnerTexts();
+  assertEquals(new Set(codes).size, 10);
+  assertEquals(await dialog(page).getByRole("button", { name: "Done" }).isDisabled(), true);
+  await page.keyboard.press("Escape");
+  await dialog(page).getByRole("alert").getByText("Tick that you have kept them").waitFor();
+  await dialog(page).getByLabel("I have kept them").check();
+  await dialog(page).getByRole("button", { name: "Done" }).click();
+  await section(page, "Recovery codes").getByText("10 codes of 10 left").waitFor();
+  assertNotMatch(await page.locator("body").innerText(), new RegExp(codes[0] ?? "none"));
+  await page.reload();
+  await section(page, "Recovery codes").getByRole("button", { name: "Make new ones" }).click();
+  await dialog(page).getByText("The 10 codes that are left stop working at once.").waitFor();
+  await dialog(page).getByRole("button", { name: "Make new ones" }).click();
+  const next = await dialog(page).getByRole("listitem").allInnerTexts();
+  assertEquals(next.some((code) => codes.includes(code)), false);
+}, { look });
+
+browserTest("me: what a login asks first is chosen once there is a choice", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await site.addPhone("p1");
+  await site.addApp();
+  await enterByLink(page, site);
+  await page.getByLabel("A login asks first for").selectOption({ label: "A code of the authenticator app" });
+  await page.getByText("Your logins begin with it from now on.").waitFor();
+  assertEquals(site.pairings.preferred("ada"), "totp");
+}, { look });
+
+browserTest("me: logins that wait come first, recent ones say how and why they ended", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await site.fillHistory();
+  await site.fillHistory("grace");
+  site.waits("vpn-7");
+  await enterByLink(page, site);
+  const waiting = section(page, "A login is waiting");
+  await waiting.getByText("vpn-7", { exact: true }).waitFor();
+  const recent = section(page, "Recent logins").getByRole("listitem");
+  await recent.first().getByText("Accepted").waitFor();
+  assertEquals(await recent.count(), 6);
+  await section(page, "Recent logins").getByRole("button", { name: "Show 2 more" }).click();
+  assertEquals(await recent.count(), 8, "and none of another user's");
+  const denied = recent.nth(1);
+  for (const text of ["Rejected", "vpn-1", "203.0.113.9", "Denied on the phone"]) {
+    await denied.getByText(text, { exact: text === "vpn-1" }).waitFor();
+  }
+  assertMatch(await denied.locator("time").getAttribute("title") ?? "", /\d\d:\d\d/);
+}, { look });
+
+browserTest("me: “this was not me” says what it does, does it, and says what was done", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await site.fillHistory();
+  await enterByLink(page, site);
+  await section(page, "Recent logins").getByRole("button", { name: /^This was not me Rejected/ }).first()
+    .click();
+  const asked = page.getByRole("dialog", { name: "This was not you?" });
+  for (
+    const text of [
+      "denied and ended",
+      "For one hour nobody logs in",
+      "signed out of this page everywhere else",
+      "administrators are told",
+    ]
+  ) {
+    await asked.getByText(text).waitFor();
+  }
+  await asked.getByRole("button", { name: "It was me", exact: true }).click();
+  assertEquals(site.limits.isLocked("ada"), false);
+  await page.getByRole("button", { name: "Lock my logins" }).click();
+  await page.getByRole("dialog", { name: "Lock your logins?" }).getByRole("button", { name: "Keep it open" })
+    .click();
+  await section(page, "Recent logins").getByRole("button", { name: /^This was not me Rejected/ }).first()
+    .click();
+  await asked.getByRole("button", { name: "It was not me" }).click();
+  const done = page.getByRole("group", { name: "Stopped, and your administrators know" });
+  await done.getByText(/Your logins are locked until \d\d:\d\d/).waitFor();
+  await page.waitForFunction(() => document.activeElement?.getAttribute("role") === "group");
+  assertEquals(site.limits.isLocked("ada"), true);
+  await done.getByRole("button", { name: "Dismiss" }).click();
+  await page.getByText("Your logins are locked", { exact: true }).waitFor();
+  const records = await site.audits();
+  assert(records.some(({ action, actor }) => action === "user.not_me" && actor === "user:ada"));
+}, { look });
+
+browserTest(
+  "me: a session that ends keeps the page and what is typed, and goes on after",
+  async ({ page }) => {
+    await using site = await startMeConsole({ dist });
+    await enterByLink(page, site);
+    await page.getByRole("button", { name: "Set up an app" }).click();
+    const app = page.getByRole("dialog", { name: "Set up an authenticator app" });
+    const uri = await app.getByRole("link").getAttribute("href") ?? "";
+    const code = totpCode(fromBase32(new URL(uri).searchParams.get("secret") ?? ""), Date.now());
+    await app.getByLabel("Code from the app").fill(code);
+    await page.context().clearCookies();
+    await app.getByRole("button", { name: "Check the code" }).click();
+    const again = page.getByRole("dialog", { name: "Your session has ended" });
+    await again.getByText("What you typed is still here.").waitFor();
+    await again.getByRole("textbox", { name: "One-time link" }).fill(await site.link());
+    await again.getByRole("button", { name: "Use the link" }).click();
+    await again.waitFor({ state: "detached" });
+    assertEquals(await app.getByLabel("Code from the app").inputValue(), code);
+    // The key belonged to the session before: said in a sentence, and nothing is added.
+    await app.getByText("The code came too late.").waitFor();
+    assertEquals(site.pairings.of("ada"), []);
+  },
+  { look },
+);
+
+browserTest("me: the session's end is said two minutes before, and put off", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  let leftMs = 90_000;
+  await page.route("**/me/api/session**", async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    if (body.me === null) return await route.fulfill({ response: answer });
+    await route.fulfill({
+      response: answer,
+      json: { ...body, me: { ...body.me, endsMs: body.nowMs + leftMs } },
+    });
+  });
+  await enterByLink(page, site);
+  await page.getByText("Your session ends in less than two minutes.").waitFor();
+  leftMs = 60_000;
+  await page.getByRole("button", { name: "Stay signed in" }).click();
+  await page.getByText("It cannot be made longer.").waitFor();
+  leftMs = 900_000;
+  await page.reload();
+  await page.getByRole("heading", { level: 2, name: "Phones" }).waitFor();
+  assertEquals(await page.getByText("Your session ends").count(), 0);
+}, { look });
+
+browserTest(
+  "me: a lost server keeps what is shown, says since when, and a try mends it",
+  async ({ page }) => {
+    await using site = await startMeConsole({ dist });
+    await site.addPhone("p1");
+    await enterByLink(page, site);
+    await section(page, "Phones").getByRole("listitem").waitFor();
+    await page.route("**/me/api/**", (route) => route.abort());
+    await page.getByRole("button", { name: "Remove Phone" }).click();
+    await dialog(page).getByRole("button", { name: "Remove the phone" }).click();
+    await dialog(page).getByRole("alert").getByText("The server did not answer.").waitFor();
+    await dialog(page).getByRole("button", { name: "Keep" }).click();
+    await page.evaluate(() => globalThis.dispatchEvent(new Event("online")));
+    await page.getByText(/What you see is from \d\d:\d\d/).waitFor();
+    assertEquals(await section(page, "Phones").getByRole("listitem").count(), 1);
+    await page.unroute("**/me/api/**");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("What you see is from").waitFor({ state: "detached" });
+    assertEquals(site.pairings.of("ada").length, 1);
+  },
+  { look },
+);
+
+browserTest("me: what could not be fetched at all is said with a way to try again", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await page.route("**/me/api/session", (route) => route.abort());
+  await page.goto(`${site.origin}/me`);
+  await page.getByRole("heading", { name: "Your account could not be fetched." }).waitFor();
+  await page.unroute("**/me/api/session");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "With a one-time link" }).waitFor();
+  await page.route("**/me/api/{factors,logins}", (route) => route.fulfill({ status: 500, body: "{}" }));
+  await page.goto("about:blank");
+  await page.goto(await site.link());
+  await page.getByRole("button", { name: "Open my account" }).click();
+  await page.getByText("Your factors could not be fetched.").waitFor();
+  await page.getByText("Your logins could not be fetched.").waitFor();
+  await page.unroute("**/me/api/{factors,logins}");
+  await page.getByRole("button", { name: "Try again" }).first().click();
+  await section(page, "Phones").waitFor();
+}, { look });
+
+browserTest("me: German and dark by the switches at the foot, kept for the next visit", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await enterByLink(page, site);
+  await page.getByLabel("Language").selectOption({ label: "Deutsch" });
+  await page.getByRole("heading", { name: "Letzte Anmeldungen" }).waitFor();
+  await page.getByLabel("Farben").selectOption({ label: "Dunkel" });
+  await page.reload();
+  await page.getByRole("heading", { name: "Letzte Anmeldungen" }).waitFor();
+  assertEquals(
+    await page.evaluate(
+      () => [document.documentElement.lang, document.documentElement.dataset.theme, document.title],
+    ),
+    ["de", "dark", "Ihr Konto · Countersign"],
+  );
+  assertNotMatch(await page.locator("body").innerText(), /\bme\.[a-z_]+/, "no key without its word");
+  assertEquals(await scrollsSideways(page), false);
+}, { look });
+
+browserTest("me: a hostile name is text", async ({ page }) => {
+  const user = '"><img src=x onerror=alert(1)>';
+  await using site = await startMeConsole({ dist, user });
+  await enterByLink(page, site, user);
+  await page.getByRole("heading", { level: 1, name: user }).waitFor();
+  assertEquals(await page.locator("img[src=x]").count(), 0);
+  assertEquals(await scrollsSideways(page), false);
+}, { look });
+
+browserTest("me: every deed is reached and done by keyboard", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await site.addPhone("p1");
+  await enterByLink(page, site);
+  await section(page, "Phones").getByRole("listitem").waitFor();
+  const order: string[] = [];
+  for (let at = 0; at < 9; at += 1) {
+    await page.keyboard.press("Tab");
+    order.push(await page.evaluate(() => document.activeElement?.textContent?.trim() ?? ""));
+  }
+  assertEquals(order.slice(0, 5), [
+    "Pair another phone",
+    "Remove Phone",
+    "Set up an app",
+    "Make recovery codes",
+    "Lock my logins",
+  ]);
+  await section(page, "Phones").getByRole("button", { name: "Remove Phone" }).focus();
+  await page.keyboard.press("Enter");
+  await dialog(page).waitFor();
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
+  await page.keyboard.press("Escape");
+  assertMatch(await page.evaluate(() => document.activeElement?.textContent ?? ""), /Remove/);
+});
+
+/** RFC 4648 §6. */
+function fromBase32(text: string): Uint8Array {
+  let bits = "";
+  for (const letter of text) {
+    bits += "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0");
+  }
+  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (octet) => parseInt(octet, 2));
+}
