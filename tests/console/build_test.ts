@@ -64,6 +64,21 @@ Deno.test("build() keeps the phone page within 25 KB of script and 15 KB of styl
   assert(style > 0 && style <= MAX_STYLE_OCTETS, `${style} octets of styles`);
 });
 
+Deno.test("build() keeps the account page within 25 KB of script and 15 KB of styles, packed", async () => {
+  await build();
+  const { manifest, read } = await loadDist(DIST);
+  const weigh = async (names: readonly string[] = []) => {
+    let total = 0;
+    for (const name of names) total += await gzipOctets(read(name)?.body ?? new Uint8Array());
+    return total;
+  };
+  const page = manifest.pages.me;
+  const script = await weigh([...page?.scripts ?? [], ...page?.preloads ?? []]);
+  const style = await weigh(page?.styles);
+  assert(script > 5000 && script <= MAX_SCRIPT_OCTETS, `${script} octets of script`);
+  assert(style > 1000 && style <= MAX_STYLE_OCTETS, `${style} octets of styles`);
+});
+
 Deno.test("build() writes no inline map, no address of elsewhere and no eval", async () => {
   const { manifest, read } = await loadDist(DIST);
   for (const { scripts, preloads, styles } of Object.values(manifest.pages)) {

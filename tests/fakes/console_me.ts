@@ -78,7 +78,7 @@ export async function startMeConsole(
             ...{ startedMs, endedMs, outcome, refusedFor: null, passwordRight: true },
             moments: [{ atMs: endedMs, step: outcome, row }],
           });
-          const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`;
+          const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}${name.padEnd(6, "_")}`;
           return { type: "set" as const, key: historyKey(id), value };
         }),
       });
