@@ -47,11 +47,14 @@ export function adminKey(name: string): Deno.KvKey {
   return ["console_admin", adminKeyName(name)];
 }
 
-/** One to 64 characters, none of them invisible; `token:` begins the names of API tokens. */
+/** Who else stands in the audit as having done something: nobody may be called so. */
+const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh)$)/;
+
+/** One to 64 characters, none of them invisible, and no name of another actor. */
 export function isAdminName(name: string): boolean {
   const trimmed = name.trim();
   return trimmed.length > 0 && name.length <= MAX_NAME_CHARACTERS && !/\p{C}/u.test(name) &&
-    !adminKeyName(name).startsWith("token:");
+    !OTHER_ACTORS.test(adminKeyName(name));
 }
 
 /** An account of the settings file. */

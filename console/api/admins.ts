@@ -4,7 +4,7 @@
 import type { AdminSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
-import type { Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../store.ts";
 import { equalDigests, type Vault } from "../../vault.ts";
 import {
   type Admin,
@@ -94,21 +94,25 @@ export function createAdmins(deps: AdminsDeps): Admins {
     (await listAdminRecords(store)).some(({ role, disabled }) => role === "owner" && disabled === undefined);
   const invitations = createInvitations({ ...deps, hasOwner });
 
-  /** The record that a claim makes: a new account, or the old one with a new way in. */
-  const recordFor = async (claim: Claim, { name, password }: AdminClaim): Promise<AdminRecord> => {
+  /** The record that a claim makes: a new account, or the old one with a new way in; good while the old one stands as it was. */
+  const recordFor = async (
+    claim: Claim,
+    { name, password }: AdminClaim,
+  ): Promise<{ record: AdminRecord; check: Check }> => {
     const wanted = claim.link.name ?? name;
     if (!isAdminName(wanted) || configured.has(adminKeyName(wanted))) throw new Refusal("bad_name");
     if (password !== null && !isStrong(password)) throw new Refusal("weak_password");
-    const known = await recordOf(wanted);
+    const { key, value: known, versionstamp } = await store.get<AdminRecord>(adminKey(wanted));
     const renewed = known !== null && known.id === claim.accountId ? known : null;
     if (known !== null && renewed === null) throw new Refusal("name_taken");
-    return {
+    const record = {
       ...(renewed ??
         { name: wanted.normalize("NFC").trim(), role: claim.link.role, createdMs: clock.nowMs() }),
       // Also for an account that is kept: its old sessions and factors end with the old id.
       id: newAccountId(random),
       password: password === null ? null : await hasher.make(password),
     };
+    return { record, check: { key, versionstamp } };
   };
 
   return {
@@ -118,13 +122,12 @@ export function createAdmins(deps: AdminsDeps): Admins {
     link: async (token) => (await invitations.open(token)).link,
     async setUp(asked) {
       const early = await invitations.open(asked.token);
-      const record = await recordFor(early, asked);
+      const { record, check } = await recordFor(early, asked);
       // Read again after the hash: whoever commits first has used the link up.
       const claim = await invitations.open(asked.token);
       const admin = adminOfRecord(record, vault);
-      const taken = await store.get<AdminRecord>(adminKey(record.name));
       const done = await store.commit({
-        checks: [claim.check, { key: taken.key, versionstamp: taken.versionstamp }],
+        checks: [claim.check, check],
         mutations: [
           { type: "set", key: adminKey(record.name), value: record },
           { type: "delete", key: claim.check.key },
@@ -142,7 +145,11 @@ export function createAdmins(deps: AdminsDeps): Admins {
           }),
         ],
       });
-      if (!done.ok) throw new Refusal(claim.link.kind === "set_up" ? "bad_set_up_link" : "bad_invitation");
+      if (!done.ok) {
+        // Used up by somebody else; else the account was changed meanwhile, and its new standing must not be lost.
+        await invitations.open(asked.token);
+        throw new Refusal("changed_meanwhile");
+      }
       deps.log.info("an administrator was set up", { admin: record.name, role: record.role });
       return admin;
     },

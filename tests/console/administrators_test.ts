@@ -1,7 +1,14 @@
 // Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import type { Role } from "../../console/api/access.ts";
+import { isAdminName } from "../../console/api/admin_records.ts";
+import { createAdmins } from "../../console/api/admins.ts";
+import { createPasswordHasher } from "../../console/api/passwords.ts";
+import { Refusal } from "../../console/api/refusal.ts";
+import { createLog } from "../../log.ts";
+import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createVault } from "../../vault.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
@@ -185,6 +192,42 @@ Deno.test("createAdministrators() gives a new way in by a link, and the old one 
     json: { name: "Grace", password: PASSWORD },
   });
   assertEquals(old.code, "wrong_sign_in");
+});
+
+Deno.test("setUp() does not give back a role that was taken away while the new password was hashed", async () => {
+  await using site = await startConsole({ admins: [] });
+  const by = await withOwner(site);
+  await join(site, { by, name: "Grace", role: "owner" });
+  const renewed = await ask(site, `${ADMINISTRATORS}/Grace/link`, { method: "POST", json: {}, cookie: by });
+  const token = String(renewed.body.url).split("#")[1] ?? "";
+  const random = createSystemRandom();
+  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const demote = { method: "PATCH", json: { role: "viewer" }, cookie: by };
+  const admins = createAdmins({
+    store: site.store,
+    vault: createVault(new Uint8Array(32).fill(7), random),
+    clock: systemClock,
+    random,
+    log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
+    publicUrl: site.origin,
+    configAdmins: [],
+    hasher: {
+      ...hasher,
+      async make(password) {
+        assertEquals((await ask(site, `${ADMINISTRATORS}/Grace`, demote)).status, 200);
+        return await hasher.make(password);
+      },
+    },
+  });
+  const claim = { token, name: "", password: "another long password", source: "" };
+  const fault = await assertRejects(() => admins.setUp(claim), Refusal);
+  assertEquals([fault.code, (await admins.find("Grace"))?.role], ["changed_meanwhile", "viewer"]);
+});
+
+Deno.test("isAdminName() leaves the names of other actors to them", () => {
+  const refused = ["token:x", "user:ada", "Scim:hr", "console:Ada", "RADIUS", "command", "refresh"];
+  assertEquals(refused.filter(isAdminName), []);
+  assertEquals(["Ada", "radius admin", "a:b"].filter(isAdminName).length, 3);
 });
 
 Deno.test("createAdministrators() leaves those of the settings file alone, and records every other change", async () => {
