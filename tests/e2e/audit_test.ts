@@ -1,28 +1,34 @@
-// The audit's page in a real browser: hostile names are text, filters live in the address, and axe finds nothing.
+// The audit's page in a real browser: hostile names are text, filters live in the address, links lead both ways, and axe finds nothing.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
-import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { STEP_UP_MS } from "../../console/api/access.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 
 closeBrowserAtEnd();
 
 const HOSTILE = '"><img src=x onerror=alert(1)>';
+const BEFORE = { address: ["10.0.0.1"], device: "hold", disabled: false };
+const AFTER = { address: ["10.0.0.1", "10.0.0.2"], device: "hold", disabled: true };
+const RECORDS = [
+  { actor: "radius", action: "user.locked", user: "ada", client: "vpn-1" },
+  { actor: "owner", action: "client.changed", object: "client:vpn-1", before: "10.0.0.1", after: HOSTILE },
+  { actor: HOSTILE, action: "pairing.revoked", object: `user:${HOSTILE}`, source: "192.0.2.7" },
+  {
+    actor: "console:grace",
+    action: "client.change",
+    object: "client:vpn-1",
+    before: JSON.stringify(BEFORE),
+    after: JSON.stringify(AFTER),
+  },
+];
 
-async function open(site: TestConsole, page: Page): Promise<void> {
+async function open(site: Pick<TestConsole, "store" | "origin" | "signIn">, page: Page): Promise<void> {
   await site.store.commit({
-    mutations: [
-      { actor: "radius", action: "user.locked", user: "ada", client: "vpn-1" },
-      {
-        actor: "owner",
-        action: "client.changed",
-        object: "client:vpn-1",
-        before: "10.0.0.1",
-        after: HOSTILE,
-      },
-      { actor: HOSTILE, action: "pairing.revoked", object: `user:${HOSTILE}`, source: "192.0.2.7" },
-    ].map((record, at) => ({
+    mutations: RECORDS.map((record, at) => ({
       type: "set",
       key: ["audit", `0000000000${at}`],
       value: { atMs: Date.now() - 60_000, ...record },
@@ -32,25 +38,114 @@ async function open(site: TestConsole, page: Page): Promise<void> {
   await page.getByRole("table", { name: "What was done" }).waitFor();
 }
 
+const rowsOf = (page: Page) => page.getByRole("table").locator("tbody tr");
+
 browserTest(
   "/audit lists deeds, is narrowed by a click and by the address, and shows names as text",
   async ({ page }) => {
     await using site = await startConsole({ dist: await currentDist() });
     await open(site, page);
-    const rows = page.getByRole("table").locator("tbody tr");
-    assertEquals(await rows.count(), 3);
+    assertEquals(await rowsOf(page).count(), RECORDS.length);
     assertEquals(await page.locator("img[src=x]").count(), 0);
     await page.getByRole("button", { name: "client:vpn-1" }).first().click();
     await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
     await page.getByText("Pairing revoked").waitFor({ state: "detached" });
     assertEquals(new URL(page.url()).searchParams.get("object"), "client:vpn-1");
-    assertEquals(await rows.count(), 2);
+    assertEquals(await rowsOf(page).count(), 3);
     assertEquals(await findAccessibilityProblems(page), []);
     await page.goto(`${site.origin}/audit?actor=nobody`);
     await page.getByText("No record matches").waitFor();
     assertEquals(await findAccessibilityProblems(page), []);
   },
 );
+
+/** What is clicked, and what the address says then. */
+const CELLS: Readonly<Record<string, { click: string; param: string; value: string; rows: number }>> = {
+  "who did it": { click: "grace", param: "actor", value: "grace", rows: 1 },
+  "what was done": { click: "User locked", param: "action", value: "user.locked", rows: 1 },
+  "from where": { click: "192.0.2.7", param: "source", value: "192.0.2.7", rows: 1 },
+};
+
+browserTest("/audit is narrowed by a click on any cell, and each filter is a chip", async ({ page }) => {
+  await using site = await startConsole({ dist: await currentDist() });
+  await open(site, page);
+  for (const [name, { click, param, value, rows }] of Object.entries(CELLS)) {
+    await page.getByRole("table").getByRole("button", { name: click, exact: true }).click();
+    await page.locator(".filter-chip").waitFor();
+    assertEquals(new URL(page.url()).searchParams.get(param), value, name);
+    await page.waitForFunction((most) => document.querySelectorAll("tbody tr").length === most, rows);
+    await page.locator(".filter-chip").click();
+    await page.waitForFunction(
+      (most) => document.querySelectorAll("tbody tr").length === most,
+      RECORDS.length,
+    );
+  }
+  await page.getByTitle("Show only this day").first().locator("time").click();
+  const { searchParams } = new URL(page.url());
+  const spanMs = Date.parse(searchParams.get("to") ?? "") - Date.parse(searchParams.get("from") ?? "");
+  assertEquals(Math.round(spanMs / 3_600_000) >= 23, true);
+});
+
+browserTest("/audit shows before and after part by part, without what stayed", async ({ page }) => {
+  await using site = await startConsole({ dist: await currentDist() });
+  await open(site, page);
+  const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
+  assertEquals(await parts.allInnerTexts(), [
+    "address: 10.0.0.110.0.0.1, 10.0.0.2",
+    "disabled: falsetrue",
+  ]);
+  assertEquals(await page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
+    "10.0.0.1",
+    "false",
+  ]);
+});
+
+browserTest("/audit and the pages of what it is about lead to one another", async ({ page }) => {
+  await using site = await startConnectConsole({ dist: await currentDist() });
+  await site.people.put("ada");
+  await open(site, page);
+  await page.getByRole("link", { name: "Open user:ada" }).first().click();
+  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Audit of ada" }).click();
+  await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
+  assertEquals(new URL(page.url()).searchParams.get("object"), "user:ada");
+  await page.getByText("User created").waitFor();
+  for (const [path, name] of [["/targets/default", "default"], ["/access", "owner"]]) {
+    await page.goto(site.origin + path);
+    await page.getByRole("link", { name: `Audit of ${name}` }).click();
+    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
+  }
+});
+
+browserTest(
+  "/audit is taken along as a file once a fresh factor was shown, and says so itself",
+  async ({ page }) => {
+    const clock = createManualClock(Date.now());
+    await using site = await startConsole({ dist: await currentDist(), clock });
+    await open(site, page);
+    clock.advance(STEP_UP_MS + 1000);
+    await page.getByRole("button", { name: "Export CSV" }).click();
+    const dialog = page.getByRole("dialog", { name: "Show a factor again" });
+    assertEquals(await findAccessibilityProblems(page), []);
+    await dialog.getByLabel("Password").fill(PASSWORD);
+    const coming = page.waitForEvent("download");
+    await dialog.getByRole("button", { name: "Confirm" }).click();
+    const file = await coming;
+    assertEquals(file.suggestedFilename(), "audit.csv");
+    const text = await Deno.readTextFile(await file.path());
+    assertStringIncludes(text, "at,who,from,what,to,before,after,details\r\n");
+    assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + RECORDS.length + 1);
+    await page.reload();
+    await page.getByText("Audit export").waitFor();
+  },
+);
+
+browserTest("/audit holds in the dark", async ({ page }) => {
+  await using site = await startConsole({ dist: await currentDist() });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await open(site, page);
+  assertEquals(await findAccessibilityProblems(page), []);
+});
 
 browserTest("/audit holds at 320 px", async ({ page }) => {
   await using site = await startConsole({ dist: await currentDist() });
