@@ -2,7 +2,7 @@
 // each page still fetches no more than its first view needs.
 
 /** What is shared by many rooms, in files of their own: see the file of that name. */
-export type Core = "core" | "list_core" | "table_core";
+export type Core = "core" | "list_core" | "table_core" | "form_core" | "people_core";
 
 export interface Room {
   /** Paths below `web/`, without their ending. */
@@ -11,28 +11,32 @@ export interface Room {
 }
 
 const FRAME = ["core"] as const;
-const LISTS = ["core", "list_core"] as const;
+const READING = ["core", "list_core"] as const;
 const TABLES = ["core", "list_core", "table_core"] as const;
+const FORMS = ["core", "form_core"] as const;
+const PEOPLE = [...TABLES, "people_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
   live: { of: /^(pages\/live_page|parts\/waiting_panels|models\/shared_channel)$/, cores: FRAME },
   notices: { of: /^parts\/notices$/, cores: FRAME },
-  login: { of: /^(pages\/(conversation|dropped)_page|parts\/login_inspector)$/, cores: FRAME },
-  overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: LISTS },
-  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: LISTS },
+  login: { of: /^(pages\/(conversation|dropped)_page|parts\/login_inspector)$/, cores: READING },
+  overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: FORMS },
+  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: FORMS },
   access: { of: /^(pages\/access_page|parts\/admin_list)$/, cores: TABLES },
-  access_parts: { of: /^parts\/(admin|own|token|invite)_\w+$/, cores: TABLES },
+  access_parts: { of: /^parts\/(own|token)_\w+$/, cores: [...TABLES, "form_core"] },
   records: { of: /^pages\/(history|audit)_page$/, cores: TABLES },
   clients: { of: /^pages\/clients?_page$/, cores: TABLES },
   targets: { of: /^pages\/targets?_page$/, cores: TABLES },
-  connect_dialogs: { of: /^parts\/connect\//, cores: LISTS },
-  users: { of: /^(pages\/users_page|parts\/groups\/export_button)$/, cores: TABLES },
-  groups: { of: /^pages\/(groups|devices)_page$/, cores: TABLES },
-  user: { of: /^(pages\/user_page|parts\/people\/user_profile)$/, cores: LISTS },
-  user_parts: { of: /^parts\/people\/(user_\w+|said_note)$/, cores: LISTS },
-  people_dialogs: { of: /^parts\/(people\/\w+|groups\/\w+|bulk_\w+)$/, cores: LISTS },
-  import: { of: /^(pages\/import_page|parts\/import\/\w+)$/, cores: TABLES },
+  users: { of: /^(pages\/users_page|parts\/groups\/export_button)$/, cores: PEOPLE },
+  group: { of: /^pages\/group_page$/, cores: PEOPLE },
+  groups: { of: /^pages\/(groups|devices)_page$/, cores: PEOPLE },
+  user: { of: /^pages\/user_page$/, cores: ["core", "list_core", "people_core"] },
+  user_profile: { of: /^parts\/people\/(user_profile|said_note)$/, cores: ["core", "form_core"] },
+  user_parts: { of: /^parts\/people\/user_\w+$/, cores: [...PEOPLE, "form_core"] },
+  import: { of: /^pages\/import_page$/, cores: TABLES },
+  /** Whatever is opened over a page: one file for all, so that it is here when the second one is asked for. */
+  dialogs: { of: /^parts\/(\w+\/)?\w+$/, cores: ["core", "list_core", "form_core", "people_core"] },
 } as const satisfies Record<string, Room>;
 
 export type RoomName = keyof typeof ROOMS;

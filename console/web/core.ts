@@ -15,6 +15,7 @@ import "./parts/page_bar.tsx";
 import "./parts/status.tsx";
 import "./parts/symbol.tsx";
 import "./parts/time.tsx";
+import "./parts/time_left.tsx";
 import "./places.ts";
 import "./preferences.ts";
 import "./remote.ts";

@@ -13,7 +13,7 @@ export type ModelsPart = ComponentType<{ readonly models: Models }>;
 /**
  * A component whose file is fetched when it is first drawn, such as a dialog; nothing is shown until it is here.
  *
- * @example const BigDialog = late(async () => (await import("./big_dialog.tsx")).BigDialog);
+ * @example const BigDialog = late(async () => (await import(path)).BigDialog);
  */
 export function late<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   return function LateComponent(props: P) {
