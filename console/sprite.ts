@@ -1,5 +1,6 @@
-// The sprite: the icons that the console uses, out of lucide's own files, as one SVG of symbols.
+// The sprite: the icons that the console uses, out of lucide's own files, and its own line icons, as one SVG of symbols.
 
+import { ICON_PATHS } from "./web/icon_paths.ts";
 import { SPRITE_ICONS } from "./web/icons.ts";
 
 const ICONS = new URL("../node_modules/lucide-static/icons/", import.meta.url);
@@ -7,7 +8,10 @@ const ICONS = new URL("../node_modules/lucide-static/icons/", import.meta.url);
 /** Reads the icons and joins them. Throws when one of them is not in the package. */
 export async function makeSprite(): Promise<string> {
   const symbols = await Promise.all(SPRITE_ICONS.map(symbolOf));
-  return `<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>\n`;
+  const lines = Object.entries(ICON_PATHS).map(([name, path]) =>
+    `<symbol id="line-${name}" viewBox="0 0 16 16"><path stroke-width="1.6" d="${path}"/></symbol>`
+  );
+  return `<svg xmlns="http://www.w3.org/2000/svg">${[...symbols, ...lines].join("")}</svg>\n`;
 }
 
 async function symbolOf(name: string): Promise<string> {

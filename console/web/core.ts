@@ -8,7 +8,6 @@ import "./api_client.ts";
 import "./app.tsx";
 import "./format.ts";
 import "./models/models.ts";
-import "./parts/icon.tsx";
 import "./parts/late.tsx";
 import "./parts/note.tsx";
 import "./parts/page_bar.tsx";

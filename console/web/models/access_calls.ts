@@ -1,7 +1,7 @@
 // Calls of the access page: administrators, sessions and tokens. What changes something waits for a fresh factor.
 
 import type { Role } from "../../api/access.ts";
-import { failureText, take } from "../api_client.ts";
+import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 
 type Given = Pick<Models, "api" | "session">;
@@ -45,17 +45,3 @@ export const makeToken = ({ api, session }: Given, wanted: { name: string; role:
 
 export const revokeToken = ({ api, session }: Given, id: string) =>
   session.whileSignedIn(() => take(api.tokens[":id"].$delete({ param: { id } })));
-
-/** Does it and says so; resolves to `null`, or to what went wrong. */
-export async function doAndSay<T>(
-  { toasts }: Pick<Models, "toasts">,
-  deed: { call: () => Promise<T>; said: (value: T) => string },
-): Promise<string | null> {
-  try {
-    const value = await deed.call();
-    toasts.say(deed.said(value), { tone: "ok" });
-    return null;
-  } catch (fault) {
-    return failureText(fault);
-  }
-}

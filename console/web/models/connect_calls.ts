@@ -1,6 +1,6 @@
 // Calls of the pages of clients, targets, credentials and health. What changes something waits for a sign-in or a fresh factor.
 
-import { failureText, take } from "../api_client.ts";
+import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 
 type Given = Pick<Models, "api" | "session">;
@@ -55,16 +55,3 @@ export const revokeCredential = ({ api, session }: Given, name: string) =>
 export const fetchHealth = ({ api }: Given) => take(api.health.$get());
 export const testPart = ({ api, session }: Given, id: string) =>
   session.whileSignedIn(() => take(api.health.test.$post({ json: { id } })));
-
-/** Does it and says so; resolves to `null`, or to what went wrong. */
-export async function sayOrProblem<T>(
-  { toasts }: Pick<Models, "toasts">,
-  deed: { call: () => Promise<T>; said: (value: T) => string },
-): Promise<string | null> {
-  try {
-    toasts.say(deed.said(await deed.call()), { tone: "ok" });
-    return null;
-  } catch (fault) {
-    return failureText(fault);
-  }
-}

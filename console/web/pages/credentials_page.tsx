@@ -2,24 +2,25 @@
 
 import { useSignal } from "@preact/signals";
 import { whyNot } from "../access_words.ts";
-import { failureText } from "../api_client.ts";
-import { addCredential, fetchCredentials, revokeCredential, sayOrProblem } from "../models/connect_calls.ts";
+import { fetchCredentials, revokeCredential } from "../models/connect_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import { useResource } from "../models/resource.ts";
-import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
-import { Dialog } from "../parts/dialog.tsx";
-import { Field } from "../parts/field.tsx";
-import { Checkbox, SelectField } from "../parts/inputs.tsx";
 import { AuditSign } from "../parts/audit_link.tsx";
+import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { SecretOnce } from "../parts/secret_once.tsx";
 import { EmptyState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
+
+const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);
+const CredentialDialog = late(async () =>
+  (await import("../parts/connect/credential_dialog.tsx")).CredentialDialog
+);
 
 type Models = PageProps["models"];
 type Row = Awaited<ReturnType<typeof fetchCredentials>>["items"][number];
@@ -66,7 +67,7 @@ function Owners({ models }: { models: Models }) {
             )}
       </Fetched>
       {adding.value && state.kind === "ready" && (
-        <AddCredential
+        <CredentialDialog
           models={models}
           targets={state.value.targets}
           onDone={() => void list.reload()}
@@ -143,104 +144,4 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<
       ),
     },
   ];
-}
-
-interface AddProps {
-  readonly models: Models;
-  readonly targets: readonly string[];
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}
-
-function AddCredential({ models, targets, onDone, onClose }: AddProps) {
-  const name = useSignal("");
-  const chosen = useSignal<readonly string[]>(targets.slice(0, 1));
-  const access = useSignal<"read" | "write">("write");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
-  const made = useSignal<{ password: string; url: string } | null>(null);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value) return;
-    busy.value = true;
-    problem.value = null;
-    try {
-      made.value = await addCredential(models, {
-        name: name.value,
-        targets: [...chosen.value],
-        access: access.value,
-      });
-      onDone();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
-  };
-  if (made.value !== null) {
-    const title = t("connect.password_of", { name: name.value });
-    const { password, url } = made.value;
-    return (
-      <Dialog title={title} wide onClose={onClose}>
-        <SecretOnce label={title} secret={password} onDone={onClose}>
-          <p>{t("connect.curl")}</p>
-          <pre class="mono" role="group" tabIndex={0} aria-label="curl">
-            {`curl --user '${name.value}:${password}' '${url}?count=1'`}
-          </pre>
-        </SecretOnce>
-      </Dialog>
-    );
-  }
-  return (
-    <Dialog title={t("connect.credential_add")} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <Field
-          id="credential-name"
-          label={t("connect.name")}
-          hint={t("connect.name_hint")}
-          input={{
-            value: name.value,
-            required: true,
-            maxLength: 64,
-            pattern: "[A-Za-z0-9._\\-]+",
-            autocomplete: "off",
-            autofocus: true,
-            onInput: (event) => name.value = event.currentTarget.value,
-          }}
-        />
-        <fieldset class="connect-choice">
-          <legend>{t("frame.targets")}</legend>
-          {targets.map((target) => (
-            <Checkbox
-              key={target}
-              label={target}
-              checked={chosen.value.includes(target)}
-              onChange={(checked) =>
-                chosen.value = checked
-                  ? [...chosen.value, target]
-                  : chosen.value.filter((one) => one !== target)}
-            />
-          ))}
-        </fieldset>
-        <SelectField
-          id="credential-access"
-          label={t("connect.access")}
-          value={access.value}
-          options={(["write", "read"] as const).map((value) => ({
-            value,
-            label: t(`connect.access_${value}`),
-          }))}
-          onChoose={(value) => access.value = value === "read" ? "read" : "write"}
-        />
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <button
-          type="submit"
-          class="button button-primary"
-          disabled={busy.value || chosen.value.length === 0}
-          title={chosen.value.length === 0 ? t("connect.choose_target") : undefined}
-        >
-          {busy.value ? t("frame.working") : t("connect.credential_add")}
-        </button>
-      </form>
-    </Dialog>
-  );
 }

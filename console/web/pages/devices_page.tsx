@@ -3,14 +3,14 @@
 import { useSignal } from "@preact/signals";
 import type { DevicePage, DeviceRow } from "../../api/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
-import { sayOrProblem } from "../models/connect_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import { listDevices, revokeDevice } from "../models/group_calls.ts";
 import { useResource } from "../models/resource.ts";
 import { userHref } from "../models/user_calls.ts";
-import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
+import { late } from "../parts/late.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { pageOf, Pager } from "../parts/pager.tsx";
 import { factorLabel } from "../parts/people/user_states.tsx";
@@ -19,6 +19,8 @@ import { EmptyState } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
+
+const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);
 
 const PAGE_SIZE = 50;
 const KINDS = ["device", "sms", "voice", "totp"] as const;

@@ -3,13 +3,8 @@
 import { useSignal } from "@preact/signals";
 import type { OneTarget } from "../../api/target_shapes.ts";
 import { whyNot } from "../access_words.ts";
-import {
-  fetchTarget,
-  refreshTarget,
-  retryBackend,
-  sayOrProblem,
-  testBackend,
-} from "../models/connect_calls.ts";
+import { fetchTarget, refreshTarget, retryBackend, testBackend } from "../models/connect_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { backendWords } from "../parts/connect/backend_state.tsx";
 import { Fetched, useEvery } from "../parts/connect/fetched.tsx";

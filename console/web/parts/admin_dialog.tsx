@@ -4,13 +4,13 @@ import { useSignal } from "@preact/signals";
 import type { AdminRow, InvitationRow } from "../../api/shapes.ts";
 import {
   changeAdministrator,
-  doAndSay,
   endSessionsOf,
   fetchSessionsOf,
   removeAdministrator,
   renewAdministrator,
   withdrawInvitation,
 } from "../models/access_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import { failureText } from "../api_client.ts";
 import { fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
@@ -38,7 +38,7 @@ export function AdminDialog({ models, admin, onDone, onClose }: AdminDialogProps
   const link = useSignal<string | null>(null);
   const removing = useSignal(false);
   const run = async <T,>(call: () => Promise<T>, said: (value: T) => string) => {
-    problem.value = await doAndSay(models, { call, said });
+    problem.value = await sayOrProblem(models, { call, said });
     if (problem.value === null) onDone();
   };
   const change = (wanted: Parameters<typeof changeAdministrator>[2], said: (row: AdminRow) => string) =>
@@ -171,7 +171,7 @@ function RemoveAdmin({ models, admin: { name, origin }, onDone, onClose }: Admin
       verb={t("access.remove_verb")}
       onClose={onClose}
       onConfirm={async () => {
-        const problem = await doAndSay(models, {
+        const problem = await sayOrProblem(models, {
           call: () => removeAdministrator(models, name),
           said: () => t("access.removed_said", { name }),
         });
@@ -196,7 +196,7 @@ export function InvitationDialog({ models, invitation, onDone, onClose }: Invita
   const { id, name, role, deadlineMs } = invitation;
   const problem = useSignal<string | null>(null);
   const withdraw = async () => {
-    problem.value = await doAndSay(models, {
+    problem.value = await sayOrProblem(models, {
       call: () => withdrawInvitation(models, id),
       said: () => t("access.withdrawn_said", { name }),
     });

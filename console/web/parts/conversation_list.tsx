@@ -9,7 +9,7 @@ import { stateWords, TRY_COMMAND } from "../words.ts";
 import { t } from "../words/translate.ts";
 import { Icon } from "./icon.tsx";
 import { Empty } from "./note.tsx";
-import { Status } from "./status.tsx";
+import { LiveStatus } from "./live_status.tsx";
 import { Bar } from "./time_left.tsx";
 import { type RowPlace, VirtualList } from "./virtual_list.tsx";
 
@@ -148,7 +148,7 @@ function ConversationRow({ models, view, place, chosen, href }: RowProps) {
       <span class="mono cut quiet c-place" role="cell">{view.place || view.source}</span>
       <span class="c-step" role="cell">
         <Narrow router={router} filter={{ state: stateName(view) }} value={state.label}>
-          <Status words={state} />
+          <LiveStatus words={state} />
         </Narrow>
       </span>
       <span class="c-age" role="cell">

@@ -15,7 +15,7 @@ import {
   type StateWords,
 } from "../words.ts";
 import { t } from "../words/translate.ts";
-import { Status } from "./status.tsx";
+import { LiveStatus } from "./live_status.tsx";
 
 /** Worked out by the server from its own table; it changes with the server's version alone. */
 const picture = signal<FlowPicture | null>(null);
@@ -80,7 +80,7 @@ function Node({ node: { name, column, line }, counts, isOnPath, models: { router
         aria-pressed={chosen}
         onClick={() => router.setParams({ state: chosen ? "" : name })}
       >
-        <Status words={wordsOf(name)} />
+        <LiveStatus words={wordsOf(name)} />
         <b>{count}</b>
         {isSlow && <span class="unseen">{t("live.slow")}</span>}
       </button>

@@ -1,7 +1,7 @@
 // The one panel of sign-in and set-up.
 
 import type { ComponentChildren } from "preact";
-import { Mark } from "./icon.tsx";
+import { Mark } from "./mark.tsx";
 
 export function Gate(
   { title, children, foot }: { title: string; children: ComponentChildren; foot: ComponentChildren },

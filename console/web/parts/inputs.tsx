@@ -1,37 +1,7 @@
 // A choice, a box to tick, a longer text, and what is shown because it may not be changed: each with its label.
 
 import type { ComponentChildren, SelectHTMLAttributes, TextareaHTMLAttributes } from "preact";
-import { Icon } from "./icon.tsx";
-
-interface LabelledProps {
-  readonly id: string;
-  readonly label: string;
-  readonly hint?: string;
-  readonly problem?: string | null;
-}
-
-function describedBy({ id, hint, problem }: LabelledProps): string | undefined {
-  const ids = [hint === undefined ? "" : `${id}-hint`, problem ? `${id}-problem` : ""];
-  const text = ids.filter((one) => one !== "").join(" ");
-  return text === "" ? undefined : text;
-}
-
-/** The label above and what is said below any control. */
-function Labelled({ id, label, hint, problem, children }: LabelledProps & { children: ComponentChildren }) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children}
-      {hint !== undefined && <span class="hint" id={`${id}-hint`}>{hint}</span>}
-      {problem && (
-        <span class="problem" id={`${id}-problem`}>
-          <Icon name="alert" />
-          {problem}
-        </span>
-      )}
-    </div>
-  );
-}
+import { describedBy, Labelled, type LabelledProps } from "./field.tsx";
 
 interface SelectProps extends LabelledProps {
   readonly options: readonly { readonly value: string; readonly label: string }[];

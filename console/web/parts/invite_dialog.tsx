@@ -2,15 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { Role } from "../../api/access.ts";
-import { failureText } from "../api_client.ts";
 import { inviteAdministrator } from "../models/access_calls.ts";
 import type { Models } from "../models/models.ts";
 import { t } from "../words/translate.ts";
-import { Dialog } from "./dialog.tsx";
 import { Field } from "./field.tsx";
+import { FormDialog } from "./form_dialog.tsx";
 import { SelectField } from "./inputs.tsx";
-import { Note } from "./note.tsx";
-import { SecretOnce } from "./secret_once.tsx";
+import { SecretDialog } from "./secret_once.tsx";
 
 interface InviteProps {
   readonly models: Models;
@@ -21,43 +19,32 @@ interface InviteProps {
 
 export function InviteDialog({ models, onDone, onClose }: InviteProps) {
   const role = useSignal<Role>("viewer");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
   const made = useSignal<{ name: string; url: string } | null>(null);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value || !(event.currentTarget instanceof HTMLFormElement)) return;
-    const name = String(new FormData(event.currentTarget).get("name") ?? "");
-    busy.value = true;
-    problem.value = null;
-    try {
-      const { url, invitation } = await inviteAdministrator(models, { name, role: role.value });
-      made.value = { name: invitation.name, url };
-      onDone();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
-  };
   if (made.value !== null) {
     return <LinkDialog name={made.value.name} url={made.value.url} onClose={onClose} />;
   }
   return (
-    <Dialog title={t("access.invite")} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <p>{t("access.invite_why")}</p>
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <Field
-          id="invite-name"
-          label={t("access.name")}
-          input={{ name: "name", required: true, maxLength: 64, autocomplete: "off", autofocus: true }}
-        />
-        <RoleField id="invite-role" value={role.value} onChoose={(value) => role.value = value} />
-        <button type="submit" class="button button-primary" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t("access.invite_verb")}
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t("access.invite")}
+      verb={t("access.invite_verb")}
+      onClose={onClose}
+      onSubmit={async (field) => {
+        const { url, invitation } = await inviteAdministrator(models, {
+          name: field("name"),
+          role: role.value,
+        });
+        made.value = { name: invitation.name, url };
+        onDone();
+      }}
+    >
+      <p>{t("access.invite_why")}</p>
+      <Field
+        id="invite-name"
+        label={t("access.name")}
+        input={{ name: "name", required: true, maxLength: 64, autocomplete: "off", autofocus: true }}
+      />
+      <RoleField id="invite-role" value={role.value} onChoose={(value) => role.value = value} />
+    </FormDialog>
   );
 }
 
@@ -88,9 +75,5 @@ export function RoleField({ id, label = t("access.role"), value, onChoose }: Rol
 
 /** A one-time link, shown once. */
 export function LinkDialog({ name, url, onClose }: { name: string; url: string; onClose: () => void }) {
-  return (
-    <Dialog title={t("access.link_for", { name })} onClose={onClose}>
-      <SecretOnce label={t("access.link_for", { name })} secret={url} onDone={onClose} />
-    </Dialog>
-  );
+  return <SecretDialog title={t("access.link_for", { name })} secret={url} onClose={onClose} />;
 }

@@ -10,20 +10,30 @@ import { Note } from "./note.tsx";
 
 export type ModelsPart = ComponentType<{ readonly models: Models }>;
 
+/** A part: on its way (`null`), here, or not to be had. */
+type Arrival<P> = { readonly Part: ComponentType<P> } | "failed" | null;
+
+function useArrival<P>(load: () => Promise<ComponentType<P>>, areas: readonly Area[] = []): Arrival<P> {
+  const arrival = useSignal<Arrival<P>>(null);
+  useEffect(() => {
+    Promise.all([load(), loadWords(areas)])
+      .then(([Part]) => arrival.value = { Part }, () => arrival.value = "failed");
+  }, [load]);
+  return arrival.value;
+}
+
+function drawn<P extends object>(arrival: Arrival<P>, props: P) {
+  if (arrival === "failed") return <Note tone="bad" role="alert">{t("frame.page_unloaded")}</Note>;
+  return arrival === null ? null : createElement(arrival.Part, props);
+}
+
 /**
  * A component whose file is fetched when it is first drawn, such as a dialog; nothing is shown until it is here.
  *
  * @example const BigDialog = late(async () => (await import(path)).BigDialog);
  */
 export function late<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
-  return function LateComponent(props: P) {
-    const part = useSignal<{ readonly Part: ComponentType<P> } | "failed" | null>(null);
-    useEffect(() => {
-      load().then((Part) => part.value = { Part }, () => part.value = "failed");
-    }, []);
-    if (part.value === "failed") return <Note tone="bad" role="alert">{t("frame.page_unloaded")}</Note>;
-    return part.value === null ? null : createElement(part.value.Part, props);
-  };
+  return (props: P) => drawn(useArrival(load), props);
 }
 
 interface LateProps {
@@ -35,13 +45,5 @@ interface LateProps {
 
 /** Nothing is shown until the part and its words are here. */
 export function Late({ load, models, areas }: LateProps) {
-  const part = useSignal<{ readonly Part: ModelsPart } | "failed" | null>(null);
-  useEffect(() => {
-    Promise.all([load(), loadWords(areas)])
-      .then(([Part]) => part.value = { Part }, () => part.value = "failed");
-  }, [load]);
-  if (part.value === "failed") return <Note tone="bad" role="alert">{t("frame.page_unloaded")}</Note>;
-  if (part.value === null) return null;
-  const { Part } = part.value;
-  return <Part models={models} />;
+  return drawn(useArrival(load, areas), { models });
 }

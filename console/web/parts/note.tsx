@@ -1,8 +1,9 @@
 // A short message in the page: what is the matter, and what to do.
 
 import type { ComponentChildren } from "preact";
+import type { IconName } from "../icon_paths.ts";
 import type { Tone } from "../words.ts";
-import { Icon, type IconName } from "./icon.tsx";
+import { Symbol } from "./symbol.tsx";
 
 interface NoteProps {
   readonly tone: Tone;
@@ -15,7 +16,7 @@ interface NoteProps {
 export function Note({ tone, icon = "alert", role, children }: NoteProps) {
   return (
     <div class={`note tone-${tone}`} role={role}>
-      <Icon name={icon} />
+      <Symbol name={`line-${icon}`} size={14} />
       <div>{children}</div>
     </div>
   );

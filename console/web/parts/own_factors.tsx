@@ -2,9 +2,9 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import type { FactorSummary } from "../../api/shapes.ts";
-import { failureText } from "../api_client.ts";
+import { ApiFailure, failureText } from "../api_client.ts";
 import { relativeText } from "../format.ts";
-import { doAndSay } from "../models/access_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import {
   addPasskey,
   fetchFactors,
@@ -19,6 +19,7 @@ import { t } from "../words/translate.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Field } from "./field.tsx";
+import { FormDialog } from "./form_dialog.tsx";
 import { Note } from "./note.tsx";
 import { ErrorState, Skeleton } from "./states.tsx";
 import { Symbol } from "./symbol.tsx";
@@ -166,7 +167,7 @@ function OpenDialog({ models, resource, open }: PartProps) {
   };
   /** Does it, shows the factors as they are then. */
   const run = (call: () => Promise<FactorSummary>, said: string) =>
-    doAndSay(models, {
+    sayOrProblem(models, {
       call,
       said: (summary: FactorSummary) => {
         resource.put(summary);
@@ -225,33 +226,29 @@ function OpenDialog({ models, resource, open }: PartProps) {
   );
 }
 
-function AddPasskey(
-  { onAdd, onClose }: { onAdd: (label: string) => Promise<string | null>; onClose: () => void },
-) {
-  const problem = useSignal<string | null>(null);
-  const busy = useSignal(false);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value || !(event.currentTarget instanceof HTMLFormElement)) return;
-    busy.value = true;
-    problem.value = await onAdd(String(new FormData(event.currentTarget).get("label") ?? ""));
-    busy.value = false;
-    if (problem.value === null) onClose();
-  };
+interface AddPasskeyProps {
+  readonly onAdd: (label: string) => Promise<string | null>;
+  readonly onClose: () => void;
+}
+
+function AddPasskey({ onAdd, onClose }: AddPasskeyProps) {
   return (
-    <Dialog title={t("access.passkey_add")} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <Field
-          id="passkey-label"
-          label={t("access.passkey_label")}
-          hint={t("access.passkey_label_hint")}
-          input={{ name: "label", required: true, maxLength: 64, autofocus: true, autocomplete: "off" }}
-        />
-        <button type="submit" class="button button-primary" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t("access.passkey_add")}
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t("access.passkey_add")}
+      verb={t("access.passkey_add")}
+      onClose={onClose}
+      onSubmit={async (field) => {
+        const problem = await onAdd(field("label"));
+        if (problem !== null) throw new ApiFailure("passkey", { message: problem });
+        onClose();
+      }}
+    >
+      <Field
+        id="passkey-label"
+        label={t("access.passkey_label")}
+        hint={t("access.passkey_label_hint")}
+        input={{ name: "label", required: true, maxLength: 64, autofocus: true, autocomplete: "off" }}
+      />
+    </FormDialog>
   );
 }

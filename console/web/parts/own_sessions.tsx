@@ -2,7 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import type { SessionRow } from "../../api/sessions.ts";
-import { doAndSay, endSession, fetchSessions } from "../models/access_calls.ts";
+import { endSession, fetchSessions } from "../models/access_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { t } from "../words/translate.ts";
@@ -17,7 +18,7 @@ export function OwnSessions({ models }: { models: Models }) {
   const resource = useResource(models, { fetch: () => fetchSessions(models), inputs: [] });
   const problem = useSignal<string | null>(null);
   const end = async ({ id, source }: Row) => {
-    problem.value = await doAndSay(models, {
+    problem.value = await sayOrProblem(models, {
       call: () => endSession(models, id),
       said: () => t("access.session_ended_said", { name: source }),
     });

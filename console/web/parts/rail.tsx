@@ -7,7 +7,7 @@ import { whyNot } from "../access_words.ts";
 import { type Place, type PlaceName, type RailGroup, railRows, visitOf } from "../places.ts";
 import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
-import { Icon, Mark } from "./icon.tsx";
+import { Mark } from "./mark.tsx";
 import { Symbol } from "./symbol.tsx";
 
 const GROUPS: readonly RailGroup[] = ["watch", "manage", "connect", "govern"];
@@ -105,7 +105,7 @@ function PhonePage() {
       <ul>
         <li>
           <a class="rail-link" href="/device" target="_blank" rel="noopener">
-            <Icon name="handset" size={16} />
+            <Symbol name="smartphone" />
             {t("frame.phone_page")}
           </a>
         </li>

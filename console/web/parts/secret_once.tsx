@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { t } from "../words/translate.ts";
 import { CopyButton } from "./copy_button.tsx";
+import { Dialog } from "./dialog.tsx";
 import { Checkbox } from "./inputs.tsx";
 import { Note } from "./note.tsx";
 
@@ -35,5 +36,23 @@ export function SecretOnce({ label, secret, onDone, children }: SecretProps) {
         </button>
       </div>
     </div>
+  );
+}
+
+interface SecretDialogProps {
+  /** What it is, which is its label as well. */
+  readonly title: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+  readonly wide?: boolean;
+  readonly children?: ComponentChildren;
+}
+
+/** The same in a dialog of its own. */
+export function SecretDialog({ title, secret, onClose, wide = false, children }: SecretDialogProps) {
+  return (
+    <Dialog title={title} wide={wide} onClose={onClose}>
+      <SecretOnce label={title} secret={secret} onDone={onClose}>{children}</SecretOnce>
+    </Dialog>
   );
 }

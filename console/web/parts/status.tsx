@@ -1,13 +1,13 @@
 // How a state is shown: colour, shape and word together.
 
 import type { StateWords } from "../words.ts";
-import { Icon } from "./icon.tsx";
+import { Symbol } from "./symbol.tsx";
 
 /** For rows: a shape and a word, no box. */
 export function Status({ words }: { words: StateWords }) {
   return (
     <span class={`status tone-${words.tone}`}>
-      <Icon name={words.shape} />
+      <Symbol name={`line-${words.shape}`} size={14} />
       <span>{words.label}</span>
     </span>
   );
@@ -17,7 +17,7 @@ export function Status({ words }: { words: StateWords }) {
 export function Chip({ words }: { words: StateWords }) {
   return (
     <span class={`chip tone-${words.tone}`}>
-      <Icon name={words.shape} size={12} />
+      <Symbol name={`line-${words.shape}`} size={12} />
       {words.label}
     </span>
   );

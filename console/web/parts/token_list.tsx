@@ -1,24 +1,22 @@
 // API tokens for scripts: made here, shown once, revoked at once.
 
 import { useSignal } from "@preact/signals";
-import type { Role } from "../../api/access.ts";
 import type { TokenRow } from "../../api/shapes.ts";
 import { whyNot } from "../access_words.ts";
-import { failureText } from "../api_client.ts";
-import { doAndSay, fetchTokens, makeToken, revokeToken } from "../models/access_calls.ts";
+import { fetchTokens, revokeToken } from "../models/access_calls.ts";
+import { sayOrProblem } from "../models/deed.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { t } from "../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
 import type { Column } from "./data_table.tsx";
-import { Dialog } from "./dialog.tsx";
-import { Field } from "./field.tsx";
-import { RoleField } from "./invite_dialog.tsx";
+import { late } from "./late.tsx";
 import { Note } from "./note.tsx";
-import { SecretOnce } from "./secret_once.tsx";
 import { Symbol } from "./symbol.tsx";
 import { Time } from "./time.tsx";
+
+const ConfirmDialog = late(async () => (await import("./confirm_dialog.tsx")).ConfirmDialog);
+const TokenDialog = late(async () => (await import("./token_dialog.tsx")).TokenDialog);
 
 export function TokenList({ models }: { models: Models }) {
   const reason = whyNot(models, "owner");
@@ -81,7 +79,7 @@ function OwnersTokens({ models }: { models: Models }) {
         </button>
       </AccessTable>
       {making.value && (
-        <MakeToken
+        <TokenDialog
           models={models}
           onDone={() => void resource.reload()}
           onClose={() => making.value = false}
@@ -93,7 +91,7 @@ function OwnersTokens({ models }: { models: Models }) {
           verb={t("access.token_revoke_verb")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
-            const problem = await doAndSay(models, {
+            const problem = await sayOrProblem(models, {
               call: () => revokeToken(models, token.id),
               said: () => t("access.token_revoked_said", { name: token.name }),
             });
@@ -105,72 +103,5 @@ function OwnersTokens({ models }: { models: Models }) {
         </ConfirmDialog>
       )}
     </>
-  );
-}
-
-const PRESET_DAYS = 90;
-
-function MakeToken({ models, onDone, onClose }: { models: Models; onDone: () => void; onClose: () => void }) {
-  const role = useSignal<Role>("viewer");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
-  const made = useSignal<{ name: string; token: string } | null>(null);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value || !(event.currentTarget instanceof HTMLFormElement)) return;
-    const form = new FormData(event.currentTarget);
-    busy.value = true;
-    problem.value = null;
-    try {
-      const wanted = {
-        name: String(form.get("name") ?? ""),
-        role: role.value,
-        days: Number(form.get("days")),
-      };
-      const { token, item } = await makeToken(models, wanted);
-      made.value = { name: item.name, token };
-      onDone();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
-  };
-  if (made.value !== null) {
-    const title = t("access.token_of", { name: made.value.name });
-    return (
-      <Dialog title={title} onClose={onClose}>
-        <SecretOnce label={title} secret={made.value.token} onDone={onClose} />
-      </Dialog>
-    );
-  }
-  return (
-    <Dialog title={t("access.token_make")} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <p>{t("access.token_why")}</p>
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <Field
-          id="token-name"
-          label={t("access.token_name")}
-          hint={t("access.token_name_hint")}
-          input={{ name: "name", required: true, maxLength: 64, autocomplete: "off", autofocus: true }}
-        />
-        <RoleField id="token-role" value={role.value} onChoose={(value) => role.value = value} />
-        <Field
-          id="token-days"
-          label={t("access.token_days")}
-          input={{
-            name: "days",
-            type: "number",
-            min: 1,
-            max: 366,
-            defaultValue: PRESET_DAYS,
-            required: true,
-          }}
-        />
-        <button type="submit" class="button button-primary" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t("access.token_make")}
-        </button>
-      </form>
-    </Dialog>
   );
 }

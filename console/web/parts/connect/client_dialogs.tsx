@@ -3,7 +3,8 @@
 import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../../api/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
-import { removeClient, rotateSecret, sayOrProblem } from "../../models/connect_calls.ts";
+import { removeClient, rotateSecret } from "../../models/connect_calls.ts";
+import { sayOrProblem } from "../../models/deed.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";

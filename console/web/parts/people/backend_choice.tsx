@@ -40,3 +40,8 @@ export function BackendChoice({ backends, chosen, onChoose }: BackendChoiceProps
     </fieldset>
   );
 }
+
+/** Why nothing can be done with a choice of none; `undefined` when something was chosen. */
+export function noBackend(chosen: readonly string[] | null): string | undefined {
+  return chosen?.length === 0 ? t("people.choose_backend") : undefined;
+}

@@ -3,10 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { failureText } from "../../api_client.ts";
+import { useDeed } from "../../models/deed.ts";
 import { t } from "../../words/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { Dialog } from "../dialog.tsx";
-import { Field } from "../field.tsx";
+import { TextField } from "../field.tsx";
+import { FormDialog } from "../form_dialog.tsx";
 import { SelectField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
 import { QrCode } from "../qr_code.tsx";
@@ -48,72 +50,39 @@ export function InviteDialog({ models, user, calls, onClose }: DialogPart) {
   );
 }
 
-const NUMBER_FORM = "add-number";
-
 export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
   const kind = useSignal<"sms" | "voice">("sms");
   const number = useSignal("");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
   const add = async () => {
-    busy.value = true;
-    problem.value = null;
-    try {
-      page.put((await calls.addNumber({ kind: kind.value, number: number.value })).user);
-      page.said(t("people.number_added", { name: user.name }));
-      onClose();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
+    page.put((await calls.addNumber({ kind: kind.value, number: number.value })).user);
+    page.said(t("people.number_added", { name: user.name }));
+    onClose();
   };
   return (
-    <Dialog
+    <FormDialog
       title={t("people.number_title", { name: user.name })}
+      verb={t("people.add_phone_number")}
+      onSubmit={add}
       onClose={onClose}
-      footer={
-        <>
-          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
-          <button type="submit" form={NUMBER_FORM} class="button button-primary" disabled={busy.value}>
-            {busy.value ? t("frame.working") : t("people.add_phone_number")}
-          </button>
-        </>
-      }
     >
-      <form
-        id={NUMBER_FORM}
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void add();
-        }}
-      >
-        <Field
-          id="factor-number"
-          label={t("people.number")}
-          hint={t("people.number_hint")}
-          problem={problem.value}
-          input={{
-            type: "tel",
-            value: number.value,
-            required: true,
-            autofocus: true,
-            maxLength: 64,
-            onInput: (event) => number.value = event.currentTarget.value,
-          }}
-        />
-        <SelectField
-          id="factor-kind"
-          label={t("people.number_kind")}
-          value={kind.value}
-          options={[
-            { value: "sms", label: t("people.factor_sms") },
-            { value: "voice", label: t("people.factor_voice") },
-          ]}
-          onChoose={(value) => kind.value = value === "voice" ? "voice" : "sms"}
-        />
-      </form>
-    </Dialog>
+      <TextField
+        id="factor-number"
+        label={t("people.number")}
+        hint={t("people.number_hint")}
+        text={number}
+        input={{ type: "tel", required: true, autofocus: true, maxLength: 64 }}
+      />
+      <SelectField
+        id="factor-kind"
+        label={t("people.number_kind")}
+        value={kind.value}
+        options={[
+          { value: "sms", label: t("people.factor_sms") },
+          { value: "voice", label: t("people.factor_voice") },
+        ]}
+        onChoose={(value) => kind.value = value === "voice" ? "voice" : "sms"}
+      />
+    </FormDialog>
   );
 }
 
@@ -124,86 +93,46 @@ interface Begun {
   readonly deadlineMs: number;
 }
 
-const TOTP_FORM = "add-totp";
-
 /** The secret is shown this once; it counts when a code of it was typed. */
 export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
   const begun = useSignal<Begun | null>(null);
   const code = useSignal("");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
-  useEffect(() => {
-    calls.beginTotp().then(
-      (answer) => begun.value = answer,
-      (fault: unknown) => problem.value = failureText(fault),
-    );
-  }, []);
+  const deed = useDeed();
+  useEffect(() => void deed.run(async () => begun.value = await calls.beginTotp()), []);
+  const seed = begun.value;
   const confirm = async () => {
-    if (begun.value === null) return;
-    busy.value = true;
-    problem.value = null;
-    try {
-      const json = { id: begun.value.id, code: code.value.replaceAll(" ", "") };
-      page.put((await calls.confirmTotp(json)).user);
-      page.said(t("people.totp_added", { name: user.name }));
-      onClose();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
+    if (seed === null) return;
+    page.put((await calls.confirmTotp({ id: seed.id, code: code.value.replaceAll(" ", "") })).user);
+    page.said(t("people.totp_added", { name: user.name }));
+    onClose();
   };
   return (
-    <Dialog
+    <FormDialog
       title={t("people.totp_title", { name: user.name })}
+      verb={t("people.confirm")}
+      deed={deed}
+      reason={seed === null ? t("frame.loading") : undefined}
+      onSubmit={confirm}
       onClose={onClose}
-      footer={
-        <>
-          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
-          <button
-            type="submit"
-            form={TOTP_FORM}
-            class="button button-primary"
-            disabled={busy.value || begun.value === null}
-          >
-            {busy.value ? t("frame.working") : t("people.confirm")}
-          </button>
-        </>
-      }
     >
-      {begun.value === null && problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-      {begun.value === null && problem.value === null && <p role="status">{t("frame.loading")}</p>}
-      {begun.value !== null && (
+      {seed === null && deed.busy.value && <p role="status">{t("frame.loading")}</p>}
+      {seed !== null && (
         <div class="people-secret">
-          <QrCode text={begun.value.uri} label={t("people.totp_qr")} />
+          <QrCode text={seed.uri} label={t("people.totp_qr")} />
           <p>{t("people.totp_what")}</p>
-          <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(begun.value.secret)}</p>
+          <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(seed.secret)}</p>
           <p class="quiet small">
-            {t("people.good_until")} <Time models={models} atMs={begun.value.deadlineMs} absolute />
+            {t("people.good_until")} <Time models={models} atMs={seed.deadlineMs} absolute />
           </p>
-          <form
-            id={TOTP_FORM}
-            onSubmit={(event) => {
-              event.preventDefault();
-              void confirm();
-            }}
-          >
-            <Field
-              id="totp-code"
-              label={t("people.totp_code")}
-              problem={problem.value}
-              input={{
-                value: code.value,
-                required: true,
-                inputMode: "numeric",
-                autocomplete: "one-time-code",
-                maxLength: 16,
-                onInput: (event) => code.value = event.currentTarget.value,
-              }}
-            />
-          </form>
+          <TextField
+            id="totp-code"
+            label={t("people.totp_code")}
+            text={code}
+            input={{ required: true, inputMode: "numeric", autocomplete: "one-time-code", maxLength: 16 }}
+          />
         </div>
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -7,7 +7,6 @@ import { whyNot } from "../../access_words.ts";
 import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
-import { Icon } from "../icon.tsx";
 import { Status } from "../status.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
@@ -148,7 +147,7 @@ function Cell({ own, held }: { own: string; held: string | null }) {
   if (held === own) return <td class="quiet">{held === "" ? "" : t("people.same")}</td>;
   return (
     <td class="tone-wait differs">
-      <Icon name="diamond" size={12} />
+      <Symbol name="line-diamond" size={12} />
       <span class="unseen">{t("people.sync_differs")}</span>
       <bdi>{held === "" ? t("frame.none") : held}</bdi>
     </td>

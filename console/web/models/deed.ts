@@ -1,0 +1,47 @@
+// A deed that somebody asked for in a form: under way, or what went wrong with it.
+
+import { type ReadonlySignal, useSignal } from "@preact/signals";
+import { failureText } from "../api_client.ts";
+import type { Models } from "./models.ts";
+
+export interface Deed {
+  readonly busy: ReadonlySignal<boolean>;
+  /** What was caught; `null` while nothing was. */
+  readonly fault: ReadonlySignal<unknown>;
+  /** Runs a task unless one is under way; never rejects. */
+  run(task: () => Promise<unknown>): Promise<void>;
+}
+
+/** For as long as a part is drawn. */
+export function useDeed(): Deed {
+  const busy = useSignal(false);
+  const fault = useSignal<unknown>(null);
+  return {
+    busy,
+    fault,
+    async run(task) {
+      if (busy.peek()) return;
+      busy.value = true;
+      fault.value = null;
+      try {
+        await task();
+      } catch (caught) {
+        fault.value = caught;
+      }
+      busy.value = false;
+    },
+  };
+}
+
+/** Says what a call did, in passing; resolves to `null`, or to the sentence for what went wrong. */
+export async function sayOrProblem<T>(
+  { toasts }: Pick<Models, "toasts">,
+  deed: { call: () => Promise<T>; said: (value: T) => string },
+): Promise<string | null> {
+  try {
+    toasts.say(deed.said(await deed.call()), { tone: "ok" });
+    return null;
+  } catch (fault) {
+    return failureText(fault);
+  }
+}
