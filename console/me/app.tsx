@@ -1,7 +1,7 @@
 // The account page: the door for those outside, the account for who is inside, and what lies over both.
 
 import { useEffect } from "preact/hooks";
-import { Mark } from "../web/parts/icon.tsx";
+import { Mark } from "../web/parts/mark.tsx";
 import { Skeleton } from "../web/parts/states.tsx";
 import { Toasts } from "../web/parts/toasts.tsx";
 import { language, t } from "../web/words/translate.ts";
