@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { FAKE_INVITATION } from "../fakes/console_phone.ts";
 import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
-import { totpCode } from "../ground/totp.ts";
+import { fromBase32, totpCode } from "../ground/totp.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
 
 const dist = await currentDist();
@@ -373,12 +373,3 @@ browserTest("me: every deed is reached and done by keyboard", async ({ page }) =
   await page.keyboard.press("Escape");
   assertMatch(await page.evaluate(() => document.activeElement?.textContent ?? ""), /Remove/);
 });
-
-/** RFC 4648 §6. */
-function fromBase32(text: string): Uint8Array {
-  let bits = "";
-  for (const letter of text) {
-    bits += "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0");
-  }
-  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (octet) => parseInt(octet, 2));
-}

@@ -10,3 +10,12 @@ export function totpCode(seed: string | Uint8Array, atMs: number): string {
   const offset = (digest.at(-1) ?? 0) & 0x0f;
   return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
+
+/** The octets of a secret as apps take it (RFC 4648 §6, without padding). */
+export function fromBase32(text: string): Uint8Array {
+  let bits = "";
+  for (const letter of text) {
+    bits += "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0");
+  }
+  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (octet) => parseInt(octet, 2));
+}
