@@ -112,7 +112,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     }),
     phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
   };
-  const charts = createChartStore(deps);
+  const charts = createChartStore({ ...deps, target: deps.connect?.config.radius.directory });
   charts.start();
   const routes = createRoutes(deps, { streams, charts });
 

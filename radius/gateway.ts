@@ -161,6 +161,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     store,
     clock,
     log,
+    target: radius.directory,
     pairings,
     recoveryCodes,
     conversations,
@@ -191,6 +192,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         acceptAttributes,
         leavings,
         directory: deps.directory,
+        target: radius.directory,
         secondFactor: deps.secondFactor,
         telephony: deps.telephony,
         firstFactor,
@@ -218,7 +220,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     let cancel = (): void => {};
     const sweep = (): void => {
       const expired = conversations.sweep();
-      recordEnded({ store, log }, expired);
+      recordEnded({ store, log, target: radius.directory }, expired);
       for (const conversation of expired) {
         counters.count("expired");
         log.info("conversation expired", {
@@ -270,6 +272,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     prepareDisowning: createDisownings({
       store,
       log,
+      target: radius.directory,
       limits,
       conversations,
       secondFactor: deps.secondFactor,

@@ -14,10 +14,12 @@ export interface ChartRouteDeps {
 }
 
 const time = v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number)));
+const name = v.optional(v.pipe(v.string(), v.maxLength(256)), "");
 const ASKED = v.object({
   from: time,
   to: time,
-  client: v.optional(v.pipe(v.string(), v.maxLength(256)), ""),
+  client: name,
+  target: name,
 });
 const HOUR_MS = 3_600_000;
 /** The counts go back no further. */
@@ -26,11 +28,11 @@ const MOST_RANGE_MS = 92 * 24 * HOUR_MS;
 export function createChartRoutes({ charts, clock }: ChartRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", queryValues(ASKED), async (c) => {
-      const { from, to, client } = c.req.valid("query");
+      const { from, to, client, target } = c.req.valid("query");
       const nowMs = clock.nowMs();
       const toMs = Math.min(to ?? nowMs, nowMs);
       const fromMs = Math.max(from ?? toMs - HOUR_MS, toMs - MOST_RANGE_MS);
       if (fromMs >= toMs) throw new Refusal("bad_query");
-      return c.json({ fromMs, toMs, ...await charts.read({ fromMs, toMs, client }) });
+      return c.json({ fromMs, toMs, ...await charts.read({ fromMs, toMs, client, target }) });
     });
 }

@@ -1,6 +1,11 @@
 // Counts of finished logins as series for charts: pure sums, and percentiles out of buckets of time.
 
-import type { FinishTally } from "../../radius/doing/ports.ts";
+import type { FinishTally as GatewayTally } from "../../radius/doing/ports.ts";
+
+/** What a gateway counted, with the directory whose users logged in; records from before it was kept have none. */
+export interface FinishTally extends GatewayTally {
+  readonly target?: string;
+}
 
 /** What was counted in one step of time. */
 export interface Stamped {
@@ -17,10 +22,19 @@ export interface ChartSeries {
   readonly p95Ms: readonly (number | null)[];
   /** Most logins first; over the whole range, whatever client was asked for. */
   readonly clients: readonly ClientFigures[];
+  /** The same by target, whatever target was asked for; without those from before the target was kept. */
+  readonly targets: readonly TargetFigures[];
 }
 
-export interface ClientFigures {
+export interface ClientFigures extends Figures {
   readonly client: string;
+}
+
+export interface TargetFigures extends Figures {
+  readonly target: string;
+}
+
+export interface Figures {
   readonly total: number;
   readonly accepted: number;
   readonly rejected: number;
@@ -35,12 +49,14 @@ export type ChartOutcome = typeof CHART_OUTCOMES[number];
 const MOST_POINTS = 400;
 const MOST_CLIENTS = 100;
 
-/** Adds up what is of the same client. */
+/** Adds up what is of the same client and target. */
 export function addTallies(tallies: readonly FinishTally[]): FinishTally[] {
-  const sums = new Map<string, { client: string; outcomes: Record<string, number>; times: number[] }>();
-  for (const { client, outcomes, times } of tallies) {
-    const sum = sums.get(client) ?? { client, outcomes: {}, times: [] };
-    sums.set(client, sum);
+  const sums = new Map<string, FinishTally & { outcomes: Record<string, number>; times: number[] }>();
+  for (const { client, target, outcomes, times } of tallies) {
+    const key = `${target ?? ""}\0${client}`;
+    const sum = sums.get(key) ??
+      { client, outcomes: {}, times: [], ...(target === undefined ? {} : { target }) };
+    sums.set(key, sum);
     for (const [outcome, count] of Object.entries(outcomes)) {
       sum.outcomes[outcome] = (sum.outcomes[outcome] ?? 0) + count;
     }
@@ -68,20 +84,23 @@ export function percentileMs(times: readonly number[], share: number): number | 
   return Math.round(2 ** ((times.length - 1) / 2));
 }
 
-/** @param asked.client "": all of them. Steps are joined until there are at most 400. */
+/** @param asked.client "": all of them, as with the target. Steps are joined until there are at most 400. */
 export function seriesOf(
   records: readonly Stamped[],
-  asked: { fromMs: number; toMs: number; stepMs: number; client: string },
+  asked: { fromMs: number; toMs: number; stepMs: number; client: string; target?: string },
 ): ChartSeries {
-  const { fromMs, toMs, client } = asked;
+  const { fromMs, toMs, client, target = "" } = asked;
+  const ofClient = (tally: FinishTally) => client === "" || tally.client === client;
+  const ofTarget = (tally: FinishTally) => target === "" || tally.target === target;
   const joined = Math.max(1, Math.ceil((toMs - fromMs) / asked.stepMs / MOST_POINTS));
   const stepMs = asked.stepMs * joined;
   const count = Math.max(1, Math.ceil((toMs - fromMs + 1) / stepMs));
   const steps: FinishTally[][] = Array.from({ length: count }, () => []);
   for (const { atMs, tallies } of records) {
     const step = steps[Math.floor((atMs - fromMs) / stepMs)];
-    step?.push(...tallies.filter((tally) => client === "" || tally.client === client));
+    step?.push(...tallies.filter((tally) => ofClient(tally) && ofTarget(tally)));
   }
+  const all = records.flatMap(({ tallies }) => tallies);
   const sums = steps.map((tallies) => total(tallies));
   const outcomeSeries = (outcome: ChartOutcome) => sums.map(({ outcomes }) => outcomes[outcome] ?? 0);
   return {
@@ -96,20 +115,35 @@ export function seriesOf(
     },
     p50Ms: sums.map(({ times }) => percentileMs(times, 0.5)),
     p95Ms: sums.map(({ times }) => percentileMs(times, 0.95)),
-    clients: addTallies(records.flatMap(({ tallies }) => tallies)).map(figuresOf)
-      .sort((a, b) => b.total - a.total).slice(0, MOST_CLIENTS),
+    clients: grouped(all.filter(ofTarget), ({ client }) => client)
+      .map(({ name, figures }) => ({ client: name, ...figures })),
+    targets: grouped(all.filter(ofClient), ({ target }) => target ?? "")
+      .filter(({ name }) => name !== "").map(({ name, figures }) => ({ target: name, ...figures })),
   };
 }
 
 /** All clients as one. */
 function total(tallies: readonly FinishTally[]): FinishTally {
-  const [sum] = addTallies(tallies.map((tally) => ({ ...tally, client: "" })));
+  const [sum] = addTallies(tallies.map(({ outcomes, times }) => ({ client: "", outcomes, times })));
   return sum ?? { client: "", outcomes: {}, times: [] };
 }
 
-function figuresOf({ client, outcomes, times }: FinishTally): ClientFigures {
+/** The figures of each name, most logins first. */
+function grouped(
+  tallies: readonly FinishTally[],
+  nameOf: (tally: FinishTally) => string,
+): { name: string; figures: Figures }[] {
+  const sums = addTallies(tallies.map((tally) => ({
+    client: nameOf(tally),
+    outcomes: tally.outcomes,
+    times: tally.times,
+  })));
+  return sums.map((sum) => ({ name: sum.client, figures: figuresOf(sum) }))
+    .sort((a, b) => b.figures.total - a.figures.total).slice(0, MOST_CLIENTS);
+}
+
+function figuresOf({ outcomes, times }: FinishTally): Figures {
   return {
-    client,
     total: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     accepted: outcomes.accepted ?? 0,
     rejected: outcomes.rejected ?? 0,

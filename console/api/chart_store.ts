@@ -2,15 +2,16 @@
 // time, and read back as a series. One process writes its own records; several are added up when they are read.
 
 import type { Log } from "../../log.ts";
-import type { FinishTally, GatewayWatch } from "../../radius/doing/ports.ts";
+import type { GatewayWatch } from "../../radius/doing/ports.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
-import { addTallies, type ChartSeries, seriesOf, type Stamped } from "./chart_series.ts";
+import { addTallies, type ChartSeries, type FinishTally, seriesOf, type Stamped } from "./chart_series.ts";
 
 export interface ChartStore {
   /** Writes what was counted since the last time. Rejects when the store fails; the next time writes it too. */
   flush(): Promise<void>;
-  read(asked: { fromMs: number; toMs: number; client: string }): Promise<ChartSeries>;
+  /** "": every client, every target. */
+  read(asked: { fromMs: number; toMs: number; client: string; target?: string }): Promise<ChartSeries>;
   /** Begins to write each half minute. */
   start(): void;
   /** Writes what is left; what fails then is logged. */
@@ -23,6 +24,8 @@ export interface ChartStoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** The directory whose users log in here; absent where the console runs without one. */
+  readonly target?: string;
 }
 
 const MINUTE_MS = 60_000;
@@ -39,7 +42,7 @@ const FINE_RANGE_MS = 12 * HOUR_MS;
 /** Records that one reading looks at. */
 const MOST_READ = 20_000;
 
-export function createChartStore({ watch, store, clock, random, log }: ChartStoreDeps): ChartStore {
+export function createChartStore({ watch, store, clock, random, log, target }: ChartStoreDeps): ChartStore {
   const node = toHex(random.bytes(4));
   const open: Record<Span, { atMs: number; tallies: FinishTally[] }> = {
     minute: { atMs: 0, tallies: [] },
@@ -61,7 +64,8 @@ export function createChartStore({ watch, store, clock, random, log }: ChartStor
     };
   };
   const flush = async (): Promise<void> => {
-    const counted = watch.takeFinished();
+    const taken = watch.takeFinished();
+    const counted = target === undefined ? taken : taken.map((tally) => ({ ...tally, target }));
     if (counted.length === 0) return;
     await store.commit({ mutations: [grow("minute", counted), grow("hour", counted)] });
   };
@@ -77,7 +81,7 @@ export function createChartStore({ watch, store, clock, random, log }: ChartStor
 
   return {
     flush,
-    async read({ fromMs, toMs, client }) {
+    async read({ fromMs, toMs, client, target: asked = "" }) {
       await flush();
       const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - CHART_SPANS.minute.keptMs;
       const span: Span = isFine ? "minute" : "hour";
@@ -89,7 +93,7 @@ export function createChartStore({ watch, store, clock, random, log }: ChartStor
         const tallies = readTallies(value);
         if (tallies !== null) records.push({ atMs: Number(key[2]), tallies });
       }
-      return seriesOf(records, { fromMs: start, toMs, stepMs, client });
+      return seriesOf(records, { fromMs: start, toMs, stepMs, client, target: asked });
     },
     start() {
       stopTimer = clock.after(FLUSH_MS, tick);

@@ -9,6 +9,8 @@ export interface HistoryFilter {
   readonly outcome: string;
   readonly user: string;
   readonly client: string;
+  /** The target whose users logged in. */
+  readonly target?: string;
   readonly fromMs: number | null;
   readonly toMs: number | null;
 }
@@ -85,10 +87,11 @@ function earlier(a: string, b: string): string {
   return a < b ? a : b;
 }
 
-function matcher({ outcome, user, client }: HistoryFilter): (login: FinishedLogin) => boolean {
+function matcher({ outcome, user, client, target = "" }: HistoryFilter): (login: FinishedLogin) => boolean {
   const name = user.normalize("NFC").toLowerCase();
   return (login) =>
     (outcome === "" || login.outcome === outcome) && (client === "" || login.client === client) &&
+    (target === "" || login.target === target) &&
     (name === "" || login.user.normalize("NFC").toLowerCase().includes(name));
 }
 

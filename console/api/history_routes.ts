@@ -22,6 +22,7 @@ const FILTER = {
   outcome: v.optional(v.picklist(["", "accepted", "rejected", "expired", "cancelled", "superseded"]), ""),
   user: text,
   client: text,
+  target: text,
   from: time,
   to: time,
 };
@@ -69,6 +70,7 @@ const COLUMNS = [
   "factor",
   "outcome",
   "reason",
+  "target",
 ] as const;
 
 /** How the lines of an export are written; `at` counts them from 0. */
@@ -98,7 +100,7 @@ const FORMATS: Readonly<Record<"csv" | "json", { type: string; encode: Encoding 
 };
 
 function cellsOf(item: HistoryItem): string[] {
-  const { startedMs, endedMs, user, client, source, place, factor, outcome, reason } = item;
+  const { startedMs, endedMs, user, client, source, place, factor, outcome, reason, target } = item;
   return [
     new Date(startedMs).toISOString(),
     new Date(endedMs).toISOString(),
@@ -110,6 +112,7 @@ function cellsOf(item: HistoryItem): string[] {
     factor ?? "",
     outcome,
     reason?.code ?? "",
+    target ?? "",
   ];
 }
 

@@ -110,6 +110,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
     countersOwed = false;
     return {
       counters: watch.counters(),
+      newestStray: newestStray(watch),
       ...(approvals === null ? {} : { approvals }),
       ...(messages === null ? {} : { outbox: messages }),
     };
@@ -155,6 +156,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
       steps: countSteps(standing),
       drops: {},
       counters: watch.counters(),
+      newestStray: newestStray(watch),
     };
     for (let at = 0; at < missed.length; at += RESUME_CHUNK) {
       const conversations = missed.slice(at, at + RESUME_CHUNK);
@@ -181,6 +183,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
         conversations: watch.conversations(SNAPSHOT_LIMIT).map(trimmed),
         steps: countSteps(standing),
         counters: watch.counters(),
+        newestStray: newestStray(watch),
         approvals: approvalList(desk),
         outbox: outbox?.items() ?? null,
       };
@@ -214,6 +217,10 @@ function countSteps(standing: ReadonlyMap<string, string>): Record<string, numbe
   const counts: Record<string, number> = {};
   for (const step of standing.values()) counts[step] = (counts[step] ?? 0) + 1;
   return counts;
+}
+
+function newestStray(watch: GatewayWatch): number {
+  return watch.strays(1)[0]?.id ?? 0;
 }
 
 /** The newest that wait, and how many; `null` with an external service. */

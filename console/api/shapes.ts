@@ -49,6 +49,8 @@ export interface LiveSnapshot {
   /** Live conversations at each step. */
   readonly steps: Readonly<Record<string, number>>;
   readonly counters: Readonly<Record<string, number>>;
+  /** The number of the newest packet that belongs to no login; 0 without one. */
+  readonly newestStray: number;
   readonly approvals: ApprovalList | null;
   readonly outbox: readonly OutboxItem[] | null;
 }
@@ -62,6 +64,7 @@ export interface LiveMessage {
   /** Packets that were dropped since the last message, by reason. */
   readonly drops: Readonly<Record<string, number>>;
   readonly counters?: Readonly<Record<string, number>>;
+  readonly newestStray?: number;
   readonly approvals?: ApprovalList;
   readonly outbox?: readonly OutboxItem[];
   /** Changes came faster than they can be kept: fetch the snapshot again. */

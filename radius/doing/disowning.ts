@@ -24,6 +24,8 @@ export interface Disowning {
 export interface DisowningDeps {
   readonly store: Store;
   readonly log: Log;
+  /** The directory whose users log in. */
+  readonly target: string;
   readonly limits: Limits;
   readonly conversations: Conversations;
   readonly secondFactor: Pick<SecondFactorService, "cancel">;
@@ -39,7 +41,7 @@ const MOST_ENDS = 20;
 
 /** @returns prepares the disowning of a user (canonical name). */
 export function createDisownings(deps: DisowningDeps): (user: string) => Disowning {
-  const { store, log, limits, conversations, secondFactor } = deps;
+  const { limits, conversations, secondFactor } = deps;
   /** What waits for the person's next packet. One that is worked on right now finds the lock by itself, and is answered. */
   const waiting = (user: string): Conversation[] =>
     conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MOST_ENDS);
@@ -59,7 +61,7 @@ export function createDisownings(deps: DisowningDeps): (user: string) => Disowni
           conversations.end(conversation, "cancelled", NOT_ME);
           deps.changed(conversation);
         }
-        recordEnded({ store, log }, ended);
+        recordEnded(deps, ended);
         return ended.length;
       },
       undo: lock.undo,

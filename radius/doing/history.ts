@@ -8,8 +8,11 @@ import type { Conversation } from "./conversation.ts";
 /** Changes that go into one commit; each is well under a kilobyte. */
 const MOST_IN_ONE = 100;
 
-/** The change that keeps a conversation which has its outcome. */
-export function historyMutation(conversation: Conversation, refusedFor: string | null = null): Mutation {
+/** The change that keeps a conversation which has its outcome. @param options.target the directory whose users log in. */
+export function historyMutation(
+  conversation: Conversation,
+  { target, refusedFor = null }: { target: string; refusedFor?: string | null },
+): Mutation {
   const { orderedId, shownUser, client, source, place, factor, startedMs, updatedMs, outcome, moments } =
     conversation;
   return {
@@ -27,6 +30,7 @@ export function historyMutation(conversation: Conversation, refusedFor: string |
       refusedFor,
       moments,
       passwordRight: conversation.firstFactorRight,
+      target,
     }),
     expireInMs: HISTORY_KEPT_MS,
   };
@@ -34,11 +38,11 @@ export function historyMutation(conversation: Conversation, refusedFor: string |
 
 /** Records what ended without a packet. Should it fail, the logins are over all the same: only their line in the history is missing. */
 export function recordEnded(
-  { store, log }: { store: Store; log: Log },
+  { store, log, target }: { store: Store; log: Log; target: string },
   ended: readonly Conversation[],
 ): void {
   for (let at = 0; at < ended.length; at += MOST_IN_ONE) {
-    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) => historyMutation(one));
+    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) => historyMutation(one, { target }));
     store.commit({ mutations }).catch((fault: unknown) =>
       log.error("logins that ended could not be written into the history", { fault: String(fault) })
     );

@@ -41,6 +41,8 @@ export interface LeavingDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** The directory that they leave. */
+  readonly target: string;
   readonly pairings: Pairings;
   readonly recoveryCodes: RecoveryCodes;
   readonly conversations: Conversations;

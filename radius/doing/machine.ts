@@ -23,6 +23,8 @@ export interface MachineDeps extends FactDeps, OutsideDeps {
   readonly orderedId: () => string;
   /** A conversation that takes the place of another after Cancel. */
   readonly startOver: (conversation: Conversation) => Conversation;
+  /** The directory whose users log in. */
+  readonly target: string;
   /** Called after each commit, for whoever watches. */
   readonly changed: (conversation: Conversation) => void;
 }
@@ -304,7 +306,7 @@ function finish(
     if (kind === "accept") useUpRequest(deps, turn);
     deps.conversations.end(conversation, outcome, row.name);
     turn.draft.push(
-      historyMutation(conversation, turn.attempt.refusedFor),
+      historyMutation(conversation, { target: deps.target, refusedFor: turn.attempt.refusedFor }),
       audit(deps, conversation, {
         action: `login.${outcome}`,
         row: row.name,
@@ -339,7 +341,7 @@ function commit(deps: MachineDeps, turn: Turn): Promise<void> {
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
-    mutations.push(historyMutation(older));
+    mutations.push(historyMutation(older, deps));
     // What another login ended may have a commit of its own on the way, so that its version is not known.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
     else add(deps.conversations.record(older), { checks, mutations });

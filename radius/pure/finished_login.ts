@@ -14,6 +14,8 @@ export interface FinishedLogin {
   readonly refusedFor: string | null;
   /** The first factor was asked and was right. */
   readonly passwordRight: boolean;
+  /** The target whose users logged in; absent in records from before it was kept. */
+  readonly target?: string;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -45,6 +47,7 @@ export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
       refusedFor,
       moments,
       login.passwordRight ? 1 : 0,
+      login.target,
     ]),
   );
 }
@@ -61,7 +64,8 @@ export function unpackFinished(value: unknown): FinishedLogin | null {
 
 function readList(list: unknown): FinishedLogin | null {
   if (!Array.isArray(list)) return null;
-  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
+  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right, target] =
+    list;
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
   if (typeof startedMs !== "number" || typeof tookMs !== "number") return null;
@@ -85,5 +89,6 @@ function readList(list: unknown): FinishedLogin | null {
     refusedFor: typeof refusedFor === "string" ? refusedFor : null,
     moments,
     passwordRight: right === 1,
+    ...(typeof target === "string" ? { target } : {}),
   };
 }

@@ -21,7 +21,16 @@ function setUp(filterValues: Partial<BoardFilter> = {}) {
 }
 
 function snapshot(...conversations: ConversationView[]): LiveSnapshot {
-  return { at: "e.0", nowMs: 0, conversations, steps: {}, counters: {}, approvals: null, outbox: null };
+  return {
+    at: "e.0",
+    nowMs: 0,
+    conversations,
+    steps: {},
+    counters: {},
+    newestStray: 0,
+    approvals: null,
+    outbox: null,
+  };
 }
 
 Deno.test("createBoardModel() shows the newest first, however they arrive", () => {

@@ -48,6 +48,44 @@ Deno.test("seriesOf() has a step for every minute, joins steps of a long range, 
   assertEquals(long.outcomes.accepted[0], 4);
 });
 
+Deno.test("seriesOf() narrows to a target, and has figures of each target that is known", () => {
+  const records = [{
+    atMs: 0,
+    tallies: [
+      { ...tally("a", { accepted: 1 }), target: "staff" },
+      { ...tally("a", { accepted: 2 }), target: "guests" },
+      { ...tally("b", { rejected: 4 }), target: "guests" },
+      tally("a", { accepted: 8 }),
+    ],
+  }];
+  const span = { fromMs: 0, toMs: MINUTE_MS - 1, stepMs: MINUTE_MS };
+  const guests = seriesOf(records, { ...span, client: "", target: "guests" });
+  assertEquals([guests.outcomes.accepted, guests.outcomes.rejected], [[2], [4]]);
+  assertEquals(guests.clients.map(({ client, total }) => [client, total]), [["b", 4], ["a", 2]]);
+  assertEquals(guests.targets.map(({ target, total }) => [target, total]), [["guests", 6], ["staff", 1]]);
+  const ofA = seriesOf(records, { ...span, client: "a" });
+  assertEquals(ofA.outcomes.accepted, [11]);
+  assertEquals(ofA.targets.map(({ target, accepted }) => [target, accepted]), [["guests", 2], ["staff", 1]]);
+});
+
+Deno.test("createChartStore() keeps the target of what it counts", async () => {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const watch = createFakeWatch();
+  const deps = { watch, store, clock, random: createSystemRandom(), log };
+  const charts = createChartStore({ ...deps, target: "staff" });
+  watch.finish(tally("vpn-1", { accepted: 2 }));
+  await charts.flush();
+  watch.finish(tally("vpn-1", { accepted: 1 }));
+  const nowMs = clock.nowMs();
+  const read = (target: string) =>
+    charts.read({ fromMs: nowMs - MINUTE_MS, toMs: nowMs, client: "", target });
+  assertEquals((await read("staff")).targets.map(({ target, total }) => [target, total]), [["staff", 3]]);
+  assertEquals((await read("other")).outcomes.accepted.every((count) => count === 0), true);
+  await store.close();
+});
+
 Deno.test("createChartStore() writes a minute once however often it grows, and reads it back by another process", async () => {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });

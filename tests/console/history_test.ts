@@ -22,6 +22,7 @@ const login = (values: Partial<FinishedLogin> = {}): FinishedLogin => ({
   outcome: "rejected",
   refusedFor: null,
   passwordRight: false,
+  target: "default",
   moments: [
     { atMs: START_MS, step: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", row: "pushed" },
     { atMs: START_MS + 6200, step: "rejected", row: "not_approved" },
@@ -78,6 +79,7 @@ Deno.test("GET /history narrows by outcome, user, client and time", async () => 
   assertEquals(usersOf((await ask(site, "?outcome=accepted")).body), ["grace"]);
   assertEquals(usersOf((await ask(site, "?user=ada")).body), ["ADA", "Ada"]);
   assertEquals(usersOf((await ask(site, "?client=wifi")).body), ["Ada"]);
+  assertEquals(usersOf((await ask(site, "?target=guests")).body), []);
   assertEquals(usersOf((await ask(site, `?from=${START_MS + 1000}&to=${START_MS + 1500}`)).body), ["grace"]);
   assertEquals(usersOf((await ask(site, `?from=${START_MS + 9000}&to=${START_MS}`)).body), []);
 });

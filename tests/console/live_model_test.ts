@@ -34,6 +34,7 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
           conversations: [],
           steps: {},
           counters: {},
+          newestStray: 0,
           approvals: null,
           outbox: null,
         } satisfies LiveSnapshot,

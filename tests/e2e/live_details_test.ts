@@ -54,6 +54,7 @@ async function keepHistory(site: TestConsole, users: readonly string[]): Promise
       const value = packFinished({
         ...{ user, client: at % 3 === 0 ? "wifi" : "vpn-1", source: "10.1.0.7", place: "", factor: "totp" },
         ...{ startedMs, endedMs: startedMs + 4000, outcome, refusedFor: null, passwordRight: false },
+        target: at === 0 ? "guests" : "staff",
         moments: [{ atMs: startedMs + 4000, step: outcome, row: at % 2 === 0 ? "code_wrong" : "totp_right" }],
       });
       return { type: "set", key: historyKey(id), value };
@@ -67,11 +68,14 @@ function count(site: TestConsole): void {
   site.watch.finish({ client: "vpn-1", outcomes: { accepted: 25, rejected: 5 }, times });
 }
 
-function drop(site: TestConsole, { reason = "wrong_message_authenticator", user = "eve" } = {}): void {
+function drop(
+  site: TestConsole,
+  { reason = "wrong_message_authenticator", user = "eve", id = 1, source = "192.0.2.9" } = {},
+): void {
   const nowMs = Date.now();
-  const place = { source: "192.0.2.9", client: "vpn-1" };
+  const place = { source, client: "vpn-1" };
   site.watch.stray(
-    { ...recorded(user), ...place, id: 1, reason, verdict: reason, answered: false, lastMs: nowMs },
+    { ...recorded(user), ...place, id, reason, verdict: reason, answered: false, lastMs: nowMs },
     { ...place, reason, count: 14, firstMs: nowMs - 60_000, lastMs: nowMs },
   );
   site.watch.drop(reason);
@@ -155,6 +159,34 @@ browserTest("dropped packets are explained, with how many failed since when", as
 });
 
 browserTest(
+  "dropped packets come as they are dropped, stand still in use, and are narrowed",
+  async ({ page }) => {
+    await using site = await startConsole({ dist });
+    drop(site);
+    await openAs(page, { site, path: "/live/dropped" });
+    const strays = page.locator(".stray");
+    await page.getByText("1 dropped since the start").waitFor();
+    await strays.first().waitFor();
+    drop(site, { id: 2, source: "192.0.2.20", reason: "unknown_client" });
+    await page.getByText("2 dropped since the start").waitFor();
+    await page.getByRole("heading", { name: /192\.0\.2\.20/ }).waitFor();
+    await strays.first().hover();
+    drop(site, { id: 3, source: "192.0.2.30", reason: "unknown_client" });
+    const newer = page.getByRole("button", { name: "Newer ones came: show them" });
+    await newer.waitFor();
+    assertEquals(await strays.count(), 2);
+    await newer.click();
+    await page.getByRole("heading", { name: /192\.0\.2\.30/ }).waitFor();
+    await page.getByRole("table").getByRole("button", { name: "192.0.2.20" }).click();
+    await page.waitForURL(/source=192\.0\.2\.20/);
+    assertEquals(await strays.count(), 1);
+    assertEquals(await findAccessibilityProblems(page), []);
+    await page.getByRole("button", { name: /Clear the filter/ }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".stray").length === 3);
+  },
+);
+
+browserTest(
   "the history is narrowed by a click on a cell, and the filter is in the address",
   async ({ page }) => {
     await using site = await startConsole({ dist });
@@ -183,6 +215,39 @@ browserTest(
     assertEquals(await page.title(), "Login · Countersign");
   },
 );
+
+browserTest("the history and the charts are narrowed to a target", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  await keepHistory(site, ["ada", "grace", "alan"]);
+  await openAs(page, { site, path: "/history" });
+  await page.getByRole("button", { name: "guests" }).click();
+  await page.waitForURL(/target=guests/);
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await page.getByRole("button", { name: "ada" }).waitFor();
+  const times = new Array<number>(TIME_BUCKETS).fill(0);
+  times[bucketOf(4000)] = 4;
+  const tally = (target: string, accepted: number) => ({
+    client: "vpn-1",
+    target,
+    outcomes: { accepted },
+    times,
+  });
+  const atMs = Math.floor(Date.now() / 60_000) * 60_000;
+  await site.store.commit({
+    mutations: [{
+      type: "set",
+      key: ["chart", "minute", atMs, "other"],
+      value: JSON.stringify([tally("staff", 9), tally("guests", 4)]),
+    }],
+  });
+  await page.goto(`${site.origin}/charts?range=1h`);
+  await page.getByRole("img", { name: "13 accepted, 0 rejected, 0 otherwise" }).waitFor();
+  const targets = page.getByRole("table", { name: "By target" });
+  await targets.getByRole("button", { name: "guests" }).click();
+  await page.getByRole("img", { name: "4 accepted, 0 rejected, 0 otherwise" }).waitFor();
+  assertEquals(new URL(page.url()).searchParams.get("target"), "guests");
+  await page.getByRole("button", { name: /Clear the filter Target: guests/ }).waitFor();
+});
 
 browserTest("charts draw what ended, and a drag narrows the range in the address", async ({ page }) => {
   await using site = await startConsole({ dist });

@@ -99,6 +99,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     limits,
     recoveryCodes,
     prepareDisowning: createDisownings({
+      target: "default",
       store,
       log,
       limits,

@@ -23,6 +23,8 @@ export interface LiveModel {
   readonly link: ReadonlySignal<Link>;
   readonly steps: ReadonlySignal<Readonly<Record<string, number>>>;
   readonly counters: ReadonlySignal<Readonly<Record<string, number>>>;
+  /** The number of the newest packet that belongs to no login: those that the server lists have changed with it. */
+  readonly newestStray: ReadonlySignal<number>;
   readonly approvals: ReadonlySignal<ApprovalList | null>;
   readonly outbox: ReadonlySignal<readonly OutboxItem[] | null>;
   /** How many changes came at once after a lost connection; `null` when there was none, or it was said long enough. */
@@ -58,6 +60,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   const link = signal<Link>({ kind: "connecting" });
   const steps = signal<Readonly<Record<string, number>>>({});
   const counters = signal<Readonly<Record<string, number>>>({});
+  const newestStray = signal(0);
   const approvals = signal<ApprovalList | null>(null);
   const outbox = signal<readonly OutboxItem[] | null>(null);
   const rate = signal(0);
@@ -109,6 +112,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
     newestSteps = message.steps;
     batch(() => {
       if (message.counters !== undefined) counters.value = message.counters;
+      if (message.newestStray !== undefined) newestStray.value = message.newestStray;
       if (message.approvals !== undefined) approvals.value = message.approvals;
       if (message.outbox !== undefined) outbox.value = message.outbox;
     });
@@ -164,6 +168,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
         newestSteps = null;
         steps.value = snapshot.steps;
         counters.value = snapshot.counters;
+        newestStray.value = snapshot.newestStray;
         approvals.value = snapshot.approvals;
         outbox.value = snapshot.outbox;
       });
@@ -185,6 +190,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
     link,
     steps,
     counters,
+    newestStray,
     approvals,
     outbox,
     rate,

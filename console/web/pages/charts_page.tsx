@@ -1,6 +1,6 @@
-// Charts: how logins ended and how long they took, over a range that lives in the address, and the same for each client.
+// Charts: how logins ended and how long they took, over a range that lives in the address, and the same for each client and each target.
 
-import type { ClientFigures } from "../../api/chart_series.ts";
+import type { Figures } from "../../api/chart_series.ts";
 import { take } from "../api_client.ts";
 import { countText, fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
@@ -29,10 +29,10 @@ const NAMES = Object.keys(RANGES) as readonly RangeName[];
 
 export default function ChartsPage({ models }: PageProps) {
   const { router, api } = models;
-  const [range, from, to, client] = ["range", "from", "to", "client"].map((name) => router.param(name));
+  const [range, from, to, client, target] = ["range", "from", "to", "client", "target"].map(router.param);
   const charts = useResource(models, {
-    fetch: () => take(api.charts.$get({ query: { ...spanOf(models), client } })),
-    inputs: [range, from, to, client],
+    fetch: () => take(api.charts.$get({ query: { ...spanOf(models), client, target } })),
+    inputs: [range, from, to, client, target],
   });
   const { value: state } = charts.state;
   return (
@@ -40,7 +40,13 @@ export default function ChartsPage({ models }: PageProps) {
       <PageBar title={t("records.charts")}>
         <Range models={models} />
       </PageBar>
-      <FilterChips models={models} filters={[{ name: "client", label: t("records.client") }]} />
+      <FilterChips
+        models={models}
+        filters={[
+          { name: "client", label: t("records.client") },
+          { name: "target", label: t("records.target") },
+        ]}
+      />
       {state.kind === "loading" && <Skeleton />}
       {charts.problem.value !== null && (
         <ErrorState
@@ -97,7 +103,7 @@ function fetchSeries({ api }: Models) {
 
 function Drawn({ models, series, busy }: { models: Models; series: Series; busy: boolean }) {
   const { router } = models;
-  const { outcomes, atMs, p50Ms, p95Ms, clients } = series;
+  const { outcomes, atMs, p50Ms, p95Ms, clients, targets } = series;
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   const other = outcomes.expired.map((count, at) =>
     count + (outcomes.cancelled[at] ?? 0) + (outcomes.superseded[at] ?? 0)
@@ -150,7 +156,20 @@ function Drawn({ models, series, busy }: { models: Models; series: Series; busy:
           onNarrow={narrow}
         />
       </section>
-      <ByClient models={models} clients={clients} />
+      <By
+        models={models}
+        by="client"
+        title={t("records.clients_title")}
+        rows={clients.map(({ client, ...figures }) => ({ name: client, ...figures }))}
+      />
+      {targets.length > 0 && (
+        <By
+          models={models}
+          by="target"
+          title={t("records.targets_title")}
+          rows={targets.map(({ target, ...figures }) => ({ name: target, ...figures }))}
+        />
+      )}
     </div>
   );
 }
@@ -166,27 +185,35 @@ function stepText(stepMs: number): string {
     : t("records.each_hour", { count: Math.round(minutes / 60) });
 }
 
-function ByClient({ models, clients }: { models: Models; clients: readonly ClientFigures[] }) {
+interface ByProps {
+  readonly models: Models;
+  readonly by: "client" | "target";
+  readonly title: string;
+  readonly rows: readonly (Figures & { readonly name: string })[];
+}
+
+/** The figures of each client or target; a click on one narrows the charts to it. */
+function By({ models, by, title, rows }: ByProps) {
   return (
-    <section aria-labelledby="chart-clients">
-      <h2 id="chart-clients">{t("records.clients_title")}</h2>
+    <section aria-labelledby={`chart-${by}s`}>
+      <h2 id={`chart-${by}s`}>{title}</h2>
       <DataTable
-        label={t("records.clients_title")}
-        rows={clients}
-        keyOf={({ client }) => client}
-        nameOf={({ client }) => client}
+        label={title}
+        rows={rows}
+        keyOf={({ name }) => name}
+        nameOf={({ name }) => name}
         columns={[
           {
-            name: "client",
-            label: t("records.client"),
-            cell: ({ client }) => (
+            name: by,
+            label: t(`records.${by}`),
+            cell: ({ name }) => (
               <button
                 type="button"
                 class="cell-filter cut mono"
-                title={t("records.filter_by", { value: client })}
-                onClick={() => models.router.setParams({ client })}
+                title={t("records.filter_by", { value: name })}
+                onClick={() => models.router.setParams({ [by]: name })}
               >
-                {client}
+                {name}
               </button>
             ),
           },

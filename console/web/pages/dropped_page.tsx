@@ -1,30 +1,66 @@
-// What got no answer, or an answer outside any login: the newest packets, each with why and what to do.
+// What got no answer, or an answer outside any login: the newest packets as they come, each with why, since when and what to do.
 
+import { useComputed } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { DropTally } from "../../../radius/doing/ports.ts";
 import type { ExplainedStray, StrayList } from "../../api/live_details.ts";
 import { take } from "../api_client.ts";
-import type { Models } from "../models/models.ts";
+import { countText, timeText } from "../format.ts";
+import { createFollower, droppedTotal } from "../models/dropped.ts";
+import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { useResource } from "../models/resource.ts";
+import { DataTable } from "../parts/data_table.tsx";
 import { ExplanationText } from "../parts/explanation_text.tsx";
+import { FilterChips } from "../parts/filter_chips.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Packet } from "../parts/packets_view.tsx";
+import { ReconnectNote } from "../parts/reconnect_note.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { timeText } from "../format.ts";
 import type { PageProps } from "../routes.ts";
 import { readable } from "../words.ts";
 import { t } from "../words/translate.ts";
 
-export default function DroppedPage({ models }: PageProps) {
+export default function DroppedPage({ models: frame }: PageProps) {
+  const models = withLive(frame);
+  const { live, api } = models;
   const strays = useResource<StrayList>(models, {
-    fetch: () => take(models.api.live.strays.$get()),
+    fetch: () => take(api.live.strays.$get()),
     inputs: [],
   });
+  const total = useComputed(() => droppedTotal(live.counters.value));
+  // A copy of a packet that is listed counts, but has no number of its own.
+  const newest = useComputed(() => `${live.newestStray.value} ${total.value}`);
+  const follower = useMemo(() =>
+    createFollower({
+      newest,
+      fetch: () => void strays.reload(),
+      later(delayMs, task) {
+        const timer = setTimeout(task, delayMs);
+        return () => clearTimeout(timer);
+      },
+    }), []);
+  useEffect(() => {
+    live.start();
+    return () => {
+      live.stop();
+      follower.stop();
+    };
+  }, []);
   const { value: state } = strays.state;
   return (
     <main class="page">
       <PageBar title={t("live.strays")} back={{ href: "/live", label: t("live.back_to_live") }}>
-        <button type="button" class="button" onClick={() => void strays.reload()}>{t("live.refresh")}</button>
+        <Since live={live} />
       </PageBar>
+      <ReconnectNote models={models} />
+      <FilterChips
+        models={models}
+        filters={[
+          { name: "reason", label: t("live.stray_reason"), text: readable },
+          { name: "source", label: t("live.packets_from") },
+        ]}
+      />
       {state.kind === "loading" && <Skeleton />}
       {strays.problem.value !== null && (
         <ErrorState
@@ -34,17 +70,134 @@ export default function DroppedPage({ models }: PageProps) {
           {strays.problem.value}
         </ErrorState>
       )}
-      {state.kind === "ready" && state.value.items.length === 0 && (
+      {state.kind === "ready" && <Listed models={models} list={state.value} follower={follower} />}
+    </main>
+  );
+}
+
+/** How many since the gateway's start, as the stream has it. */
+function Since({ live }: Pick<Models, "live">) {
+  const text = useComputed(() =>
+    t("live.dropped_since_start", { count: countText(droppedTotal(live.counters.value)) })
+  );
+  return <span class="quiet">{text}</span>;
+}
+
+interface ListedProps {
+  readonly models: Models;
+  readonly list: StrayList;
+  readonly follower: ReturnType<typeof createFollower>;
+}
+
+function Listed({ models, list, follower }: ListedProps) {
+  const { router } = models;
+  const [reason, source] = [router.param("reason"), router.param("source")];
+  const fits = (one: { reason: string; source: string }) =>
+    (reason === "" || one.reason === reason) && (source === "" || one.source === source);
+  const items = list.items.filter(fits);
+  const tallies = list.tallies.filter(fits);
+  return (
+    <section
+      class="held"
+      aria-label={t("live.strays")}
+      onPointerEnter={() => follower.hold(true)}
+      onPointerLeave={() => follower.hold(false)}
+      onFocusIn={() => follower.hold(true)}
+      onFocusOut={(event) => {
+        const { relatedTarget, currentTarget } = event;
+        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) follower.hold(false);
+      }}
+    >
+      <Newer follower={follower} />
+      {tallies.length > 0 && <Tallies models={models} tallies={tallies} />}
+      {items.length === 0 && (
         <div class="panel">
-          <EmptyState title={t("live.strays_none")} next={t("live.strays_none_next")} />
+          {reason + source === ""
+            ? <EmptyState title={t("live.strays_none")} next={t("live.strays_none_next")} />
+            : (
+              <EmptyState
+                title={t("live.strays_none_match")}
+                next={t("live.strays_none_match_next")}
+                onClear={() => router.setParams({ reason: "", source: "" })}
+              />
+            )}
         </div>
       )}
-      {state.kind === "ready" && (
-        <ol class="strays">
-          {state.value.items.map((item) => <Stray key={item.id} models={models} item={item} />)}
-        </ol>
+      <ol class="strays">
+        {items.map((item) => <Stray key={item.id} models={models} item={item} />)}
+      </ol>
+    </section>
+  );
+}
+
+/** Lies over what is held, so that nothing moves when it comes. */
+function Newer({ follower }: Pick<ListedProps, "follower">) {
+  return (
+    <p class="held-newer">
+      {follower.waiting.value && (
+        <button type="button" class="button button-primary button-small" onClick={follower.showNewer}>
+          {t("live.strays_newer")}
+        </button>
       )}
-    </main>
+    </p>
+  );
+}
+
+/** What goes on now: each reason of each source, how often and since when. A click narrows the page to it. */
+function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTally[] }) {
+  const narrowing = (name: "reason" | "source", value: string, text = value) => (
+    <button
+      type="button"
+      class="cell-filter cut"
+      title={t("live.only", { value: text })}
+      onClick={() => models.router.setParams({ [name]: value })}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <DataTable
+      label={t("live.stray_tallies")}
+      rows={tallies}
+      keyOf={({ reason, source }) => `${source} ${reason}`}
+      nameOf={({ reason, source }) => `${readable(reason)} ${source}`}
+      columns={[
+        {
+          name: "reason",
+          label: t("live.stray_reason"),
+          width: "34%",
+          cell: ({ reason }) => narrowing("reason", reason, readable(reason)),
+        },
+        { name: "source", label: t("live.packets_from"), cell: ({ source }) => narrowing("source", source) },
+        {
+          name: "client",
+          label: t("live.client"),
+          wideOnly: true,
+          cell: ({ client }) => client === null ? "" : <span class="mono cut">{client}</span>,
+        },
+        {
+          name: "count",
+          label: t("live.packets"),
+          number: true,
+          width: "90px",
+          cell: ({ count }) => countText(count),
+        },
+        {
+          name: "since",
+          label: t("live.stray_since"),
+          wideOnly: true,
+          width: "120px",
+          cell: ({ firstMs }) => <Time models={models} atMs={firstMs} />,
+        },
+        {
+          name: "last",
+          label: t("live.stray_last"),
+          wideOnly: true,
+          width: "120px",
+          cell: ({ lastMs }) => <Time models={models} atMs={lastMs} />,
+        },
+      ]}
+    />
   );
 }
 

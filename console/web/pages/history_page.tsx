@@ -22,7 +22,7 @@ import { OUTCOME_NAMES, outcomeWords } from "../words.ts";
 import { t } from "../words/translate.ts";
 
 /** The filters, as the address and the API call them. */
-const FILTERS = ["outcome", "user", "client", "from", "to"] as const;
+const FILTERS = ["outcome", "user", "client", "target", "from", "to"] as const;
 
 export default function HistoryPage({ models }: PageProps) {
   const asked = FILTERS.map((name) => models.router.param(name));
@@ -79,6 +79,7 @@ function chipRows() {
     { name: "outcome", label: t("records.outcome"), text: outcomeText },
     { name: "user", label: t("records.filter_user") },
     { name: "client", label: t("records.client") },
+    { name: "target", label: t("records.target") },
     { name: "from", label: t("records.filter_from"), text: time },
     { name: "to", label: t("records.filter_to"), text: time },
   ];
@@ -205,6 +206,12 @@ function columns(models: Models): Column<HistoryItem>[] {
       cell: ({ client }) => narrowing("client", client),
     },
     {
+      name: "target",
+      label: t("records.target"),
+      wideOnly: true,
+      cell: ({ target = "" }) => target === "" ? "" : narrowing("target", target),
+    },
+    {
       name: "from",
       label: t("records.from_place"),
       wideOnly: true,
@@ -213,7 +220,7 @@ function columns(models: Models): Column<HistoryItem>[] {
     {
       name: "outcome",
       label: t("records.outcome"),
-      width: "24%",
+      width: "17%",
       cell: ({ outcome }) => {
         const known = OUTCOME_NAMES.find((one) => one === outcome);
         return known === undefined ? outcome : <Status words={outcomeWords(known)} />;
@@ -223,7 +230,7 @@ function columns(models: Models): Column<HistoryItem>[] {
       name: "reason",
       label: t("records.reason"),
       wideOnly: true,
-      width: "26%",
+      width: "24%",
       cell: ({ reason }) => reason === null ? "" : <span class="quiet">{whyText(reason)}</span>,
     },
     {

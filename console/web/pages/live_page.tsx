@@ -2,14 +2,14 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { countText, durationText } from "../format.ts";
+import { droppedTotal } from "../models/dropped.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ConversationList } from "../parts/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
 import { FlowDiagram } from "../parts/flow_diagram.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { LateInspector } from "../parts/late_inspector.tsx";
-import { Note } from "../parts/note.tsx";
+import { ReconnectNote } from "../parts/reconnect_note.tsx";
 import type { PageProps } from "../routes.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Chip } from "../parts/status.tsx";
@@ -128,16 +128,9 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
   );
 }
 
-const DROPPED = "dropped_";
-
 /** How many packets got no answer since the start; each of the newest is explained on a page of its own. */
 function Drops({ counters }: Pick<Models["live"], "counters">) {
-  const total = useComputed(() =>
-    Object.entries(counters.value).reduce(
-      (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
-      0,
-    )
-  ).value;
+  const total = useComputed(() => droppedTotal(counters.value)).value;
   if (total === 0) return null;
   return <a class="drops" href="/live/dropped">{t("live.dropped_count", { count: total })}</a>;
 }
@@ -165,32 +158,4 @@ function Summary({ live }: { live: Models["live"] }) {
     return () => clearInterval(timer);
   }, []);
   return <span class="unseen" role="status">{said}</span>;
-}
-
-const RESUMED_SHOWN_MS = 8000;
-
-/** While the server is away: how old the data is. When it is back: how much was missed. */
-function ReconnectNote({ models: { live, clock } }: { models: Models }) {
-  const { link, missed } = live;
-  useEffect(() => {
-    if (missed.value === null) return;
-    const timer = setTimeout(live.forgetMissed, RESUMED_SHOWN_MS);
-    return () => clearTimeout(timer);
-  }, [missed.value]);
-  if (link.value.kind === "reconnecting") {
-    // Reading the clock draws the age anew each second.
-    clock.nowMs.value;
-    return (
-      <Note tone="bad" role="status">
-        <strong>{t("live.server_silent")}</strong>{" "}
-        {t("live.server_silent_next", { age: durationText(Date.now() - link.value.sinceMs) })}
-      </Note>
-    );
-  }
-  if (missed.value === null) return null;
-  return (
-    <Note tone="ok" icon="check" role="status">
-      {t("live.resumed", { count: countText(missed.value) })}
-    </Note>
-  );
 }

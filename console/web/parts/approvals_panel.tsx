@@ -5,9 +5,9 @@ import type { PendingApproval } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { whyNot } from "../access_words.ts";
 import { t } from "../words/translate.ts";
 import { Empty, Note } from "./note.tsx";
+import { whyNotNow } from "./reconnect_note.tsx";
 import { TimeLeft } from "./time_left.tsx";
 
 export function ApprovalsPanel({ models }: { models: Models }) {
@@ -16,7 +16,7 @@ export function ApprovalsPanel({ models }: { models: Models }) {
   const list = live.approvals.value;
   if (list === null) return null;
   const nowMs = clock.nowMs.value;
-  const reason = whyNot(models, "operator");
+  const reason = whyNotNow(models, "operator");
   const items = list.items.filter((item) => item.deadlineMs > nowMs);
   return (
     <section class="panel" aria-labelledby="approvals-title">

@@ -1,4 +1,4 @@
-// What the history is narrowed to: outcome, user, client and a span of time; all of it in the address alone.
+// What the history is narrowed to: outcome, user, client, target and a span of time; all of it in the address alone.
 
 import type { Models } from "../models/models.ts";
 import { OUTCOME_NAMES, outcomeWords } from "../words.ts";
@@ -19,17 +19,25 @@ export function HistoryFilters({ models }: { models: Models }) {
         <option value="">{t("records.every_outcome")}</option>
         {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeWords(name).label}</option>)}
       </select>
-      <input
-        class="input"
-        aria-label={t("records.filter_client")}
-        placeholder={t("records.filter_client")}
-        maxLength={200}
-        value={router.param("client")}
-        onChange={(event) => router.setParams({ client: event.currentTarget.value.trim() })}
-      />
+      <Named router={router} name="client" label={t("records.filter_client")} />
+      <Named router={router} name="target" label={t("records.target")} />
       <Moment router={router} name="from" label={t("records.filter_from")} />
       <Moment router={router} name="to" label={t("records.filter_to")} />
     </div>
+  );
+}
+
+/** A name as it is written, in full. */
+function Named({ router, name, label }: { router: Models["router"]; name: string; label: string }) {
+  return (
+    <input
+      class="input"
+      aria-label={label}
+      placeholder={label}
+      maxLength={200}
+      value={router.param(name)}
+      onChange={(event) => router.setParams({ [name]: event.currentTarget.value.trim() })}
+    />
   );
 }
 

@@ -5,10 +5,10 @@ import type { OutboxItem } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
-import { whyNot } from "../access_words.ts";
 import { t } from "../words/translate.ts";
 import { Icon } from "./icon.tsx";
 import { Empty } from "./note.tsx";
+import { whyNotNow } from "./reconnect_note.tsx";
 import { TimeLeft } from "./time_left.tsx";
 
 export function OutboxPanel({ models }: { models: Models }) {
@@ -16,7 +16,7 @@ export function OutboxPanel({ models }: { models: Models }) {
   const items = live.outbox.value;
   if (items === null) return null;
   const nowMs = clock.nowMs.value;
-  const reason = whyNot(models, "owner");
+  const reason = whyNotNow(models, "owner");
   const alive = items.filter((item) => item.deadlineMs > nowMs);
   return (
     <section class="panel" aria-labelledby="outbox-title">

@@ -44,6 +44,8 @@ export const words: SameWords<typeof en> = {
   drag: "Über ein Diagramm ziehen, um den Zeitraum einzugrenzen, oder hier eingeben.",
   outcomes_title: "Wie Anmeldungen ausgingen",
   times_title: "Zeit vom ersten Paket bis zum Ende",
+  target: "Ziel",
+  targets_title: "Nach Ziel",
   clients_title: "Nach Client",
   median: "Die Hälfte brauchte höchstens",
   p95: "95 % brauchten höchstens",

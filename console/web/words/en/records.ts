@@ -41,6 +41,8 @@ export const words = {
   drag: "Drag over a chart to narrow the range, or type it here.",
   outcomes_title: "How logins ended",
   times_title: "Time from the first packet to the end",
+  target: "Target",
+  targets_title: "By target",
   clients_title: "By client",
   median: "Half of them took at most",
   p95: "95 % took at most",

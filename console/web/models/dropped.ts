@@ -1,0 +1,69 @@
+// Packets that got no answer: how many, and when a list of them is fetched again while they keep coming.
+
+import { effect, type ReadonlySignal, signal } from "@preact/signals";
+
+const DROPPED = "dropped_";
+
+/** How many packets were dropped since the gateway's start, for whatever reason. */
+export function droppedTotal(counters: Readonly<Record<string, number>>): number {
+  return Object.entries(counters).reduce(
+    (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
+    0,
+  );
+}
+
+export interface Follower {
+  /** Something is newer than what is shown, and waits because somebody is at the list. */
+  readonly waiting: ReadonlySignal<boolean>;
+  /** Somebody points at the list or is in it: it stands still. */
+  hold(held: boolean): void;
+  /** Fetches what waits although the list is held. */
+  showNewer(): void;
+  stop(): void;
+}
+
+export interface FollowerDeps {
+  /** Changes with whatever is newer. */
+  readonly newest: ReadonlySignal<unknown>;
+  readonly fetch: () => void;
+  readonly later: (delayMs: number, task: () => void) => () => void;
+}
+
+/** However fast they come, the list is fetched no more often. */
+const FETCH_EVERY_MS = 1000;
+
+/** Fetches a list again soon after there is something newer, at most once a second, and not under the pointer. */
+export function createFollower({ newest, fetch, later }: FollowerDeps): Follower {
+  const waiting = signal(false);
+  let held = false;
+  let stopTimer: (() => void) | null = null;
+  let shown = newest.peek();
+  const show = (): void => {
+    stopTimer?.();
+    stopTimer = null;
+    waiting.value = false;
+    shown = newest.peek();
+    fetch();
+  };
+  const due = (): void => {
+    stopTimer = null;
+    if (held) waiting.value = true;
+    else show();
+  };
+  const stopWatching = effect(() => {
+    if (newest.value === shown) return;
+    stopTimer ??= later(FETCH_EVERY_MS, due);
+  });
+  return {
+    waiting,
+    hold(next) {
+      held = next;
+      if (!held && waiting.peek()) show();
+    },
+    showNewer: show,
+    stop() {
+      stopWatching();
+      stopTimer?.();
+    },
+  };
+}
