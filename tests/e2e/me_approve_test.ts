@@ -1,0 +1,327 @@
+// The page that confirms one login, in a real browser without JavaScript: real packets ask, a form answers.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { CODES } from "../ground/radius_packets.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, scrollsSideways } from "./browser.ts";
+
+closeBrowserAtEnd();
+
+const PASSWORD = "a long password of the manager";
+const HOSTILE = `ada"><img src=x onerror=alert(1)>`;
+const SETTINGS = `[[console.admin]]
+name = "manager"
+password = "${PASSWORD}"
+role = "owner"
+
+[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "a secret of the approval page"
+`;
+
+/** Calls the server as a page of its own would. */
+async function call<T>(
+  gateway: RunningGateway,
+  path: string,
+  { json, cookie = "" }: { json: unknown; cookie?: string },
+): Promise<{ body: T; cookie: string }> {
+  const response = await fetch(gateway.httpUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: gateway.httpUrl, cookie },
+    body: JSON.stringify(json),
+  });
+  const text = await response.text();
+  assertEquals(response.status, 200, `${path}: ${text}`);
+  return {
+    body: JSON.parse(text) as T,
+    cookie: (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "",
+  };
+}
+
+/** A gateway, its client, and the cookie of a phone that is paired with `user`. */
+async function startWorld(user = "ada", toml = SETTINGS) {
+  const gateway = await startGateway({ toml });
+  const { cookie: admin } = await call(gateway, "/console/api/session", {
+    json: { name: "manager", password: PASSWORD },
+  });
+  const path = `/console/api/users/${encodeURIComponent(user)}`;
+  const { body: { link } } = await call<{ link: string }>(gateway, `${path}/invitation`, {
+    json: {},
+    cookie: admin,
+  });
+  const { cookie: phone } = await call(gateway, "/device/api/invitation/accept", {
+    json: { invitation: new URL(link).hash.replace("#invite=", "") },
+  });
+  const client = gateway.client();
+  return {
+    gateway,
+    admin,
+    phone,
+    client,
+    user,
+    /** What waits for the phone, newest last. */
+    async requestIds(): Promise<string[]> {
+      const response = await fetch(`${gateway.httpUrl}/device/api/view`, { headers: { cookie: phone } });
+      const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
+      return view.requests.map(({ requestId }) => requestId);
+    },
+    async [Symbol.asyncDispose]() {
+      client.close();
+      await gateway.dispose();
+    },
+  };
+}
+type World = Awaited<ReturnType<typeof startWorld>>;
+
+let ports = 5000;
+
+/** A login that waits for the phone: where its page is, the number of its prompt, and how it ends. */
+async function login(world: World) {
+  const nasPort = ports++;
+  const known = new Set(await world.requestIds());
+  const parts = { userName: world.user, password: "pw", nasPort, callingStationId: "198.51.100.23" };
+  const challenge = await world.client.ask(parts);
+  assertEquals([challenge.code, challenge.problems], [CODES.accessChallenge, []]);
+  const state = challenge.state ?? new Uint8Array();
+  const [id = ""] = (await world.requestIds()).filter((one) => !known.has(one));
+  return {
+    path: `/me/approve/${id}`,
+    number: /with the number (\d\d)/.exec(challenge.message)?.[1] ?? "",
+    answer: async () => (await world.client.ask({ ...parts, password: "", state })).code,
+  };
+}
+
+const LIGHT = { viewport: { width: 1000, height: 800 }, colorScheme: "light" } as const;
+const DARK = { ...LIGHT, colorScheme: "dark" } as const;
+const SMALL = {
+  viewport: { width: 320, height: 640 },
+  colorScheme: "light",
+  hasTouch: true,
+  isMobile: true,
+} as const;
+
+/** A browser without JavaScript, with cookies. */
+async function scriptless(
+  page: Page,
+  world: World,
+  { cookie, ...options }: BrowserContextOptions & { cookie?: string },
+): Promise<{ page: Page; context: BrowserContext }> {
+  const browser = page.context().browser();
+  if (browser === null) throw new Error("The tab has no browser");
+  const context = await browser.newContext({
+    ...LIGHT,
+    locale: "en-GB",
+    javaScriptEnabled: false,
+    ...options,
+  });
+  const [name = "", value = ""] = (cookie ?? "").split("=");
+  if (name !== "") await context.addCookies([{ name, value, url: world.gateway.httpUrl }]);
+  const opened = await context.newPage();
+  opened.setDefaultTimeout(8000);
+  return { page: opened, context };
+}
+
+const question = (page: Page) => page.getByRole("heading", { name: "Is this you signing in?", level: 1 });
+
+browserTest(
+  "opening the page decides nothing; the number and Approve let the login in",
+  async ({ page: tab }) => {
+    await using world = await startWorld();
+    const { page } = await scriptless(tab, world, { cookie: world.phone });
+    const { path, number, answer } = await login(world);
+    for (let count = 0; count < 2; count += 1) await page.goto(world.gateway.httpUrl + path);
+    await question(page).waitFor();
+    for (const fact of ["ada", "vpn-1", "198.51.100.23"]) {
+      await page.getByText(fact, { exact: true })
+        .waitFor();
+    }
+    assertMatch(await page.getByRole("definition").last().textContent() ?? "", /^\d+ seconds when/);
+    await page.getByLabel("Number shown in your login").fill(number);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
+    assertEquals(new URL(page.url()).pathname, path);
+    assertEquals(await answer(), CODES.accessAccept);
+    await page.reload();
+    await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
+  },
+);
+
+browserTest(
+  "Deny refuses the login without the number; a wrong number does, too, and says so",
+  async ({ page: tab }) => {
+    await using world = await startWorld();
+    const { page } = await scriptless(tab, world, { cookie: world.phone });
+    const first = await login(world);
+    await page.goto(world.gateway.httpUrl + first.path);
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
+    assertEquals(await first.answer(), CODES.accessReject);
+    const second = await login(world);
+    await page.goto(world.gateway.httpUrl + second.path);
+    const wrong = second.number === "10" ? "11" : "10";
+    await page.getByLabel("Number shown in your login").fill(wrong);
+    await page.getByLabel("Number shown in your login").press("Enter");
+    await page.getByText("That was not the number of the login, so it was denied.").waitFor();
+    assertEquals(await second.answer(), CODES.accessReject);
+  },
+);
+
+browserTest(
+  "This was not me denies, locks for an hour, and the console says so until it is dismissed",
+  async (tab) => {
+    await using world = await startWorld();
+    const { page } = await scriptless(tab.page, world, { cookie: world.phone });
+    const { path, answer } = await login(world);
+    await page.goto(world.gateway.httpUrl + path);
+    await page.getByRole("button", { name: "This was not me" }).click();
+    await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
+    await page.getByText("Your administrators were told.").waitFor();
+    await page.getByText("Nobody can log in under your name until").waitFor();
+    assertEquals(await answer(), CODES.accessReject);
+    const again = await world.client.ask({ userName: "ada", password: "pw", nasPort: ports++ });
+    assertEquals(again.code, CODES.accessReject);
+    await world.gateway.logged("a user says that a login was not theirs");
+
+    const [name = "", value = ""] = world.admin.split("=");
+    await tab.context.addCookies([{ name, value, url: world.gateway.httpUrl }]);
+    await tab.page.goto(`${world.gateway.httpUrl}/live`);
+    const notice = tab.page.getByRole("alert").filter({ hasText: "ada says: this was not me." });
+    await notice.waitFor();
+    assertEquals(await findAccessibilityProblems(tab.page, { within: ".notices" }), []);
+    await notice.getByRole("link", { name: "Open ada" }).click();
+    await tab.page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+    await notice.waitFor();
+    await notice.getByRole("button", { name: "Dismiss the notice of ada" }).click();
+    await notice.waitFor({ state: "detached" });
+  },
+);
+
+browserTest(
+  "a visit by a one-time link confirms one's own login; nobody else's, and not without a visit",
+  async ({ page: tab }) => {
+    await using world = await startWorld();
+    const linkOf = async (user: string) => {
+      const made = await call<{ url: string }>(world.gateway, `/console/api/users/${user}/me-link`, {
+        json: {},
+        cookie: world.admin,
+      });
+      const link = new URL(made.body.url).hash.slice(1);
+      return (await call(world.gateway, "/me/api/session", { json: { link } })).cookie;
+    };
+    const { path, number, answer } = await login(world);
+    const address = world.gateway.httpUrl + path;
+
+    const stranger = await scriptless(tab, world, {});
+    await stranger.page.goto(address);
+    await stranger.page.getByRole("heading", { name: "Open this page on your phone" }).waitFor();
+    assertEquals(await stranger.page.getByRole("link", { name: "Open again" }).getAttribute("href"), path);
+
+    const bert = await scriptless(tab, world, { cookie: await linkOf("bert") });
+    await bert.page.goto(address);
+    await bert.page.getByRole("heading", { name: "No such login" }).waitFor();
+    assertEquals(await bert.page.getByText("vpn-1").count(), 0);
+
+    const ada = await scriptless(tab, world, { cookie: await linkOf("ada") });
+    await ada.page.goto(address);
+    await ada.page.getByLabel("Number shown in your login").fill(number);
+    await ada.page.getByRole("button", { name: "Approve" }).click();
+    await ada.page.getByRole("heading", { name: "Approved" }).waitFor();
+    assertEquals(await answer(), CODES.accessAccept);
+  },
+);
+
+browserTest(
+  "another site's form decides nothing, and a form without a number is shown again",
+  async ({ page: tab }) => {
+    await using world = await startWorld();
+    const { path } = await login(world);
+    const address = world.gateway.httpUrl + path;
+    const send = async (headers: Record<string, string>, body: string) => {
+      const response = await fetch(address, {
+        method: "POST",
+        redirect: "manual",
+        headers: { cookie: world.phone, "content-type": "application/x-www-form-urlencoded", ...headers },
+        body,
+      });
+      return [response.status, await response.text()] as const;
+    };
+    const foreign: Record<string, string>[] = [{ origin: "https://elsewhere.example" }, {
+      origin: world.gateway.httpUrl,
+      "sec-fetch-site": "cross-site",
+    }, {}];
+    for (const headers of foreign) {
+      for (const decision of ["approve", "deny", "not_me"]) {
+        assertEquals((await send(headers, `decision=${decision}&number=11`))[0], 403);
+      }
+    }
+    const [status, text] = await send({ origin: world.gateway.httpUrl }, "decision=approve&number=");
+    assertEquals(status, 400);
+    assertMatch(text, /Type the two digits that your login shows\./);
+    assertEquals((await send({ origin: world.gateway.httpUrl }, "decision=dance"))[0], 303);
+    const { page } = await scriptless(tab, world, { cookie: world.phone });
+    await page.goto(address);
+    await question(page).waitFor();
+  },
+);
+
+browserTest(
+  "the page speaks German to a browser that asks for it, and hostile names are text",
+  async ({ page: tab }) => {
+    await using world = await startWorld(HOSTILE);
+    const { path } = await login(world);
+    const { page } = await scriptless(tab, world, { cookie: world.phone, locale: "de-DE" });
+    const response = await page.goto(world.gateway.httpUrl + path);
+    await page.getByRole("heading", { name: "Meldest du dich gerade an?" }).waitFor();
+    assertEquals(await page.locator("html").getAttribute("lang"), "de");
+    await page.getByText(HOSTILE, { exact: true }).waitFor();
+    assertEquals(await page.locator("img, script").count(), 0);
+    const policy = response?.headers()["content-security-policy"] ?? "";
+    assertMatch(policy, /^default-src 'none'/);
+    assert(!policy.includes("script-src"), "no script may run");
+  },
+);
+
+browserTest(
+  "the page has no accessibility problem in light, dark and 320 px, whatever it says",
+  async ({ page: tab }) => {
+    await using world = await startWorld(
+      "a-very-long-name-of-somebody-who-works-in-a-department@example.org",
+    );
+    const open = await login(world);
+    const answered = await login(world);
+    await fetch(world.gateway.httpUrl + answered.path, {
+      method: "POST",
+      redirect: "manual",
+      headers: {
+        cookie: world.phone,
+        origin: world.gateway.httpUrl,
+        "content-type": "application/x-www-form-urlencoded",
+      },
+      body: "decision=deny",
+    }).then((response) => response.body?.cancel());
+    const visits = [
+      { path: open.path, cookie: world.phone, heading: "Is this you signing in?" },
+      { path: answered.path, cookie: world.phone, heading: "Denied" },
+      { path: "/me/approve/unknown", cookie: world.phone, heading: "No such login" },
+      { path: open.path, cookie: "", heading: "Open this page on your phone" },
+    ];
+    // The page is the same with JavaScript, which axe needs.
+    for (const [look, options] of Object.entries({ LIGHT, DARK, SMALL })) {
+      for (const { path, cookie, heading } of visits) {
+        const { page, context } = await scriptless(tab, world, {
+          ...options,
+          cookie,
+          javaScriptEnabled: true,
+        });
+        await page.goto(world.gateway.httpUrl + path);
+        await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+        assertEquals(await findAccessibilityProblems(page), [], `${look} ${heading}`);
+        assertEquals(await scrollsSideways(page), false, `${look} ${heading}`);
+        await context.close();
+      }
+    }
+  },
+);
