@@ -43,6 +43,8 @@ export const FULL_CREDENTIAL = "hr";
 export const FULL_LOGIN = conversation(1).id;
 /** A second user, plain, beside the named one. */
 export const FULL_OTHER = "bob";
+/** A third one, in no group and without factors: for deeds that should leave the others as they are. */
+export const FULL_SPARE = "zoe";
 
 const FILE_CLIENT = `[[radius.client]]
 name = "of-file"
@@ -89,6 +91,7 @@ async function fillPeople({ people }: ConnectConsole, { user, group, text }: Ful
   const profile = { title: text, displayName: text, name: { givenName: text, familyName: text } };
   await people.put(user, { ...profile, emails: [{ value: "ada@example.org", type: "work", primary: true }] });
   await people.put(FULL_OTHER);
+  await people.put(FULL_SPARE);
   await people.putGroup(group, [user, FULL_OTHER, "ghost"]);
   for (
     const [canonical, number] of [[user.toLowerCase(), "+4915112345678"], [FULL_OTHER, "+4915187654321"]]

@@ -195,7 +195,7 @@ function columns(models: Models): Column<HistoryItem>[] {
     {
       name: "started",
       label: t("records.started"),
-      width: "130px",
+      width: "108px",
       cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
     },
     { name: "user", label: t("records.user"), cell: ({ user }) => narrowing("user", user) },
@@ -220,7 +220,7 @@ function columns(models: Models): Column<HistoryItem>[] {
     {
       name: "outcome",
       label: t("records.outcome"),
-      width: "17%",
+      width: "min(33vw, 200px)",
       cell: ({ outcome }) => {
         const known = OUTCOME_NAMES.find((one) => one === outcome);
         return known === undefined ? outcome : <Status words={outcomeWords(known)} />;
@@ -238,6 +238,7 @@ function columns(models: Models): Column<HistoryItem>[] {
       label: t("records.took"),
       width: "80px",
       number: true,
+      wideOnly: true,
       cell: ({ startedMs, endedMs }) => <span class="mono">{durationText(endedMs - startedMs)}</span>,
     },
   ];

@@ -49,7 +49,11 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
         reason={reason}
         onPick={async (name) => void await onChange({ add: [name], remove: [] })}
       />
-      {group.members > 0 && <SearchBox models={models} label={t("groups.search_members")} />}
+      {group.members > 0 && (
+        <div class="people-filters" role="search" aria-label={t("groups.filters")}>
+          <SearchBox models={models} label={t("groups.search_members")} />
+        </div>
+      )}
       <Fetched resource={list}>
         {(page) =>
           page.rows.length === 0

@@ -240,5 +240,5 @@ export const words: SameWords<typeof en> = {
   fail_credential_taken: "Ein Zugang heißt schon so.",
   fail_changed_meanwhile: "Jemand anderes hat es inzwischen geändert.",
   fail_unknown_client: "Kein RADIUS-Client heißt so.",
-  fail_unknown_object: "Dieser Benutzer ist nicht in diesem Ziel.",
+  fail_unknown_object: "Das ist nicht in diesem Ziel.",
 };

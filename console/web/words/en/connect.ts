@@ -232,5 +232,5 @@ export const words = {
   fail_credential_taken: "A credential has that name already.",
   fail_changed_meanwhile: "Somebody else changed it meanwhile.",
   fail_unknown_client: "No RADIUS client has that name.",
-  fail_unknown_object: "That user is not in this target.",
+  fail_unknown_object: "That is not in this target.",
 } as const;
