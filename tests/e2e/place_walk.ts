@@ -93,7 +93,7 @@ export async function problemsNow(
 function squeezedCells(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("main td")]
-      .filter((cell) => cell.innerText.trim() !== "" && cell.checkVisibility() && cell.clientWidth < 40)
+      .filter((cell) => cell.innerText.trim() !== "" && cell.checkVisibility() && cell.clientWidth < 30)
       .map((cell) => cell.innerText)
   );
 }
