@@ -71,7 +71,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     place: "live",
     path: () => "/live",
     heading: () => "Live",
-    shows: ({ user }) => user,
+    shows: ({ loginUser }) => loginUser,
     nothing: { says: "No logins yet" },
     fails: { role: "status", says: "The server does not answer." },
     dialogs: [
@@ -119,7 +119,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     place: "history",
     path: () => "/history",
     heading: () => "History",
-    shows: ({ user }) => user,
+    shows: ({ loginUser }) => loginUser,
     nothing: { says: "No login has ended yet" },
     dialogs: [],
   },
@@ -161,6 +161,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
         name: "Delete 1 user?",
         steps: [["checkbox", `Choose ${FULL_OTHER}`], ["button", "Delete"]],
       },
+      { file: file("bulk_dialogs"), name: "Deactivate 1 user?", steps: [["button", "Deactivate"]] },
       { file: file("bulk_dialogs"), name: "Add to a group", steps: [["button", "Add to a group"]] },
     ],
   },
@@ -198,6 +199,11 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
       { file: people("trial_dialog"), name: /^Try a login of/, steps: [["button", "Try a login"]] },
       { file: people("password_dialog"), name: /^Set the password of/, steps: [["button", "Set password"]] },
       { file: people("delete_user_dialog"), name: /^Delete /, steps: [["button", "Delete"]] },
+      {
+        file: people("deactivate_user_dialog"),
+        name: /^Deactivate /,
+        steps: [["button", "Deactivate"]],
+      },
       {
         file: people("review_dialog"),
         name: /^Save these changes of/,
@@ -392,6 +398,50 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: /./ },
     dialogs: [],
   },
+  "settings": {
+    place: "settings",
+    path: () => "/settings",
+    heading: () => "Settings",
+    shows: () => "What holds for everybody",
+    nothing: ALWAYS_SOMETHING,
+    dialogs: [],
+  },
+  "settings, retention": {
+    place: "settings",
+    path: () => "/settings#retention",
+    heading: () => "Settings",
+    shows: () => "Finished logins",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "settings, RADIUS policy": {
+    place: "settings",
+    path: () => "/settings#radius",
+    heading: () => "Settings",
+    shows: () => /radius[.]/,
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "settings, look": {
+    place: "settings",
+    path: () => "/settings#look",
+    heading: () => "Settings",
+    shows: () => "Theme",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "settings, about": {
+    place: "settings",
+    path: () => "/settings#about",
+    heading: () => "Settings",
+    shows: () => "hono",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
   "access": {
     place: "access",
     path: () => "/access",
@@ -476,3 +526,10 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "parts/palette.tsx": "on every page, in places_test.ts",
   "parts/sign_in_dialog.tsx": "over every form, in forms_test.ts",
 };
+
+/** The row of that name, which must be there. */
+export function rowOf(name: string): PlaceRow {
+  const row = PLACE_ROWS[name];
+  if (row === undefined) throw new Error(`No page is called ${name}`);
+  return row;
+}

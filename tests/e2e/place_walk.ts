@@ -113,3 +113,14 @@ export async function failApi(page: Page, how: "answers 500" | "is gone"): Promi
 }
 
 export const mendApi = (page: Page): Promise<void> => page.unroute("**/console/api/**");
+
+/** What went wrong in a deed, as one line; `null` when nothing did. For walks that go on and tell everything at their end. */
+export async function failureOf(deed: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await deed();
+    return null;
+  } catch (fault) {
+    const text = fault instanceof Error ? fault.message : String(fault);
+    return text.replaceAll(/\s+/g, " ").slice(0, 300);
+  }
+}

@@ -146,14 +146,13 @@ Deno.test("PLACE_ROWS has every place, and every dialog of the console is looked
   assertEquals(drawing.filter((file) => !walked.has(file)), [], "dialogs that no row opens");
 });
 
-async function filesWith(pattern: RegExp): Promise<string[]> {
+/** Files below `console/web` whose text matches. */
+async function filesWith(pattern: RegExp, folder = ""): Promise<string[]> {
   const found: string[] = [];
-  for (
-    const folder of ["pages/", "parts/", "parts/people/", "parts/groups/", "parts/connect/", "parts/import/"]
-  ) {
-    for await (const { name, isFile } of Deno.readDir(new URL(folder, WEB))) {
-      if (!isFile || !name.endsWith(".tsx")) continue;
-      if (pattern.test(await Deno.readTextFile(new URL(folder + name, WEB)))) found.push(folder + name);
+  for await (const { name, isDirectory } of Deno.readDir(new URL(folder, WEB))) {
+    if (isDirectory) found.push(...await filesWith(pattern, `${folder}${name}/`));
+    else if (name.endsWith(".tsx") && pattern.test(await Deno.readTextFile(new URL(folder + name, WEB)))) {
+      found.push(folder + name);
     }
   }
   return found;

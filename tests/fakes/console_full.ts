@@ -17,6 +17,8 @@ import { approval, conversation, ended } from "./console_gateway.ts";
 export interface FullNames {
   readonly user: string;
   readonly group: string;
+  /** Who a login says it is: nobody need be called so. */
+  readonly loginUser: string;
   /** As a login names its client; one that the console makes cannot be called anything. */
   readonly loginClient: string;
   readonly nasIdentifier: string;
@@ -29,6 +31,7 @@ export interface FullNames {
 export const PLAIN_NAMES: FullNames = {
   user: "ada",
   group: "staff",
+  loginUser: "ada",
   loginClient: "vpn-1",
   nasIdentifier: "vpn-of-the-second-floor",
   text: "Ada Lovelace",
@@ -127,10 +130,10 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
 }
 
 /** What a login of `names` sends, as it is before anything is masked. */
-function request({ user, nasIdentifier }: FullNames) {
+function request({ loginUser, nasIdentifier }: FullNames) {
   const octets = new TextEncoder().encode(nasIdentifier).slice(0, 253);
   return buildRequest("secret", {
-    userName: new TextEncoder().encode(user).slice(0, 253),
+    userName: new TextEncoder().encode(loginUser).slice(0, 253),
     password: "planted-password",
     more: [{ type: 32, value: octets }],
   }).bytes;
@@ -151,7 +154,7 @@ function recorded(names: FullNames, values: Partial<PacketRecord> = {}): PacketR
 }
 
 function fillTraffic(site: ConnectConsole, names: FullNames): void {
-  const { user, loginClient: client } = names;
+  const { loginUser: user, loginClient: client } = names;
   const nowMs = Date.now();
   const over = conversation(1, { user, client, startedMs: nowMs - 20_000 });
   site.watch.put(ended(over, { outcome: "rejected", row: "not_approved", atMs: nowMs - 14_000 }));
@@ -183,7 +186,7 @@ function fillTraffic(site: ConnectConsole, names: FullNames): void {
 
 async function fillHistory({ store }: ConnectConsole, names: FullNames): Promise<void> {
   const nowMs = Date.now();
-  const rows = [{ user: names.user, outcome: "rejected" }, {
+  const rows = [{ user: names.loginUser, outcome: "rejected" }, {
     user: FULL_OTHER,
     outcome: "accepted",
   }] as const;
