@@ -197,6 +197,11 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: "The directory has no user of that name.", path: "/users/nobody" },
     dialogs: [
       { file: people("trial_dialog"), name: /^Try a login of/, steps: [["button", "Try a login"]] },
+      {
+        file: people("me_link_dialog"),
+        name: /^Self-service link/,
+        steps: [["button", "Self-service link"]],
+      },
       { file: people("password_dialog"), name: /^Set the password of/, steps: [["button", "Set password"]] },
       { file: people("delete_user_dialog"), name: /^Delete /, steps: [["button", "Delete"]] },
       {
@@ -330,6 +335,11 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: "No RADIUS client has that name.", path: "/clients/nobody" },
     dialogs: [
       {
+        file: file("connect/client_review"),
+        name: /vpn-1/,
+        steps: [["fill", "NAS-Identifier", "vpn-of-2"], ["button", "Review changes"]],
+      },
+      {
         file: file("connect/client_dialogs"),
         name: "Rotate the secret of vpn-1",
         steps: [["button", "Rotate the secret"]],
@@ -374,12 +384,12 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: "No SCIM credentials yet." },
     dialogs: [
       {
-        file: "pages/credentials_page.tsx",
+        file: file("connect/credential_dialog"),
         name: "Add a credential",
         steps: [["button", "Add a credential"]],
       },
       {
-        file: "pages/credentials_page.tsx",
+        file: file("secret_once"),
         name: "Password of payroll",
         steps: [["button", "Add a credential"], ["fill", "Name", "payroll"], ["button", "Add a credential"]],
       },
@@ -505,9 +515,9 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: "No API tokens.", path: "/access#tokens" },
     part: true,
     dialogs: [
-      { file: file("token_list"), name: "Make a token", steps: [["button", "Make a token"]] },
+      { file: file("token_dialog"), name: "Make a token", steps: [["button", "Make a token"]] },
       {
-        file: file("token_list"),
+        file: file("secret_once"),
         name: "Token script",
         steps: [["button", "Make a token"], ["fill", "Name of the token", "script"], [
           "button",
@@ -523,6 +533,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
 export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "parts/dialog.tsx": "draws all of them",
   "parts/confirm_dialog.tsx": "draws all that ask",
+  "parts/form_dialog.tsx": "draws all that are forms",
   "parts/palette.tsx": "on every page, in places_test.ts",
   "parts/sign_in_dialog.tsx": "over every form, in forms_test.ts",
 };

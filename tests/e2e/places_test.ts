@@ -142,7 +142,7 @@ Deno.test("PLACE_ROWS has every place, and every dialog of the console is looked
     ...rows.flatMap(({ dialogs }) => dialogs.map(({ file }) => file)),
     ...Object.keys(DIALOGS_ELSEWHERE),
   ]);
-  const drawing = await filesWith(/<(Confirm)?Dialog$|<(Confirm)?Dialog\s|<dialog\s/m);
+  const drawing = await filesWith(/<(Confirm|Form|Secret)?Dialog\s|<dialog\s/);
   assertEquals(drawing.filter((file) => !walked.has(file)), [], "dialogs that no row opens");
 });
 

@@ -63,6 +63,8 @@ const RULES = {
   disabled: false,
   messageAuthenticator: "auto",
   firstFactor: "settings",
+  firstFactorBackend: "",
+  firstFactorServer: null,
   device: "challenge",
   appendMode: false,
   unknownUsers: "allow",

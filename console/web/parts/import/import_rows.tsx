@@ -84,12 +84,18 @@ function columnsOf(
 ): Column<ImportRow>[] {
   const isOpen = view.state === "checked";
   const rows: Column<ImportRow>[] = [
-    { name: "line", label: t("groups.line"), width: "64px", number: true, cell: ({ line }) => line },
+    {
+      name: "line",
+      label: t("groups.line"),
+      width: "min(64px, 11vw)",
+      number: true,
+      cell: ({ line }) => line,
+    },
     { name: "name", label: t("groups.row_name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
     {
       name: "verdict",
       label: t(view.state === "applied" ? "groups.verdict_done" : "groups.verdict"),
-      width: "160px",
+      width: "min(160px, 25vw)",
       cell: (row) => <Status words={standing(row)} />,
     },
     {
@@ -104,7 +110,7 @@ function columnsOf(
   return [...rows, {
     name: "actions",
     label: t("groups.put_right"),
-    width: "210px",
+    width: "min(210px, 27vw)",
     cell: (row) => (
       <span class="import-actions">
         {row.verdict === "refused" && row.cells.length > 0 && (
