@@ -325,7 +325,7 @@ async function openHttp(
       bulk: createBulk({ clock, orderedId: radius.orderedId, publicUrl: config.http.publicUrl }),
       publicUrl: config.http.publicUrl,
     }),
-    groupReplies: config.radius.replyGroups,
+    replies: radius.replies,
     installation: { version: VERSION, runtime: Deno.version.deno, startedMs, file: config.file, settings },
     connect: {
       register: radius.register,

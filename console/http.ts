@@ -76,7 +76,7 @@ export interface HttpAppDeps {
   /** Reads and writes files of people. */
   readonly transfer?: Transfer;
   /** What the settings give members of groups at a login. */
-  readonly groupReplies?: GroupRouteDeps["groupReplies"];
+  readonly replies?: GroupRouteDeps["replies"];
   /** For the pages of settings. */
   readonly installation: Installation;
   readonly ready: () => Readiness;

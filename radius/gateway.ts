@@ -36,6 +36,7 @@ import type {
   SecondFactorService,
   TelephonyService,
 } from "./doing/ports.ts";
+import { createReplyRegister, type ReplyRegister } from "./doing/reply_register.ts";
 import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./doing/server.ts";
 import { createStateTokens } from "./doing/state_tokens.ts";
 import { createBoard } from "./doing/watch.ts";
@@ -69,6 +70,8 @@ export interface Radius {
   /** Clients of the settings and of the console. */
   readonly register: ClientRegister;
   readonly ear: Ear;
+  /** Reply attributes of groups, of the settings and of the console. */
+  readonly replies: ReplyRegister;
   /** Whether another RADIUS server answers, and with this secret. */
   askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   readonly orderedId: () => string;
@@ -157,6 +160,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     log,
   });
   const acceptAttributes = createAcceptAttributes({ settings: radius, directory: deps.directory });
+  const replies = createReplyRegister({ store, settings: radius, accept: acceptAttributes });
+  await replies.load();
   const leavings = createLeavings({
     store,
     clock,
@@ -250,6 +255,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     },
     register,
     ear,
+    replies,
     askFirstFactor: firstFactorServer.probe,
     orderedId,
     async forgetClient(name) {

@@ -99,6 +99,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "DELETE", path: "/groups/:id", needs: "user_manager", countsAsUse: true },
   { method: "GET", path: "/groups/:id/members", needs: "viewer", countsAsUse: true },
   { method: "PUT", path: "/groups/:id/members", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/groups/:id/replies", needs: "owner", countsAsUse: true },
   { method: "GET", path: "/devices", needs: "viewer", countsAsUse: true },
   { method: "DELETE", path: "/devices/:id", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/bulk", needs: "user_manager", countsAsUse: true },

@@ -94,7 +94,7 @@ async function changeOne({ target, actor, action, backends }: BulkDeed, name: st
     const deed = { target, actor, name };
     if (action === "delete") {
       const { receipt } = await removeUser(deed, { backends, version: undefined });
-      return { name, did: "changed", detail: owedText(receipt.entries) };
+      return changed(name, owedBackends(receipt.entries));
     }
     const active = action === "activate";
     if (stored.content.kind === "user" && stored.content.active === active) {
@@ -104,7 +104,7 @@ async function changeOne({ target, actor, action, backends }: BulkDeed, name: st
       change: (content) => content.kind === "user" ? { ...content, active } : content,
       ...(backends === undefined ? {} : { backends }),
     });
-    return { name, did: "changed", detail: owedText(receipt.entries) };
+    return changed(name, owedBackends(receipt.entries));
   } catch (fault) {
     return failed(name, sentenceOf(fault));
   }
@@ -122,11 +122,11 @@ async function changeMembership(deed: BulkDeed, names: readonly string[]): Promi
   const change = action === "join" ? { add: toChange, remove: [] } : { add: [], remove: toChange };
   const options: WriteOptions = { actor, ...(backends === undefined ? {} : { backends }) };
   let problem: string | null = null;
-  let owed: string | null = null;
+  let owed: readonly string[] = [];
   try {
     if (toChange.length > 0) {
       const { receipt } = await ofTarget(target.changeMembers(group ?? "", change, options));
-      owed = owedText(receipt.entries);
+      owed = owedBackends(receipt.entries);
     }
   } catch (fault) {
     problem = sentenceOf(fault);
@@ -135,12 +135,16 @@ async function changeMembership(deed: BulkDeed, names: readonly string[]): Promi
   return names.map((name, at): JobItem => {
     if (users[at] === null) return failed(name, new Refusal("unknown_object").message);
     if (!changing.has(canonicalName(name))) return { name, did: "same", detail: null };
-    return problem === null ? { name, did: "changed", detail: owed } : failed(name, problem);
+    return problem === null ? changed(name, owed) : failed(name, problem);
   });
 }
 
 function readUser(target: Target, name: string): Promise<Stored | null> {
   return target.directory.read("user", canonicalName(name));
+}
+
+function changed(name: string, owes: readonly string[]): JobItem {
+  return { name, did: "changed", detail: null, ...(owes.length === 0 ? {} : { owes }) };
 }
 
 function failed(name: string, detail: string): JobItem {
@@ -154,7 +158,6 @@ function sentenceOf(fault: unknown): string {
 }
 
 /** Partial success is said: which backends did not take it at once. */
-function owedText(entries: readonly { backend: string; outcome: string }[]): string | null {
-  const late = entries.filter(({ outcome }) => outcome !== "done");
-  return late.length === 0 ? null : late.map(({ backend, outcome }) => `${backend}: ${outcome}`).join(", ");
+function owedBackends(entries: readonly { backend: string; outcome: string }[]): string[] {
+  return entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
 }

@@ -7,8 +7,10 @@ export type BulkAction = typeof BULK_ACTIONS[number];
 export interface JobItem {
   readonly name: string;
   readonly did: "changed" | "same" | "failed";
-  /** Why not, or what a backend still owes. */
+  /** Why not. */
   readonly detail: string | null;
+  /** Backends that get it later; absent: all have it. */
+  readonly owes?: readonly string[];
 }
 
 /** A deed on many users, while it is done and for a while after. */
@@ -24,6 +26,8 @@ export interface JobView {
   readonly failed: number;
   /** `stopped`: somebody stopped it; what was done is done. */
   readonly state: "running" | "stopped" | "ended";
+  /** Backends that do not have all of it yet, and of how many users. */
+  readonly owed: readonly { readonly backend: string; readonly count: number }[];
   /** Whether what it changed can be taken back. */
   readonly canUndo: boolean;
   /** The first of those that failed. */
@@ -63,6 +67,8 @@ export interface ImportRow {
   /** What became of it, once it was applied. */
   readonly did: "created" | "updated" | "unchanged" | "refused" | null;
   readonly detail: string | null;
+  /** What each backend made of it, once it was applied. */
+  readonly receipt: readonly { readonly backend: string; readonly outcome: "done" | "queued" }[];
 }
 
 /** A file on its way in. */

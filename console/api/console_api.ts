@@ -17,6 +17,7 @@ import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts"
 import { type BulkRouteDeps, createBulkRoutes } from "./bulk_routes.ts";
 import { createDeviceRoutes, type DeviceRouteDeps } from "./device_routes.ts";
 import { createExportRoutes, type ExportRouteDeps } from "./export_routes.ts";
+import { createGroupReplyRoutes, type GroupReplyDeps } from "./group_reply_routes.ts";
 import { createGroupRoutes, type GroupRouteDeps } from "./group_routes.ts";
 import { createImportRoutes, type ImportRouteDeps } from "./import_routes.ts";
 import { createGroupNameRoutes } from "./group_name_routes.ts";
@@ -54,6 +55,7 @@ export type ConsoleApiDeps =
   & CredentialRouteDeps
   & HealthRouteDeps
   & GroupRouteDeps
+  & GroupReplyDeps
   & DeviceRouteDeps
   & BulkRouteDeps
   & ImportRouteDeps
@@ -88,7 +90,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/targets", createTargetRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
     .route("/health", createHealthRoutes(deps))
-    .route("/groups", createGroupRoutes(deps))
+    .route("/groups", createGroupRoutes(deps).route("/", createGroupReplyRoutes(deps)))
     .route("/devices", createDeviceRoutes(deps))
     .route("/", createBulkRoutes(deps))
     .route("/imports", createImportRoutes(deps))

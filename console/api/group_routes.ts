@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type { Config } from "../../config.ts";
+import type { ReplyRegister } from "../../radius/doing/reply_register.ts";
 import type { Written } from "../../scim/ports.ts";
 import type { GroupChange } from "./group_shapes.ts";
 import {
@@ -24,8 +24,8 @@ import { DetailedRefusal } from "./target_refusals.ts";
 export interface GroupRouteDeps {
   /** Absent: this console runs without a directory. */
   readonly people?: People;
-  /** What the settings give members of groups at a login. */
-  readonly groupReplies?: Config["radius"]["replyGroups"];
+  /** What logins of members are answered with. */
+  readonly replies?: ReplyRegister;
 }
 
 const MOST_NAMES = 1000;
@@ -44,8 +44,8 @@ const CREATE = v.strictObject({ name, members: v.optional(names), backends });
 const MEMBERS = v.strictObject({ add: names, remove: names, backends });
 const REMOVE = v.strictObject({ backends, version: v.optional(text(256)) });
 
-export function createGroupRoutes({ people, groupReplies = [] }: GroupRouteDeps) {
-  const parts = (): GroupDeps => ({ people: required(people), groupReplies });
+export function createGroupRoutes({ people, replies }: GroupRouteDeps) {
+  const parts = (): GroupDeps => ({ people: required(people), replies });
   const deedOf = (
     c: Context<HttpEnv>,
     { target, ...asked }: {
@@ -86,7 +86,10 @@ export function createGroupRoutes({ people, groupReplies = [] }: GroupRouteDeps)
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const deed = deedOf(c, { target, name: c.req.param("id"), backends });
-      return c.json(await changeOf(deed, await removeGroup(deed, { version })));
+      const change = await changeOf(deed, await removeGroup(deed, { version }));
+      const isLogin = deed.target.name === parts().people.loginTarget;
+      if (change.group === null && isLogin) await replies?.forget(deed.name);
+      return c.json(change);
     })
     .get("/:id/members", queryValues(LIST), async (c) => {
       const query = c.req.valid("query");

@@ -4,7 +4,7 @@ import type { Factor } from "../../radius/facts/factors.ts";
 import type { BackendState, Receipt } from "../../scim/ports.ts";
 import type { BackendMark } from "./user_shapes.ts";
 
-/** One attribute of an Access-Accept that the settings give. */
+/** One attribute of an Access-Accept. */
 export interface ReplyAttribute {
   readonly name: string;
   readonly value: string;
@@ -35,8 +35,14 @@ export interface GroupView {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly version: string;
-  /** What the settings give its members, by `radius.reply.group`. */
+  /** What members get of their own, by `radius.reply.group` or by the console. */
   readonly replies: readonly ReplyAttribute[];
+  /** `null`: nothing of their own. What the settings give is changed there. */
+  readonly repliesFrom: "settings" | "console" | null;
+  /** Who changes them says which ones they saw. */
+  readonly repliesVersion: number;
+  /** The attributes of the Access-Accept of a member who is in no other group with some. */
+  readonly effective: readonly (ReplyAttribute & { readonly from: "default" | "group" })[];
   /** Whether this target's users log in, so that replies mean something. */
   readonly logsIn: boolean;
   readonly backends: readonly {

@@ -1,7 +1,7 @@
 // Groups as the console shows and changes them.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Config } from "../../config.ts";
+import type { ReplyRegister } from "../../radius/doing/reply_register.ts";
 import type {
   Actor,
   GroupContent,
@@ -11,7 +11,7 @@ import type {
   WriteOptions,
   Written,
 } from "../../scim/ports.ts";
-import type { GroupPage, GroupRow, GroupView, MemberPage, ReplyAttribute } from "./group_shapes.ts";
+import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_shapes.ts";
 import type { People } from "./people.ts";
 import { Refusal } from "./refusal.ts";
 import { DetailedRefusal, ofTarget } from "./target_refusals.ts";
@@ -20,7 +20,8 @@ import { userRow } from "./user_views.ts";
 /** What groups are shown with. */
 export interface GroupDeps {
   readonly people: People;
-  readonly groupReplies: Config["radius"]["replyGroups"];
+  /** Absent: nobody logs in here. */
+  readonly replies?: Pick<ReplyRegister, "find" | "effective"> | undefined;
 }
 
 /** A target, a group in it, and who asks. */
@@ -60,7 +61,7 @@ function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored
   return {
     name: content.name,
     members: content.kind === "group" ? content.members.length : 0,
-    replies: repliesOf(deps, target, content.name).length,
+    replies: Object.keys(repliesOf(deps, target, content.name).attributes).length,
     backends: Object.entries(backends).map(([name, { state, differs }]) => ({
       name,
       state,
@@ -69,14 +70,30 @@ function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored
   };
 }
 
+const NOTHING = { from: null, attributes: {}, version: 0 } as const;
+
 /** What members get at a login; only the directory of the logins counts. */
-function repliesOf({ people, groupReplies }: GroupDeps, target: Target, name: string): ReplyAttribute[] {
-  if (target.name !== people.loginTarget) return [];
-  const canonical = canonicalName(name);
-  return groupReplies.filter(({ group }) => canonicalName(group) === canonical)
-    .flatMap(({ attributes }) =>
-      Object.entries(attributes).map(([attribute, value]) => ({ name: attribute, value: String(value) }))
-    );
+function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
+  return target.name === people.loginTarget ? replies?.find(name) ?? NOTHING : NOTHING;
+}
+
+function repliesView(
+  deps: GroupDeps,
+  target: Target,
+  name: string,
+): Pick<GroupView, "replies" | "repliesFrom" | "repliesVersion" | "effective"> {
+  const { from, attributes, version } = repliesOf(deps, target, name);
+  const logsIn = target.name === deps.people.loginTarget;
+  const effective = logsIn ? deps.replies?.effective(name) ?? [] : [];
+  return {
+    replies: Object.entries(attributes).map(([attribute, value]) => ({
+      name: attribute,
+      value: String(value),
+    })),
+    repliesFrom: from,
+    repliesVersion: version,
+    effective: effective.map((one) => ({ ...one, value: String(one.value) })),
+  };
 }
 
 /** @throws Refusal `unknown_object`. */
@@ -95,7 +112,7 @@ export function groupView(deps: GroupDeps, target: Target, stored: StoredGroup):
     createdMs,
     modifiedMs,
     version,
-    replies: repliesOf(deps, target, content.name),
+    ...repliesView(deps, target, content.name),
     logsIn: target.name === deps.people.loginTarget,
     backends: target.backends.map((backend) => ({ ...backend, state: backends[backend.name] ?? null })),
   };

@@ -24,6 +24,8 @@ export interface SheetRow {
   reason: string | null;
   did: ImportRow["did"];
   detail: string | null;
+  /** Backends that get it later. */
+  owes: readonly string[];
 }
 
 export interface Sheet {
@@ -63,6 +65,7 @@ export function sheetOf(
     reason: null,
     did: null,
     detail: null,
+    owes: [],
   }));
   return { ...options, upload, rows, problems: [], filledGroups: 0 };
 }
@@ -175,6 +178,7 @@ function note(
   row.did = outcome.did;
   row.detail = outcome.did === "refused" ? outcome.detail : null;
   if (outcome.did === "refused") return;
+  row.owes = outcome.owes ?? [];
   if (row.did === "unchanged" && joinsOf(outcome).length > 0) row.did = "updated";
   for (const group of outcome.joined ?? []) filled.add(canonicalName(group));
   for (const group of outcome.joins ?? []) {

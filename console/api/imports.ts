@@ -219,8 +219,15 @@ function viewOf(found: Import, { verdict, page, size }: PageAsked): ImportView {
       cells: row.cells.map((cell, at) => secret.has(at) && cell !== "" ? null : cell),
       did: row.did,
       detail: row.detail,
+      receipt: receiptOf(row, sheet?.backends ?? target.backends.map(({ name }) => name)),
     })),
   };
+}
+
+/** A row that changed something is at every backend it was meant for, or on its way there. */
+function receiptOf({ did, owes }: Sheet["rows"][number], backends: readonly string[]): ImportRow["receipt"] {
+  if (did !== "created" && did !== "updated") return [];
+  return backends.map((backend) => ({ backend, outcome: owes.includes(backend) ? "queued" : "done" }));
 }
 
 function verdictOf({ isSkipped, verdict }: Sheet["rows"][number]): Verdict {

@@ -109,6 +109,12 @@ function canUndo(job: Job): boolean {
     job.items.some(({ did }) => did === "changed");
 }
 
+function owedBy(items: readonly JobItem[]): JobView["owed"] {
+  const counts = new Map<string, number>();
+  for (const { owes = [] } of items) for (const one of owes) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return [...counts].map(([backend, count]) => ({ backend, count }));
+}
+
 function viewOf(job: Job): JobView {
   const { id, deed: { action, group }, total, items, state } = job;
   const count = (did: JobItem["did"]) => items.filter((item) => item.did === did).length;
@@ -122,6 +128,7 @@ function viewOf(job: Job): JobView {
     same: count("same"),
     failed: count("failed"),
     state,
+    owed: owedBy(items),
     canUndo: canUndo(job),
     failures: items.filter(({ did }) => did === "failed").slice(0, MOST_FAILURES),
   };

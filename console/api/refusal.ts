@@ -147,6 +147,11 @@ export const REFUSALS = {
   bad_address: { status: 400, message: "Not an IP address, nor a range such as 192.0.2.0/24." },
   client_taken: { status: 409, message: "A RADIUS client has that name already." },
   settings_client: { status: 409, message: "This client stands in the settings file. Change it there." },
+  settings_replies: {
+    status: 409,
+    message: "The settings file gives this group its reply attributes. Change them there.",
+  },
+  too_many_replies: { status: 409, message: "2,000 groups have reply attributes already." },
   bad_server: {
     status: 400,
     message: "A server is host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",

@@ -10,6 +10,8 @@ import type { Directory } from "./ports.ts";
 export interface AcceptAttributes {
   /** @param user canonical, and prepared in the directory. */
   of(user: string): Uint8Array;
+  /** Takes other groups from the next Access-Accept on. Between groups the first counts. */
+  replace(groups: Config["radius"]["replyGroups"]): void;
 }
 
 /** Sets of groups whose attributes are kept put together. */
@@ -27,12 +29,19 @@ export function createAcceptAttributes(
   },
 ): AcceptAttributes {
   const defaults = encode(settings.replyDefault);
-  const groups = settings.replyGroups.map(({ attributes }) => encode(attributes));
-  const places = new Map(settings.replyGroups.map(({ group }, at) => [canonicalName(group), at]));
+  let groups: readonly Encoded[] = [];
+  let places: ReadonlyMap<string, number> = new Map();
   const plain = concatenate(defaults.values());
   const kept = new Map<string, Uint8Array>();
+  const replace: AcceptAttributes["replace"] = (next) => {
+    groups = next.map(({ attributes }) => encode(attributes));
+    places = new Map(next.map(({ group }, at) => [canonicalName(group), at]));
+    kept.clear();
+  };
+  replace(settings.replyGroups);
 
   return {
+    replace,
     of(user) {
       if (places.size === 0) return plain;
       const found = new Set<number>();
@@ -73,6 +82,12 @@ function encode(settings: ReplyAttributes): Encoded {
     encoded.set(what, before === undefined ? one.value : concatenate([before, one.value]));
   }
   return encoded;
+}
+
+/** The same for two names of one attribute, so that one takes the other's place. */
+export function replyKey(name: string, value: string | number): string {
+  const encoded = encodeReplyAttribute(name, value);
+  return encoded.ok ? whatIs(encoded.value, name) : name;
 }
 
 /** The same for two spellings of one attribute; RFC 2868 §3: another tag is another tunnel. */

@@ -149,12 +149,15 @@ async function perform(
   let verb = deed.verb;
   for (let tries = 1;; tries++) {
     try {
-      if (deed.verb === "members") {
-        await target.changeMembers(deed.group, { add: deed.add, remove: [] }, { actor, backends });
-      } else if (verb === "create") {
-        await target.create(deed.content, { actor, backends, password: deed.password });
-      } else await target.replace(deed.content, { actor, backends, password: deed.password });
-      return outcome;
+      const { receipt } = deed.verb === "members"
+        ? await target.changeMembers(deed.group, { add: deed.add, remove: [] }, { actor, backends })
+        : await target[verb === "create" ? "create" : "replace"](deed.content, {
+          actor,
+          backends,
+          password: deed.password,
+        });
+      const owes = receipt.entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
+      return outcome.did === "refused" || owes.length === 0 ? outcome : { ...outcome, owes };
     } catch (fault) {
       if (!(fault instanceof ScimRefusal)) throw fault;
       const { code, message: detail } = fault;

@@ -27,6 +27,8 @@ export type RowOutcome =
     /** Groups that the user was put into, as given, and those of them that were made for it. */
     readonly joined?: readonly string[];
     readonly made?: readonly string[];
+    /** Backends that get it later; absent: all have it. */
+    readonly owes?: readonly string[];
     /** Groups that the user is still to be put into: a backend would get the whole group for each row. */
     readonly joins?: readonly string[];
   }

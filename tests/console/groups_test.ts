@@ -130,3 +130,58 @@ Deno.test("devices: all pairings are listed masked, narrowed by name and kind, a
   const record = (await site.audits()).find(({ action }) => action === "pairing.revoke");
   assertEquals(record?.object, "user:ada");
 });
+
+Deno.test("groups: an owner gives reply attributes; the view says what counts, and the record says before and after", async () => {
+  await using site = await startPeopleConsole({ toml: '[radius.reply.default]\n"Session-Timeout" = 600\n' });
+  await site.putGroup("ops");
+  const ask = apiCaller(site, await site.signIn("owner"));
+  const json = { attributes: [{ name: "Filter-Id", value: "ops" }], version: 0 };
+  const given = await ask<GroupView>(`${GROUPS}/ops/replies`, { method: "PUT", json });
+  assertEquals([given.repliesFrom, given.repliesVersion, given.replies], [
+    "console",
+    1,
+    [{ name: "Filter-Id", value: "ops" }],
+  ]);
+  assertEquals(given.effective, [
+    { name: "Session-Timeout", value: "600", from: "default" },
+    { name: "Filter-Id", value: "ops", from: "group" },
+  ]);
+  const record = (await site.audits()).find(({ action }) => action === "group.replies");
+  assertEquals([record?.before, record?.after, record?.object], ["{}", '{"Filter-Id":"ops"}', "group:ops"]);
+  await ask(`${GROUPS}/ops`, { method: "DELETE", json: {} });
+  await site.putGroup("ops");
+  assertEquals((await ask<GroupView>(`${GROUPS}/ops`)).replies, []);
+});
+
+for (
+  const [what, attributes, version, role, code] of [
+    ["an older version", [{ name: "Class", value: "x" }], 3, "owner", "changed_meanwhile"],
+    ["a value that does not fit", [{ name: "Session-Timeout", value: "soon" }], 0, "owner", "bad_value"],
+    [
+      "one attribute twice",
+      [{ name: "Class", value: "a" }, { name: "Class", value: "b" }],
+      0,
+      "owner",
+      "bad_value",
+    ],
+    ["who is no owner", [], 0, "user_manager", "role"],
+  ] as const
+) {
+  Deno.test(`groups: reply attributes are refused for ${what} as ${code}`, async () => {
+    await using site = await startPeopleConsole();
+    await site.putGroup("ops");
+    const json = { attributes, version };
+    const cookie = await site.signIn(role);
+    const refused = await site.call(`${GROUPS}/ops/replies`, { method: "PUT", json, cookie });
+    assertEquals(await codeOf(refused), code);
+  });
+}
+
+Deno.test("groups: reply attributes of the settings are changed there", async () => {
+  await using site = await startPeopleConsole({ toml: REPLIES });
+  await site.putGroup("staff");
+  const cookie = await site.signIn("owner");
+  const json = { attributes: [], version: 0 };
+  const refused = await site.call(`${GROUPS}/staff/replies`, { method: "PUT", json, cookie });
+  assertEquals(await codeOf(refused), "settings_replies");
+});

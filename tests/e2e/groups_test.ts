@@ -5,6 +5,8 @@ import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 
@@ -38,6 +40,66 @@ async function holds(page: Page): Promise<void> {
   assertEquals(await scrollsSideways(page), false);
 }
 
+const SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+const LOGIN = `[radius]
+append_mode = true
+secret = "a-secret-of-the-groups-test"
+
+[radius.reply.default]
+Session-Timeout = 600
+
+[[console.admin]]
+name = "owner"
+password = "${PASSWORD}"
+role = "owner"
+`;
+
+/** A session of the real gateway's console, as its cookie. */
+async function signInAt(origin: string): Promise<string> {
+  const response = await fetch(`${origin}/console/api/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin },
+    body: JSON.stringify({ name: "owner", password: PASSWORD }),
+  });
+  await response.body?.cancel();
+  assertEquals(response.status, 200);
+  return (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+}
+
+/** What FreeRADIUS' radclient says of one Access-Request and its answer. */
+async function radclient(gateway: RunningGateway, attributes: Record<string, string>): Promise<string> {
+  const child = new Deno.Command("radclient", {
+    args: [
+      "-x",
+      "-r",
+      "1",
+      "-t",
+      "8",
+      `127.0.0.1:${gateway.radiusPort}`,
+      "auth",
+      "a-secret-of-the-groups-test",
+    ],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const given = Object.entries({ ...attributes, "Message-Authenticator": "0x00" })
+    .map(([name, value]) => name === "Message-Authenticator" ? `${name} = ${value}` : `${name} = "${value}"`);
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(`${given.join("\n")}\n`));
+  await writer.close();
+  const { stdout, stderr } = await child.output();
+  return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+}
+
+async function inactiveOf(site: PeopleConsole): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { content } of site.target.directory.all("user")) {
+    if (content.kind === "user" && !content.active) names.push(content.name);
+  }
+  return names;
+}
+
 async function membersOf(site: PeopleConsole, name: string): Promise<readonly string[]> {
   const stored = await site.target.directory.read("group", name);
   return stored?.content.kind === "group" ? stored.content.members : [];
@@ -64,7 +126,7 @@ browserTest(
     await holds(page);
     await dialog.getByRole("button", { name: "Create group" }).click();
     await page.getByRole("heading", { name: "staff", level: 1 }).waitFor();
-    await page.getByText("Filter-Id = vpn-staff").waitFor();
+    await page.getByRole("row", { name: /Filter-Id.*vpn-staff.*this group/ }).waitFor();
     await page.getByRole("searchbox", { name: "Add a member" }).fill("lovel");
     await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: /ada/ }).click();
     await page.getByText("ada is in staff.").waitFor();
@@ -153,6 +215,8 @@ browserTest(
     await page.getByLabel("Choose user02").check();
     await page.getByLabel("Choose user03").check();
     const bar = page.getByRole("region", { name: "2 chosen" });
+    // All rows are seen: what lies below the bar cannot be judged.
+    await page.setViewportSize({ width: 1280, height: 2800 });
     await holds(page);
     await bar.getByRole("button", { name: "Deactivate" }).click();
     await page.getByText("2 users were deactivated.").waitFor();
@@ -193,6 +257,53 @@ browserTest(
   },
 );
 
+browserTest(
+  "bulk: all that match a filter are chosen beyond the page; progress is seen, and stopped half-way",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist, shape: { local: "store", ldap: "sync" } });
+    for (let number = 1; number <= 60; number += 1) {
+      await site.put(`match${String(number).padStart(2, "0")}`);
+      if (number <= 5) await site.put(`other${number}`);
+    }
+    await open(page, site, { path: "/users?q=match", heading: "Users" });
+    await page.getByText("1 to 50 of 60").waitFor();
+    await page.getByLabel("Choose all on this page").check();
+    await page.getByRole("button", { name: "Choose all 60 that match" }).click();
+    site.backend("ldap").slowBy(150);
+    await page.getByRole("region", { name: "60 chosen" }).getByRole("button", { name: "Deactivate" }).click();
+    await page.getByText(/^[1-9]\d? of 60 users$/).waitFor();
+    await page.getByRole("progressbar").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped.").waitFor();
+    const inactive = await inactiveOf(site);
+    assertEquals(inactive.length > 0 && inactive.length < 60, true, `${inactive.length} were deactivated`);
+    assertEquals(inactive.filter((name) => !name.startsWith("match")), []);
+    site.backend("ldap").slowBy(0);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(/users? (was|were) activated\./).waitFor();
+    assertEquals(await inactiveOf(site), []);
+  },
+);
+
+browserTest(
+  "bulk: what a backend gets later is no green tick, and leads to those who wait",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist, shape: { local: "store", crm: "async" } });
+    for (const name of ["ada", "bob"]) await site.put(name);
+    site.backend("crm").trouble({ operation: "put", how: "before" });
+    await open(page, site, { path: "/users", heading: "Users" });
+    await page.getByLabel("Choose all on this page").check();
+    await page.getByRole("button", { name: "Deactivate" }).click();
+    const note = page.getByRole("status").filter({ hasText: "2 users were deactivated." });
+    await note.getByText("2 are still on their way to crm.").waitFor();
+    assertEquals(await note.evaluate((node) => node.className.includes("tone-ok")), false);
+    await holds(page);
+    await note.getByRole("link", { name: "Show them" }).click();
+    await page.getByRole("row", { name: /ada/ }).waitFor();
+    assertMatch(page.url(), /backend=crm&sync=pending/);
+  },
+);
+
 browserTest("bulk: a deletion counts first, and from 25 on its number is typed", async ({ page }) => {
   await using site = await startPeopleConsole({ dist, shape: { local: "store", ldap: "sync" } });
   for (let number = 1; number <= 30; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
@@ -209,6 +320,80 @@ browserTest("bulk: a deletion counts first, and from 25 on its number is typed",
   await page.getByText("30 users were deleted.").waitFor();
   await page.getByText("No users yet.").waitFor();
 });
+
+browserTest(
+  "groups: a member added with the picker, and attributes given in the editor, are in radclient's Access-Accept",
+  async ({ page }) => {
+    await using gateway = await startGateway({ toml: LOGIN });
+    const told = await gateway.pair("ada", "--totp", SEED);
+    assertEquals(told.code, 0, told.stderr);
+    const [name = "", value = ""] = (await signInAt(gateway.httpUrl)).split("=");
+    await page.context().addCookies([{ name, value, url: gateway.httpUrl }]);
+    await page.goto(`${gateway.httpUrl}/users`);
+    await page.getByRole("button", { name: "Create user" }).first().click();
+    const creating = page.getByRole("dialog", { name: "Create user" });
+    await creating.getByLabel("User name").fill("ada");
+    await creating.getByRole("button", { name: "Create user" }).click();
+    await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+    await page.goto(`${gateway.httpUrl}/groups`);
+    await page.getByRole("button", { name: "Create group" }).first().click();
+    const dialog = page.getByRole("dialog", { name: "Create group" });
+    await dialog.getByLabel("Group name").fill("vpn");
+    await dialog.getByRole("button", { name: "Create group" }).click();
+    await page.getByRole("heading", { name: "vpn", level: 1 }).waitFor();
+    const answer = async () => {
+      const code = totpAt(decodeBase32(SEED) ?? new Uint8Array(), Math.floor(Date.now() / TOTP_STEP_MS), 6);
+      return await radclient(gateway, { "User-Name": "ada", "User-Password": `pw,${code}` });
+    };
+
+    await page.getByRole("row", { name: /Session-Timeout.*600.*every login/ }).waitFor();
+    await page.getByRole("button", { name: "Edit reply attributes" }).click();
+    const editor = page.getByRole("dialog", { name: "Reply attributes of vpn" });
+    const first = editor.getByRole("group", { name: "Attribute 1" });
+    await first.getByLabel("Attribute").fill("Session-Timeout");
+    await first.getByLabel("Value").fill("soon");
+    await editor.getByRole("button", { name: "Save" }).click();
+    await editor.getByRole("alert").getByText(/"soon" is no whole number/).waitFor();
+    await first.getByLabel("Value").fill("7200");
+    await editor.getByRole("button", { name: "Add an attribute" }).click();
+    const second = editor.getByRole("group", { name: "Attribute 2" });
+    await second.getByLabel("Attribute").fill("Filter-Id");
+    await second.getByLabel("Value").fill("vpn-users");
+    await holds(page);
+    await editor.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("row", { name: /Filter-Id.*vpn-users.*this group/ }).waitFor();
+    await page.getByRole("searchbox", { name: "Add a member" }).fill("ada");
+    await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: /ada/ }).click();
+    await page.getByText("ada is in vpn.").waitFor();
+    await holds(page);
+
+    const accepted = await answer();
+    assertMatch(accepted, /Received Access-Accept/);
+    assertMatch(accepted, /Filter-Id = "vpn-users"/);
+    assertMatch(accepted, /Session-Timeout = 7200/);
+    await page.getByRole("button", { name: "Delete group" }).click();
+    const deleting = page.getByRole("dialog", { name: "Delete the group vpn?" });
+    await deleting.getByText("1 member leaves it and stays a user.").waitFor();
+    await deleting.getByText("Filter-Id = vpn-users").waitFor();
+  },
+  { peers: ["radclient"] },
+);
+
+browserTest(
+  "import: each row says what every backend made of it",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist, shape: { local: "store", crm: "async" } });
+    site.backend("crm").trouble({ operation: "put", how: "before" });
+    await open(page, site, { path: "/users/import", heading: "Import users" });
+    await chooseFile(page, "userName\nada\nbob\n");
+    await page.getByRole("button", { name: "Import 2 rows" }).click();
+    await page.getByText("The import is done.").waitFor();
+    for (const name of ["ada", "bob"]) {
+      await page.getByRole("row", { name: new RegExp(`${name}.*Saved to 1 of 2 backends.*crm: queued`) })
+        .waitFor();
+    }
+  },
+);
 
 browserTest(
   "import: three good and two bad rows; a dry run, one put right, one skipped, then applied",

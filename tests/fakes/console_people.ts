@@ -6,6 +6,8 @@ import type { Dist } from "../../console/assets.ts";
 import type { People } from "../../console/api/people.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
+import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";
+import { createReplyRegister } from "../../radius/doing/reply_register.ts";
 import { createClients } from "../../radius/doing/clients.ts";
 import { createLimits } from "../../radius/doing/limits.ts";
 import { createLoginTrials } from "../../radius/doing/login_trial.ts";
@@ -123,6 +125,11 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       vault,
     }, () => clients.all),
   };
+  const accept = createAcceptAttributes({
+    settings: config.radius,
+    directory: { lookUp: (name) => ({ ...target.directory.login(name), phoneNumbers: [] }) },
+  });
+  const replies = createReplyRegister({ store, settings: config.radius, accept });
   const furnish = (deps: HttpAppDeps): HttpAppDeps => ({
     ...deps,
     store,
@@ -132,7 +139,7 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
       bulk: createBulk({ clock, orderedId, publicUrl: deps.http.publicUrl }),
       publicUrl: deps.http.publicUrl,
     }),
-    groupReplies: config.radius.replyGroups,
+    replies,
     installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
   });
   const site = await startConsole({

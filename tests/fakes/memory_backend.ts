@@ -52,6 +52,8 @@ export interface MemoryBackend extends Backend {
   readonly calls: MemoryCall[];
   /** From now on something goes wrong; several troubles are looked at in order, the first that fits counts. */
   trouble(trouble: MemoryTrouble): void;
+  /** Every operation takes this long from now on; 0 ends it. */
+  slowBy(durationMs: number): void;
   heal(): void;
 }
 
@@ -83,6 +85,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
   const passwords = new Map<string, string>();
   const calls: MemoryCall[] = [];
   let troubles: { trouble: MemoryTrouble; left: number }[] = [];
+  let slowMs = 0;
   let nextId = 1;
   let closed = false;
 
@@ -104,6 +107,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     task: () => T,
   ): Promise<BackendOutcome<T>> => {
     await Promise.resolve();
+    if (slowMs > 0) await new Promise<void>((resolve) => clock.after(slowMs, resolve));
     const trouble = closed
       ? { how: "before", fault: { detail: "the backend is closed" } } as const
       : troubleFor(call.operation, call.name);
@@ -127,6 +131,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     passwords,
     calls,
     trouble: (trouble) => void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
+    slowBy: (durationMs) => void (slowMs = durationMs),
     heal: () => void (troubles = []),
     read: (kind, name) =>
       run<Remote | null>({ operation: "read", kind, name }, () => {

@@ -1,6 +1,13 @@
 // What the pages of groups and devices ask of the API, typed: each change waits for a new session when the old one is over.
 
-import type { DevicePage, GroupChange, GroupPage, GroupView, MemberPage } from "../../api/group_shapes.ts";
+import type {
+  DevicePage,
+  GroupChange,
+  GroupPage,
+  GroupView,
+  MemberPage,
+  ReplyAttribute,
+} from "../../api/group_shapes.ts";
 import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 
@@ -39,6 +46,10 @@ export function createGroupCalls({ api, session }: Models, { name, target }: Whi
     change: (change: { add: readonly string[]; remove: readonly string[] }) => {
       const json = { add: [...change.add], remove: [...change.remove] };
       return ask(() => as<GroupChange>(one.members.$put({ param, query, json })));
+    },
+    replies: ({ attributes, version }: { attributes: readonly ReplyAttribute[]; version: number }) => {
+      const json = { attributes: attributes.map(({ name, value }) => ({ name, value })), version };
+      return ask(() => as<GroupView>(one.replies.$put({ param, json })));
     },
     remove: ({ backends, version }: { backends: Backends; version: string }) => {
       const json = { version, ...backendsOf(backends) };

@@ -114,7 +114,15 @@ export default function DevicesPage({ models }: PageProps) {
             return problem;
           }}
         >
+          <p>{t(`groups.revoke_${row.kind}`, { name: row.user })}</p>
           <p>{t("groups.revoke_what")}</p>
+          <p class="quiet">
+            {row.usedMs === null ? t("groups.revoke_unused") : (
+              <>
+                {t("groups.used")}: <Time models={models} atMs={row.usedMs} />
+              </>
+            )}
+          </p>
         </ConfirmDialog>
       )}
     </main>

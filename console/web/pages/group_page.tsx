@@ -8,12 +8,11 @@ import { createGroupCalls } from "../models/group_calls.ts";
 import { useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { GroupMembers } from "../parts/groups/group_members.tsx";
+import { GroupPolicy } from "../parts/groups/group_policy.tsx";
 import { late } from "../parts/late.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SaidNote } from "../parts/people/said_note.tsx";
-import { backendState } from "../parts/people/user_states.tsx";
-import { Chip } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
@@ -87,7 +86,12 @@ export default function GroupPage({ models, params }: PageProps) {
       <Fetched resource={loaded}>
         {(value) => (
           <>
-            <Facts group={value} />
+            <GroupPolicy
+              models={models}
+              group={value}
+              calls={calls}
+              onChanged={(now) => loaded.put(now)}
+            />
             <GroupMembers models={models} group={value} calls={calls} onChange={changeWithUndo} />
           </>
         )}
@@ -109,31 +113,4 @@ function textOf({ add, remove }: Change, group: string): string {
   return add.length === 1
     ? t("groups.added", { name: add[0] ?? "", group })
     : t("groups.put_back", { count: add.length, group });
-}
-
-function Facts({ group }: { group: GroupView }) {
-  return (
-    <section class="panel people-panel" aria-label={t("groups.replies")}>
-      <h2>{t("groups.replies_of")}</h2>
-      {group.replies.length === 0 ? <p class="quiet">{t("groups.replies_none")}</p> : (
-        <>
-          <ul class="people-list">
-            {group.replies.map(({ name, value }) => (
-              <li key={name}>
-                <bdi class="mono">{`${name} = ${value}`}</bdi>
-              </li>
-            ))}
-          </ul>
-          <p class="quiet small">{t("groups.replies_where")}</p>
-        </>
-      )}
-      <div class="people-head">
-        {group.backends.map(({ name, state }) => {
-          const mark = state === null ? null : { state: state.state, differs: state.differs === true };
-          const words = backendState(mark);
-          return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
-        })}
-      </div>
-    </section>
-  );
 }

@@ -135,9 +135,9 @@ function Parts({ models, report, onTested }: PartsProps) {
     {
       name: "test",
       label: t("connect.test"),
-      width: "100px",
+      width: "170px",
       cell: (part) =>
-        part.testable && (
+        !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
           <button
             type="button"
             class="button button-small"

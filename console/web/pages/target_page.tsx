@@ -68,12 +68,15 @@ function Backends({ models, target, page }: TargetPart) {
   return (
     <section class="panel people-panel" aria-label={t("connect.backends")}>
       <h2>{t("connect.backends")}</h2>
+      <p class="quiet">{t("connect.order_why")}</p>
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-      <ul class="people-list">
+      <ol class="people-list connect-order">
         {target.backends.map((row) => (
           <li key={row.name}>
             <strong class="mono">{row.name}</strong>
-            <span class="quiet">{row.kind} · {t(`connect.mode_${row.mode}`)}</span>
+            <span class="quiet">
+              {row.kind} · {t(`connect.mode_${row.mode}`)} · {t("connect.read_write")}
+            </span>
             <Status words={backendWords(row)} />
             {row.lastGoodMs !== null && (
               <span class="quiet">
@@ -87,7 +90,7 @@ function Backends({ models, target, page }: TargetPart) {
               </span>
             )}
             {row.owed + row.dead > 0 && <span>{t("connect.owes", { owed: row.owed, dead: row.dead })}</span>}
-            {row.kind !== "store" && (
+            {row.kind === "store" ? <span class="quiet">{t("connect.store_untested")}</span> : (
               <button
                 type="button"
                 class="button button-small"
@@ -113,7 +116,7 @@ function Backends({ models, target, page }: TargetPart) {
             )}
           </li>
         ))}
-      </ul>
+      </ol>
     </section>
   );
 }
@@ -136,12 +139,7 @@ function Refresh({ models, target, page }: TargetPart) {
       <p class="quiet">{t("connect.refresh_why")}</p>
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       {refresh.problem !== null && <Note tone="bad" role="alert">{refresh.problem}</Note>}
-      {refresh.running && (
-        <p role="status">
-          {t("frame.working")}{" "}
-          {refresh.read.map(({ backend, kind, read }) => `${backend}: ${read} ${kind}`).join(" · ")}
-        </p>
-      )}
+      {refresh.running && <Progress models={models} target={target} />}
       {report !== null && (
         <Note
           tone={report.faults.length === 0 ? "ok" : "wait"}
@@ -173,6 +171,28 @@ function Refresh({ models, target, page }: TargetPart) {
         {t("connect.refresh_begin")}
       </button>
     </section>
+  );
+}
+
+/** How much was read of how much is known: a backend may have more, so the bar may fill early. */
+function Progress({ models, target: { refresh, users, groups, backends } }: Omit<TargetPart, "page">) {
+  const remote = backends.filter(({ kind }) => kind !== "store").length;
+  const done = refresh.read.reduce((sum, { read }) => sum + read, 0);
+  const most = Math.max(1, remote * (users + groups));
+  return (
+    <div class="connect-progress">
+      <p role="status">
+        {refresh.startedMs !== null && (
+          <>
+            {t("connect.refresh_since")} <Time models={models} atMs={refresh.startedMs} />.{" "}
+          </>
+        )}
+        {refresh.read.map(({ backend, kind, read }) =>
+          t(kind === "group" ? "connect.refresh_groups" : "connect.refresh_users", { backend, count: read })
+        ).join(" · ")}
+      </p>
+      <progress aria-label={t("connect.refresh")} max={most} value={Math.min(done, most)} />
+    </div>
   );
 }
 

@@ -40,13 +40,22 @@ export function JobNote({ models, job, isLasting = false, onProblem }: JobProps)
       </Note>
     );
   }
-  const isWhole = now.failed === 0 && now.state === "ended";
+  const isWhole = now.failed === 0 && now.owed.length === 0 && now.state === "ended";
   const more = now.failed - MOST_SHOWN;
   return (
     <Note tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
       {now.state === "stopped" && <strong>{t("groups.bulk_stopped")}</strong>}{" "}
       <strong>{t(`groups.did_${now.action}`, { count: now.changed })}</strong>{" "}
       {now.same > 0 && t("groups.did_same", { count: now.same })}
+      {now.owed.map(({ backend, count }) => (
+        <span key={backend}>
+          {t("groups.bulk_owed", { count, backend })}{" "}
+          <a href={`/users?backend=${encodeURIComponent(backend)}&sync=pending`}>
+            {t("groups.bulk_owed_show")}
+          </a>
+          {" "}
+        </span>
+      ))}
       {now.failed > 0 && (
         <>
           {" "}

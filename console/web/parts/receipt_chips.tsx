@@ -50,8 +50,8 @@ export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
 }
 
 /** "Saved to 2 of 3 backends", or that it is saved everywhere. */
-export function receiptSentence(entries: readonly ReceiptEntry[]): string {
-  const done = entries.filter(({ outcome }) => outcome === "done" || outcome === "queued").length;
+export function receiptSentence(entries: readonly Pick<ReceiptEntry, "outcome">[]): string {
+  const done = entries.filter(({ outcome }) => outcome === "done").length;
   return done === entries.length
     ? t("frame.saved_all", { count: done })
     : t("frame.saved_some", { done, count: entries.length });

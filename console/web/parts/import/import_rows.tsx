@@ -4,6 +4,7 @@ import type { ImportRow, ImportView, Verdict } from "../../../api/bulk_shapes.ts
 import type { StateWords } from "../../words.ts";
 import { t } from "../../words/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
+import { receiptSentence } from "../receipt_chips.tsx";
 import { Status } from "../status.tsx";
 
 interface RowsProps {
@@ -103,7 +104,11 @@ function columnsOf(
       label: t("groups.why"),
       width: "34%",
       wideOnly: true,
-      cell: ({ reason, detail }) => <span class="import-why">{detail ?? reason ?? ""}</span>,
+      cell: ({ reason, detail, receipt }) => (
+        <span class="import-why">
+          {detail ?? reason ?? (receipt.length === 0 ? "" : receiptText(receipt))}
+        </span>
+      ),
     },
   ];
   if (!isOpen) return rows;
@@ -131,6 +136,13 @@ function columnsOf(
       </span>
     ),
   }];
+}
+
+/** What each backend made of a row; in words, for there may be a thousand of them. */
+function receiptText(receipt: ImportRow["receipt"]): string {
+  const late = receipt.filter(({ outcome }) => outcome !== "done");
+  const named = late.map(({ backend, outcome }) => `${backend}: ${t(`frame.outcome_${outcome}`)}`);
+  return [receiptSentence(receipt), ...named].join(" · ");
 }
 
 function standing({ did, verdict }: ImportRow): StateWords {
