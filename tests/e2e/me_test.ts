@@ -152,6 +152,12 @@ browserTest("me: recovery codes are shown once, and closing asks whether they ar
   const codes = await dialog(page).getByRole("list", { name: "Recovery codes of ada" }).getByRole("listitem")
     .allInnerTexts();
   assertEquals(new Set(codes).size, 10);
+  await page.emulateMedia({ media: "print" });
+  assertEquals(await dialog(page).getByText(codes[0] ?? "none").isVisible(), true);
+  for (const name of ["Phones", "Recent logins"]) {
+    assertEquals(await section(page, name).isVisible(), false, "on paper there are the codes alone");
+  }
+  await page.emulateMedia({ media: "screen" });
   assertEquals(await dialog(page).getByRole("button", { name: "Done" }).isDisabled(), true);
   await page.keyboard.press("Escape");
   await dialog(page).getByRole("alert").getByText("Tick that you have kept them").waitFor();

@@ -1,6 +1,7 @@
 // The open account: who, what is the matter, logins that wait, factors, recent logins.
 
 import { useEffect, useMemo } from "preact/hooks";
+import type { Factor } from "../../../radius/facts/factors.ts";
 import { fullTimeText, timeText } from "../../web/format.ts";
 import { ErrorState, Skeleton } from "../../web/parts/states.tsx";
 import { t } from "../../web/words/translate.ts";
@@ -76,10 +77,13 @@ function Factors(parts: PartProps) {
   }
   if (state.kind !== "ready") return <Skeleton rows={5} />;
   const given = { ...parts, factors: state.value };
+  const { enabled, devices, totp } = state.value;
+  // What the gateway does not use is not offered; what is there all the same can be taken away.
+  const uses = (factor: Factor) => enabled.includes(factor);
   return (
     <>
-      <Phones {...given} />
-      <Apps {...given} />
+      {(uses("device") || devices.length > 0) && <Phones {...given} />}
+      {(uses("totp") || totp.length > 0) && <Apps {...given} />}
       <Numbers {...given} />
       <Recovery {...given} />
       <FirstFactor {...given} />

@@ -28,7 +28,7 @@ export function Door({ models, answer }: DoorProps) {
       </div>
     );
   }
-  if (link !== "") return <LinkDoor key={link} models={models} link={link} />;
+  if (link !== "") return <LinkDoor key={link} models={models} link={link} isInside={answer.me !== null} />;
   return (
     <div class="me-door">
       {session.left.value && <Note tone="ok" icon="check" role="status">{t("me.signed_out")}</Note>}
@@ -51,7 +51,14 @@ export function Unreached({ models, message }: { models: MeModels; message: stri
   );
 }
 
-function LinkDoor({ models, link }: { models: MeModels; link: string }) {
+interface LinkDoorProps {
+  readonly models: MeModels;
+  readonly link: string;
+  /** An account is open already; it is gone back to without the link. */
+  readonly isInside: boolean;
+}
+
+function LinkDoor({ models, link, isInside }: LinkDoorProps) {
   const { session, calls, clock } = models;
   const seen = useSignal<MeLinkLook | null>(null);
   const problem = useSignal<string | null>(null);
@@ -89,7 +96,7 @@ function LinkDoor({ models, link }: { models: MeModels; link: string }) {
           <p class="quiet small">{t("me.door_link_else")}</p>
         </>
       )}
-      {problem.value !== null && (
+      {(problem.value !== null || isInside) && (
         <button type="button" class="button me-wide" onClick={session.dropLink}>
           {t("me.door_without")}
         </button>

@@ -50,7 +50,7 @@ export function Recovery({ models, account, me, factors: { recovery } }: FactorP
             <Symbol name="list-checks" size={20} />
             <div class="me-row-text">
               <strong>{t("me.recovery_left", { count: recovery.left, of: CODES_EACH })}</strong>
-              <span class="me-meter" aria-hidden="true">
+              <span class={`me-meter ${recovery.left <= FEW ? "tone-wait" : "tone-ok"}`} aria-hidden="true">
                 {Array.from({ length: CODES_EACH }, (_, at) => <i key={at} data-left={at < recovery.left} />)}
               </span>
               <span class="quiet small">
