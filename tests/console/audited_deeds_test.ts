@@ -3,6 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../audit_index.ts";
 import { ACCESS } from "../../console/api/access.ts";
+import { words as german } from "../../console/web/words/de/govern.ts";
+import { words as english } from "../../console/web/words/en/govern.ts";
 import type { Store } from "../../store.ts";
 import { CONNECT_DEEDS } from "./deeds/connect_deeds.ts";
 import { type AuditedDeed, type Deeds, openStage, type Stage } from "./deeds/deed.ts";
@@ -132,3 +134,10 @@ function withoutClock(answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null) return answer;
   return { ...answer, nowMs: 0 };
 }
+
+Deno.test("the page of the audit has a word in each language for what these deeds are called", () => {
+  for (const { deed: { action } } of AUDITED) {
+    const name = `deed_${action.replaceAll(".", "_")}`;
+    assert(Object.hasOwn(english, name) && Object.hasOwn(german, name), name);
+  }
+});

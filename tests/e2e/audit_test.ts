@@ -49,7 +49,7 @@ browserTest(
     assertEquals(await page.locator("img[src=x]").count(), 0);
     await page.getByRole("button", { name: "client:vpn-1" }).first().click();
     await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
-    await page.getByText("Pairing revoked").waitFor({ state: "detached" });
+    await page.getByText("Factor taken away").waitFor({ state: "detached" });
     assertEquals(new URL(page.url()).searchParams.get("object"), "client:vpn-1");
     assertEquals(await rowsOf(page).count(), 3);
     assertEquals(await findAccessibilityProblems(page), []);
@@ -136,7 +136,7 @@ browserTest(
     assertStringIncludes(text, "at,who,from,what,to,before,after,details\r\n");
     assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + RECORDS.length + 1);
     await page.reload();
-    await page.getByText("Audit export").waitFor();
+    await page.getByText("Audit exported").waitFor();
   },
 );
 

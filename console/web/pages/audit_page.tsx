@@ -120,14 +120,16 @@ function Listed({ models, first, busy, query }: ListedProps) {
   if (items.length === 0 && next === null) return <Nothing models={models} query={query} />;
   return (
     <>
-      <DataTable
-        label={t("govern.deeds")}
-        columns={auditColumns(models)}
-        rows={items}
-        keyOf={({ id }) => id}
-        nameOf={({ action }) => deedText(action)}
-        busy={busy}
-      />
+      <div class="audit-list">
+        <DataTable
+          label={t("govern.deeds")}
+          columns={auditColumns(models)}
+          rows={items}
+          keyOf={({ id }) => id}
+          nameOf={({ action }) => deedText(action)}
+          busy={busy}
+        />
+      </div>
       {problem.value !== null && <ErrorState title={t("govern.failed")}>{problem.value}</ErrorState>}
       {next !== null && (
         <div class="pager">

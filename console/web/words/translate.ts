@@ -51,6 +51,13 @@ export function failureWord(code: string): string | null {
   return null;
 }
 
+/** A word whose name comes from elsewhere, such as that of a deed; `null` where there is none. */
+export function knownWord(area: Area, name: string): string | null {
+  const table = spoken.value.tables.get(area);
+  const word = table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
+  return typeof word === "string" ? word : null;
+}
+
 /** A word with its values put in; pure, for tests and for words from elsewhere. */
 export function wordText(
   word: Word,

@@ -4,14 +4,16 @@ import type { AuditItem } from "../../../api/audit_reader.ts";
 import type { Models } from "../../models/models.ts";
 import { objectHref } from "../../object_links.ts";
 import { readable } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { knownWord, t } from "../../words/translate.ts";
 import type { Column } from "../data_table.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 import { ChangeText } from "./change_text.tsx";
 
+/** What a deed is called; one that the words do not know is called as the record has it. */
 export function deedText(action: string): string {
-  return readable(action.replaceAll(".", "_"));
+  const name = action.replaceAll(".", "_");
+  return knownWord("govern", `deed_${name}`) ?? readable(name);
 }
 
 export function auditColumns(models: Models): Column<AuditItem>[] {
@@ -40,6 +42,7 @@ export function auditColumns(models: Models): Column<AuditItem>[] {
     {
       name: "deed",
       label: t("govern.deed"),
+      width: "18%",
       cell: ({ action }) => <Narrowing value={deedText(action)} onNarrow={() => narrow({ action })} />,
     },
     {

@@ -2,7 +2,7 @@
 
 import type { AuditItem } from "../../../api/audit_reader.ts";
 import { readable } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { knownWord, t } from "../../words/translate.ts";
 
 /** One thing that changed; "" for what was not there. */
 interface ChangeRow {
@@ -13,7 +13,8 @@ interface ChangeRow {
 
 export function ChangeText({ item }: { item: AuditItem }) {
   const rows = changeRows(item);
-  const details = Object.entries(item.details).map(([name, value]) => `${readable(name)}: ${value}`);
+  const { conversation, ...rest } = item.details;
+  const details = Object.entries(rest).map(([name, value]) => `${detailName(name)}: ${value}`);
   return (
     <>
       {rows.length > 0 && (
@@ -22,8 +23,18 @@ export function ChangeText({ item }: { item: AuditItem }) {
         </ul>
       )}
       {details.length > 0 && <span class="quiet">{details.join(", ")}</span>}
+      {conversation !== undefined && (
+        <a class="change-link" href={`/live/c/${encodeURIComponent(conversation)}`}>
+          {t("frame.conversation")}
+        </a>
+      )}
     </>
   );
+}
+
+/** What a further field of a record is called; as the record has it where there is no word. */
+function detailName(name: string): string {
+  return knownWord("govern", `detail_${name}`) ?? readable(name);
 }
 
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {
