@@ -10,6 +10,8 @@ const RULES = {
   disabled: false,
   messageAuthenticator: "auto",
   firstFactor: "settings",
+  firstFactorBackend: "",
+  firstFactorServer: null,
   device: "challenge",
   appendMode: false,
   unknownUsers: "allow",
@@ -39,6 +41,7 @@ export const CONNECT_DEEDS: Deeds = {
   "POST /approvals/:id/cancel": { prepare: waiting("cancel"), action: "approval.cancel", object: VPN },
   "POST /clients": { prepare: () => NEW_CLIENT, action: "client.create", object: VPN },
   "POST /clients/heard": { silent: "listens; a secret that is typed in is compared and forgotten" },
+  "POST /clients/first-factor": { silent: "asks a first factor whether it answers; nothing of it is kept" },
   "PUT /clients/:id": {
     async prepare({ ask }) {
       await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });
