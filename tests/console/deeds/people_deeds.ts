@@ -176,6 +176,15 @@ export const PEOPLE_DEEDS: Deeds = {
     action: "group.members_changed",
     object: "group:staff",
   },
+  "PUT /groups/:id/replies": {
+    async prepare({ site }) {
+      await site.people.putGroup("staff");
+      const attributes = [{ name: "Filter-Id", value: "staff" }];
+      return { path: "/groups/staff/replies", json: { attributes, version: 0 } };
+    },
+    action: "group.replies",
+    object: "group:staff",
+  },
   "DELETE /devices/:id": {
     prepare: async (stage) => ({ path: `/devices/${await withNumber(stage)}` }),
     action: "pairing.revoke",

@@ -55,6 +55,7 @@ export const words: SameWords<typeof en> = {
   deed_group_replaced: "Gruppe geändert",
   deed_group_deleted: "Gruppe gelöscht",
   deed_group_members_changed: "Mitglieder geändert",
+  deed_group_replies: "Antwortattribute geändert",
   deed_group_refreshed: "Gruppe abgeglichen",
   deed_group_export: "Gruppen exportiert",
   deed_pairing_add: "Faktor hinzugefügt",

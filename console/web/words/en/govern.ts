@@ -51,6 +51,7 @@ export const words = {
   deed_group_replaced: "Group changed",
   deed_group_deleted: "Group deleted",
   deed_group_members_changed: "Members changed",
+  deed_group_replies: "Reply attributes changed",
   deed_group_refreshed: "Group brought up to date",
   deed_group_export: "Groups exported",
   deed_pairing_add: "Factor added",
