@@ -114,6 +114,13 @@ const STATES: Readonly<Record<string, (page: Page, site: MeConsole) => Promise<v
     await page.getByRole("button", { name: "Open my account" }).click();
     await page.getByText("Your logins could not be fetched.").waitFor();
   },
+  "lists on their way": async (page, site) => {
+    // Answered when the page is left: until then they are on their way.
+    await page.route("**/me/api/{factors,logins}", () => undefined);
+    await page.goto(await site.link());
+    await page.getByRole("button", { name: "Open my account" }).click();
+    await page.getByText("Fetching…").first().waitFor();
+  },
   "a session that is over": async (page, site) => {
     await enterByLink(page, site);
     await page.context().clearCookies();
@@ -141,10 +148,39 @@ for (const [name, reach] of Object.entries(STATES)) {
         assertEquals(await findAccessibilityProblems(page), [], `${colorScheme}, ${width} px`);
         assertEquals(await scrollsSideways(page), false, `${width} px`);
         assertEquals(await smallTargets(page), [], `${width} px`);
+        assertEquals(await cutOff(page), [], `${width} px`);
       }
     },
   );
 }
+
+/** By the button that opens it, in German, which has the longer words. */
+const GERMAN_DIALOGS = [
+  "Weiteres Telefon koppeln",
+  "Weitere App einrichten",
+  "Codes erstellen",
+  /^Entfernen Telefon/,
+  /^Das war ich nicht/,
+  "Anmeldungen sperren",
+];
+
+browserTest("me: in German every dialog fits into 320 px", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await enterFull(page, site);
+  site.waits();
+  await page.getByLabel("Language").selectOption({ label: "Deutsch" });
+  for (const name of GERMAN_DIALOGS) {
+    await press(page, name);
+    await page.waitForFunction(() => document.querySelector("dialog .dialog-body")?.textContent !== "");
+    assertEquals(await cutOff(page), [], String(name));
+    assertEquals(await findAccessibilityProblems(page), [], String(name));
+    await page.keyboard.press("Escape");
+    const leave = page.getByRole("button", { name: "Ohne sie weiter" });
+    if (await leave.count() > 0) await leave.click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+  assertEquals(await scrollsSideways(page), false);
+}, { look: "small" });
 
 browserTest("me: axe objects when contrast, a label and the language are broken", async ({ page }) => {
   await using site = await startMeConsole({ dist });
@@ -170,6 +206,15 @@ browserTest("me: the docs' pictures show a full account", async ({ page }) => {
   const path = decodeURIComponent(new URL("../../docs/images/me.png", import.meta.url).pathname);
   await page.screenshot({ path });
 });
+
+/** What is wider than its place: dialogs scroll by themselves, so the page does not tell. */
+function cutOff(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("dialog, button, a.button, section, form")]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1)
+      .map((one) => `${one.tagName} ${one.textContent?.slice(0, 60)}`)
+  );
+}
 
 /** Buttons and boxes that a thumb would miss: under 44 px high. */
 function smallTargets(page: Page): Promise<string[]> {
