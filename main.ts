@@ -14,6 +14,7 @@ import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts"
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
+import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
 import { listenUdp, type UdpSocket } from "./host/listening.ts";
 import { createLog, wholeWrites } from "./log.ts";
@@ -155,7 +156,7 @@ async function start(): Promise<void> {
     anySecret: config.radius.secret || generated?.secret || "unused",
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  followPhones(services, radius, directory);
+  if (services.embedded !== null) followPhones({ ...services.embedded, radius, directory, log });
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
@@ -202,30 +203,6 @@ function directoryOf({ logins: { directory } }: Identity): Directory {
       };
     },
   };
-}
-
-/** A phone that pairs by invitation becomes a factor of its user; one that unpairs stops being one, and a leaver's is unpaired. */
-function followPhones({ embedded }: Services, { pairings, onRevoked }: Radius, directory: Directory): void {
-  if (embedded === null) return;
-  const { desk } = embedded;
-  onRevoked(({ pairingId }) =>
-    void desk.revokePairing(pairingId).catch((fault: unknown) =>
-      log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
-    )
-  );
-  desk.onPaired(async ({ pairingId, userName, totpLength }) => {
-    const name = canonicalName(userName);
-    await directory.prepare(name);
-    const { status } = directory.lookUp(name);
-    // An invitation outlives its user, who may be created again one day: the phone must not be theirs then.
-    if (status === "deleted" || status === "inactive") {
-      log.warn("a phone was unpaired: its user is gone or inactive", { user: userName, status });
-      await desk.revokePairing(pairingId);
-    } else await pairings.addDevice({ id: pairingId, userName, totpLength });
-  });
-  desk.onUnpaired(async ({ pairingId }) => {
-    await pairings.revoke(pairingId);
-  });
 }
 
 /** Asks the store for something each two seconds, so that its silence is noticed. Returns what stops it. */

@@ -11,10 +11,11 @@ import { type MeLoginsDeps, ownLogin, ownLogins } from "./me_logins.ts";
 import type { MeSession } from "./me_sessions.ts";
 import type { MeSessionAnswer } from "./me_shapes.ts";
 import { createNotMe } from "./not_me.ts";
+import { createOwnHistory } from "./own_history.ts";
 import { required } from "./people.ts";
 import { Refusal } from "./refusal.ts";
 
-export type MeApiDeps = Omit<MeFactorDeps, "attempts" | "door"> & MeLoginsDeps & {
+export type MeApiDeps = Omit<MeFactorDeps & MeLoginsDeps, "attempts" | "door" | "history"> & {
   /** Throws the refusal `no_directory` where the console runs without one. */
   readonly door: () => MeDoor;
 };
@@ -41,6 +42,7 @@ export function createLazyDoor(deps: Omit<MeApiDeps, "door">): () => MeDoor {
 export function createMeApi(deps: MeApiDeps) {
   const { door, clock } = deps;
   const attempts = createAttempts(deps);
+  const history = createOwnHistory(deps);
   const answer = async (c: Context<HttpEnv>, me: MeSession | null): Promise<MeSessionAnswer> => {
     const available = deps.people !== undefined;
     return {
@@ -77,13 +79,15 @@ export function createMeApi(deps: MeApiDeps) {
     .post("/link/look", jsonBody(LINK), async (c) => c.json(await door().look(c, c.req.valid("json").link)))
     .get("/logins", async (c) => {
       const { person } = await door().held(c);
-      return c.json(await ownLogins(deps, person.canonical));
+      return c.json(await ownLogins({ ...deps, history }, person.canonical));
     })
     .post("/not-me", jsonBody(NOT_ME), async (c) => {
       const me = await door().held(c);
       const { canonical, userName } = me.person;
       const { conversationId } = c.req.valid("json");
-      const about = conversationId === null ? null : await ownLogin(deps, { canonical, conversationId });
+      const about = conversationId === null
+        ? null
+        : await ownLogin({ ...deps, history }, { canonical, conversationId });
       if (conversationId !== null && about === null) throw new Refusal("login_gone");
       const disown = createNotMe({ ...deps, people: required(deps.people), sessions: door().sessions });
       const done = await disown({
@@ -94,5 +98,5 @@ export function createMeApi(deps: MeApiDeps) {
       });
       return c.json(done);
     })
-    .route("/", createMeFactorRoutes({ ...deps, attempts }));
+    .route("/", createMeFactorRoutes({ ...deps, attempts, history }));
 }

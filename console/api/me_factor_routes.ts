@@ -8,10 +8,10 @@ import type { PhoneService } from "../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "./attempts.ts";
 import { type HttpEnv, jsonBody } from "./http_env.ts";
 import type { MeDoor } from "./me_door.ts";
-import { finishedLogins } from "./me_logins.ts";
 import { phoneUsers } from "./me_people.ts";
 import type { MeSession } from "./me_sessions.ts";
 import type { MeFactors } from "./me_shapes.ts";
+import type { OwnHistory } from "./own_history.ts";
 import { type People, required } from "./people.ts";
 import { phoneToken } from "./phone_cookie.ts";
 import { Refusal } from "./refusal.ts";
@@ -21,6 +21,7 @@ export type MeFactorDeps = Omit<FactorDeps, "people"> & {
   readonly people?: People;
   readonly phone: PhoneService | null;
   readonly attempts: Attempts;
+  readonly history: OwnHistory;
   readonly door: () => MeDoor;
 };
 
@@ -137,6 +138,6 @@ async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeF
 }
 
 async function lastDeviceUse(deps: MeFactorDeps, canonical: string): Promise<number | null> {
-  const logins = await finishedLogins(deps, canonical);
+  const logins = await deps.history.of(canonical);
   return logins.find(({ outcome, factor }) => outcome === "accepted" && factor === "device")?.endedMs ?? null;
 }

@@ -6,6 +6,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
 import { createHistoryReader, type HistoryItem } from "./history.ts";
+import type { OwnHistory } from "./own_history.ts";
 import type { MeApproval, MeLogin, MeLogins, MeOpenLogin } from "./me_shapes.ts";
 
 export interface MeLoginsDeps {
@@ -13,6 +14,7 @@ export interface MeLoginsDeps {
   readonly clock: Clock;
   readonly watch: GatewayWatch;
   readonly desk: SecondFactorDesk | null;
+  readonly history: OwnHistory;
 }
 
 /** What is known of one login, to say which one was meant. */
@@ -22,12 +24,7 @@ export interface KnownLogin {
   readonly place: string;
 }
 
-const BACK_MS = 90 * 24 * 3600_000;
-const MOST_SHOWN = 50;
 const MOST_OPEN = 20;
-/** Pages of the history that are looked through; each looks at a bounded number of records. */
-const MOST_PAGES = 3;
-const PAGE = 200;
 const LOOKED_THROUGH = 20_000;
 const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
 
@@ -37,33 +34,8 @@ export async function ownLogins(deps: MeLoginsDeps, canonical: string): Promise<
     nowMs: deps.clock.nowMs(),
     open: openLogins(deps, canonical),
     approvals: approvalsOf(deps, canonical),
-    recent: (await finishedLogins(deps, canonical)).map(loginOf),
+    recent: (await deps.history.of(canonical)).map(loginOf),
   };
-}
-
-/** How the last logins of a user ended, newest first. */
-export async function finishedLogins(
-  { store, clock }: Pick<MeLoginsDeps, "store" | "clock">,
-  canonical: string,
-): Promise<HistoryItem[]> {
-  const reader = createHistoryReader({ store });
-  const filter = { outcome: "", user: canonical, client: "", fromMs: clock.nowMs() - BACK_MS, toMs: null };
-  const found: HistoryItem[] = [];
-  let before: string | null = null;
-  for (let page = 0; page < MOST_PAGES && found.length < MOST_SHOWN; page += 1) {
-    const { items, next }: { items: readonly HistoryItem[]; next: string | null } = await reader.page(
-      filter,
-      {
-        before,
-        limit: PAGE,
-      },
-    );
-    // The filter finds names that contain this one, too.
-    found.push(...items.filter(({ user }) => canonicalName(user) === canonical));
-    if (next === null) break;
-    before = next;
-  }
-  return found.slice(0, MOST_SHOWN);
 }
 
 /** A login of this user's by its id, under way or over; `null` for one of somebody else's, or none. */

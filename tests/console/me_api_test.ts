@@ -290,6 +290,7 @@ Deno.test("not me: denies what waits, locks for an hour, ends other visits and t
   assertEquals(await other.refused("/factors"), [401, "me_over"]);
   const record = (await site.audits()).find(({ action }) => action === "user.not_me");
   assertEquals([record?.actor, record?.object], ["user:ada", "user:ada"]);
+  await site.log.flush();
   assertMatch(site.lines.join(""), /a user says that a login was not theirs.*not_me/);
   const entries = await Promise.all([
     site.store.get(["limit", "failures", "ada"]),

@@ -1,0 +1,89 @@
+// How a person's last logins ended: found once, and then only what is newer.
+
+import { assertEquals } from "@std/assert";
+import { auditIdAt } from "../../audit_index.ts";
+import { createOwnHistory } from "../../console/api/own_history.ts";
+import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { createStore, type Store } from "../../store.ts";
+import { createManualClock } from "../fakes/console_app.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3600_000;
+
+async function withHistory(test: (stage: ReturnType<typeof stageOf>) => Promise<void>): Promise<void> {
+  const store = createStore(await Deno.openKv(":memory:"));
+  await test(stageOf(store));
+  await store.close();
+}
+
+function stageOf(store: Store) {
+  const clock = createManualClock();
+  let reads = 0;
+  const counted: Store = {
+    ...store,
+    async *range(selector, options) {
+      for await (const entry of store.range(selector, options)) {
+        reads += 1;
+        yield entry as never;
+      }
+    },
+  };
+  return {
+    clock,
+    history: createOwnHistory({ store: counted, clock }),
+    reads: () => reads,
+    /** A login that began so long ago and ended just now. */
+    async finish(user: string, agoMs = 0): Promise<void> {
+      const startedMs = clock.nowMs() - agoMs;
+      const value = packFinished({
+        user,
+        client: "vpn-1",
+        source: "192.0.2.1",
+        place: "",
+        factor: "device",
+        startedMs,
+        endedMs: clock.nowMs(),
+        outcome: "accepted",
+        refusedFor: null,
+        passwordRight: false,
+        moments: [],
+      });
+      await store.commit({
+        mutations: [{ type: "set", key: historyKey(`${auditIdAt(startedMs)}x`), value }],
+      });
+    },
+  };
+}
+
+Deno.test("createOwnHistory() gives the user's own logins, newest first, and no similar name's", () =>
+  withHistory(async ({ history, finish, clock }) => {
+    await finish("Ada", 3 * MINUTE_MS);
+    await finish("adalbert", 2 * MINUTE_MS);
+    await finish("ADA", MINUTE_MS);
+    assertEquals((await history.of("ada")).map(({ user }) => user), ["ADA", "Ada"]);
+    assertEquals(await history.of("bert"), []);
+    assertEquals((await history.of("ada"))[0]?.startedMs, clock.nowMs() - MINUTE_MS);
+  }));
+
+Deno.test("createOwnHistory() reads the old part once, and finds what ended since, once each", () =>
+  withHistory(async ({ history, finish, clock, reads }) => {
+    for (let count = 0; count < 30; count += 1) await finish("ada", DAY_MS + count * MINUTE_MS);
+    assertEquals((await history.of("ada")).length, 30);
+    assertEquals(reads(), 30);
+    clock.advance(5 * MINUTE_MS);
+    // It began before the last look.
+    await finish("ada", 6 * MINUTE_MS);
+    assertEquals((await history.of("ada")).length, 31);
+    assertEquals((await history.of("ada")).length, 31);
+    assertEquals(reads(), 32);
+  }));
+
+Deno.test("createOwnHistory() gives fifty at most, and nothing older than 90 days", () =>
+  withHistory(async ({ history, finish, clock }) => {
+    for (let count = 0; count < 55; count += 1) await finish("ada", count * MINUTE_MS);
+    await finish("bert", 89 * DAY_MS);
+    assertEquals((await history.of("ada")).length, 50);
+    assertEquals((await history.of("bert")).length, 1);
+    clock.advance(2 * DAY_MS);
+    assertEquals(await history.of("bert"), []);
+  }));
