@@ -55,6 +55,7 @@ function Unreached({ models, message }: { models: Models; message: string }) {
   return (
     <main class="gate">
       <div class="gate-panel">
+        <h1 class="unseen">Countersign</h1>
         <Note tone="bad" role="alert">{message}</Note>
         <button type="button" class="button" onClick={() => void models.session.load()}>
           {t("frame.try_again")}

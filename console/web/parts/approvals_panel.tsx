@@ -5,6 +5,7 @@ import type { PendingApproval } from "../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../api_client.ts";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
+import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import { Empty, Note } from "./note.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
@@ -13,6 +14,7 @@ import { TimeLeft } from "./time_left.tsx";
 export function ApprovalsPanel({ models }: { models: Models }) {
   const { live, clock } = models;
   const problem = useSignal<string | null>(null);
+  useShortcuts([{ keys: "d", does: "live.key_deny", needs: "operator", run: denyFocused }]);
   const list = live.approvals.value;
   if (list === null) return null;
   const nowMs = clock.nowMs.value;
@@ -46,6 +48,11 @@ export function ApprovalsPanel({ models }: { models: Models }) {
         )}
     </section>
   );
+}
+
+/** Only the row that has the focus: a key must not decide over somebody who is merely the first in the list. */
+function denyFocused(): void {
+  document.activeElement?.closest(".approval")?.querySelector<HTMLElement>(".button-bad")?.click();
 }
 
 type Verb = "deny" | "cancel";

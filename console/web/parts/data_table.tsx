@@ -162,7 +162,9 @@ function useRowKeys({ body, keys, selection }: RowKeys): void {
     const rows = [...body.current?.rows ?? []];
     const at = rows.findIndex((row) => row === rowNow());
     const next = rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + step))];
-    next?.querySelector<HTMLElement>("a, input, button")?.focus();
+    // The link before the box that stands before it, so that Enter opens the row.
+    const target = next?.querySelector<HTMLElement>("a.row-link") ?? next?.querySelector("input, button");
+    if (target instanceof HTMLElement) target.focus();
   };
   const pick = (extend: boolean) => {
     const key = rowNow()?.dataset.key;

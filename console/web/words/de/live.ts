@@ -176,5 +176,6 @@ export const words: SameWords<typeof en> = {
   key_newer: "Die neueren zeigen",
   key_inspector: "In die Einzelheiten; ist keine Anmeldung gewählt, in die der neuesten",
   key_replay: "Die Anmeldung abspielen oder anhalten",
+  key_deny: "Die wartende Anmeldung ablehnen, deren Zeile den Fokus hat",
   only: "Nur {value} zeigen",
 };

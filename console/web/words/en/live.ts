@@ -174,5 +174,6 @@ export const words = {
   key_newer: "Show the newer ones",
   key_inspector: "Into the inspector; without a chosen login, that of the newest",
   key_replay: "Play the login back, or stop",
+  key_deny: "Deny the waiting login whose row has the focus",
   only: "Show only {value}",
 } as const;

@@ -1,0 +1,215 @@
+// Every form in which something is typed, over a server that goes and a session that ends in the middle: what is said, that nothing
+// typed is lost, and that the same press works afterwards.
+
+import { assertEquals } from "@std/assert";
+import type { ElementHandle, Page } from "playwright-core";
+import { PASSWORD } from "../fakes/console_app.ts";
+import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+import { rowOf, type Step } from "./place_rows.ts";
+import { failApi, mendApi, openPlace, seen, take } from "./place_walk.ts";
+
+const dist = await currentDist();
+
+interface FormRow {
+  /** Of {@link PLACE_ROWS}. */
+  readonly page: string;
+  readonly open: readonly Step[];
+  /** By label, in the dialog if there is one. */
+  readonly typed: Readonly<Record<string, string>>;
+  /** Leads to the press that sends it. */
+  readonly before?: readonly Step[];
+  /** The button that sends it. */
+  readonly press: string;
+  /** What shows that it was done. */
+  readonly done: string | RegExp;
+}
+
+const CSV = "userName,displayName\neve,Eve\n,Nobody\n";
+
+const FORMS: Readonly<Record<string, FormRow>> = {
+  "a user is changed": {
+    page: "user",
+    open: [],
+    typed: { "Title": "Analyst", "Department": "Engines" },
+    before: [["button", "Review changes"]],
+    press: "Save",
+    done: "ada was changed.",
+  },
+  "a user is created": {
+    page: "users",
+    open: [["button", "Create user"]],
+    typed: { "User name": "eve", "Given name": "Eve", "Password": "a long password of eve" },
+    press: "Create user",
+    done: /^eve$/,
+  },
+  "a password is set": {
+    page: "user",
+    open: [["button", "Set password"]],
+    typed: { "New password": "another long password" },
+    press: "Set password",
+    done: "ada has a new password.",
+  },
+  "a number is added": {
+    page: "user, factors",
+    open: [["button", "Add a number"]],
+    typed: { "Phone number": "+4915199999999" },
+    press: "Add a number",
+    done: "ada has another number.",
+  },
+  "a group is created": {
+    page: "groups",
+    open: [["button", "Create group"]],
+    typed: { "Group name": "guests" },
+    press: "Create group",
+    done: /^guests$/,
+  },
+  "a client is added": {
+    page: "clients",
+    open: [["button", "Add a client"]],
+    typed: { "Shared secret": "a-secret-of-16-octets", "Name": "vpn-9", "Addresses": "203.0.113.9" },
+    press: "Add a client",
+    done: "The client vpn-9 was added.",
+  },
+  "a client is changed": {
+    page: "client",
+    open: [],
+    typed: { "NAS-Identifier": "vpn-of-2" },
+    before: [["button", "Review changes"]],
+    press: "Save",
+    done: "The client vpn-1 was changed.",
+  },
+  "a secret is rotated": {
+    page: "client",
+    open: [["button", "Rotate the secret"]],
+    typed: { "New shared secret": "another-secret-of-octets" },
+    press: "Rotate the secret",
+    done: "vpn-1 has a new secret.",
+  },
+  "a credential is added": {
+    page: "credentials",
+    open: [["button", "Add a credential"]],
+    typed: { "Name": "payroll" },
+    press: "Add a credential",
+    done: "Password of payroll",
+  },
+  "an administrator is invited": {
+    page: "access",
+    open: [["button", "Invite an administrator"]],
+    typed: { "Name": "Dot" },
+    press: "Make the link",
+    done: "Link for Dot",
+  },
+  "a token is made": {
+    page: "access, tokens",
+    open: [["button", "Make a token"]],
+    typed: { "Name of the token": "script", "Days until it ends": "7" },
+    press: "Make a token",
+    done: "Token script",
+  },
+  "a row of an import is put right": {
+    page: "import",
+    open: [["file", "File", CSV], ["button", "Put right Line 3"]],
+    typed: { "userName": "grace" },
+    press: "Check the row",
+    done: "grace",
+  },
+};
+
+type Typed = readonly { readonly element: ElementHandle; readonly value: string; readonly label: string }[];
+
+/** Types, and keeps hold of the very fields: one that was drawn anew has lost what was in it. */
+async function type(page: Page, fields: FormRow["typed"]): Promise<Typed> {
+  const dialog = page.getByRole("dialog").last();
+  const within = await dialog.count() > 0 ? dialog : page.locator("main");
+  const typed: { element: ElementHandle; value: string; label: string }[] = [];
+  for (const [label, value] of Object.entries(fields)) {
+    const field = within.getByLabel(label, { exact: true }).first();
+    await field.fill(value);
+    const element = await field.elementHandle();
+    if (element === null) throw new Error(`${label} is gone`);
+    typed.push({ element, value, label });
+  }
+  return typed;
+}
+
+/** Labels whose field is gone or holds something else. */
+async function lost(typed: Typed): Promise<string[]> {
+  const found: string[] = [];
+  for (const { element, value, label } of typed) {
+    const isThere = await element.evaluate((field) => field.isConnected);
+    if (!isThere || await element.inputValue() !== value) found.push(label);
+  }
+  return found;
+}
+
+/** Ends on the server the session whose cookie the browser goes on sending. */
+async function endSession(page: Page, site: FullConsole): Promise<void> {
+  const cookies = await page.context().cookies();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
+  const ended = await site.call("/console/api/session", { method: "DELETE", cookie });
+  await ended.body?.cancel();
+  assertEquals(ended.status, 200);
+}
+
+const problemSaid = (page: Page) =>
+  page.getByRole("alert").filter({ hasText: "The server did not answer." }).first();
+
+for (const [name, form] of Object.entries(FORMS)) {
+  browserTest(`forms: ${name} although the server went and the session ended`, async ({ page }) => {
+    await using site = await startFullConsole({ dist });
+    await openPlace(page, { site, row: rowOf(form.page) });
+    await take(page, form.open);
+    const typed = await type(page, form.typed);
+    await take(page, form.before ?? []);
+
+    await failApi(page, "is gone");
+    const press: Step = ["button", form.press];
+    await take(page, [press]);
+    await problemSaid(page).waitFor();
+    assertEquals(await lost(typed), [], "lost when the server was gone");
+    await mendApi(page);
+
+    await endSession(page, site);
+    const signIn = page.getByRole("dialog", { name: "Sign in again" });
+    // What a page asks by itself may be answered first; then nobody can press below the dialog.
+    if (await signIn.count() === 0) await take(page, [press]);
+    await signIn.waitFor();
+    assertEquals(await lost(typed), [], "lost when the session had ended");
+    assertEquals(await findAccessibilityProblems(page, { within: "dialog[open]" }), []);
+    await signIn.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await signIn.getByRole("button", { name: "Sign in", exact: true }).click();
+    await signIn.waitFor({ state: "detached" });
+    await seen(page.locator("body"), form.done);
+  });
+}
+
+browserTest("forms: a sign-in that the server does not answer keeps what was typed", async ({ page }) => {
+  await using site = await startFullConsole({ dist });
+  await openPlace(page, { site, row: rowOf("sign-in") });
+  const typed = await type(page, { "Name": "owner", "Password": PASSWORD });
+  await failApi(page, "is gone");
+  await take(page, [["button", "Sign in"]]);
+  await problemSaid(page).waitFor();
+  assertEquals(await lost(typed), []);
+  await mendApi(page);
+  await take(page, [["button", "Sign in"]]);
+  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+});
+
+browserTest(
+  "forms: a server that is gone from the first moment is said, and can be asked again",
+  async ({ page }) => {
+    await using site = await startFullConsole({ dist });
+    await page.route("**/console/api/**", (route) => route.abort("connectionrefused"));
+    await page.goto(`${site.origin}/users`);
+    await problemSaid(page).waitFor();
+    assertEquals(await findAccessibilityProblems(page), []);
+    await mendApi(page);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+  },
+);
+
+closeBrowserAtEnd();

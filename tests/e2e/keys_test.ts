@@ -1,0 +1,170 @@
+// The whole table of keys, each pressed: what it does, and that it does nothing while somebody types, in a dialog, or switched off.
+
+import { assert, assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
+import { PLACES, railRows } from "../../console/web/places.ts";
+import { FULL_OTHER, FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
+import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+import { rowOf } from "./place_rows.ts";
+import { openPlace } from "./place_walk.ts";
+
+const dist = await currentDist();
+
+interface KeyRow {
+  /** Where it is pressed; of {@link PLACE_ROWS}. */
+  readonly on: string;
+  /** Pressed before it. */
+  readonly after?: readonly string[];
+  readonly keys: readonly string[];
+  readonly does: (page: Page, site: FullConsole) => Promise<unknown>;
+}
+
+const focused = (page: Page, text: string) =>
+  page.waitForFunction((text) => document.activeElement?.textContent === text, text);
+const heading = (page: Page, name: string | RegExp) =>
+  page.getByRole("heading", { name, level: 1 }).waitFor();
+const chosen = (count: number) => (page: Page) =>
+  page.getByRole("region", { name: `${count} chosen` }).waitFor();
+const data = (page: Page, name: "theme" | "density", value: string) =>
+  page.waitForFunction(([name, value]) => document.documentElement.dataset[name ?? ""] === value, [
+    name,
+    value,
+  ]);
+
+const KEYS: Readonly<Record<string, KeyRow>> = {
+  "Ctrl k": {
+    on: "users",
+    keys: ["Control+k"],
+    does: (page) => page.getByRole("dialog", { name: "Go to or do" }).waitFor(),
+  },
+  "?": { on: "users", keys: ["?"], does: (page) => page.getByRole("dialog", { name: "Keys" }).waitFor() },
+  "/": {
+    on: "users",
+    keys: ["/"],
+    does: (page) => page.locator("input[type=search]:focus").waitFor(),
+  },
+  "c u": {
+    on: "users",
+    keys: ["c", "u"],
+    does: (page) => page.getByRole("dialog", { name: "Create user" }).waitFor(),
+  },
+  "c g": {
+    on: "groups",
+    keys: ["c", "g"],
+    does: (page) => page.getByRole("dialog", { name: "Create group" }).waitFor(),
+  },
+  "j": { on: "users", keys: ["j", "j"], does: (page) => focused(page, FULL_OTHER) },
+  "k": { on: "users", keys: ["j", "j", "j", "k"], does: (page) => focused(page, FULL_OTHER) },
+  "x": { on: "users", keys: ["j", "x"], does: chosen(1) },
+  "Shift x": { on: "users", keys: ["j", "x", "j", "j", "Shift+X"], does: chosen(3) },
+  "Enter": { on: "users", keys: ["j", "j", "j", "Enter"], does: (page) => heading(page, FULL_SPARE) },
+  "e": { on: "user", keys: ["e"], does: (page) => page.locator("#user-profile input:focus").waitFor() },
+  "Escape": { on: "user", keys: ["Escape"], does: (page) => heading(page, "Users") },
+  "t": { on: "users", keys: ["t"], does: (page) => data(page, "theme", "dark") },
+  ".": { on: "users", keys: ["."], does: (page) => data(page, "density", "cosy") },
+  "Space": { on: "live", keys: [" "], does: (page) => page.getByRole("button", { name: "Go on" }).waitFor() },
+  "i": {
+    on: "live, a login chosen",
+    keys: ["i"],
+    does: (page) => page.locator(".inspector :focus, .inspector:focus").first().waitFor(),
+  },
+  "r": {
+    on: "live, a login chosen",
+    keys: ["r"],
+    does: (page) => page.getByRole("button", { name: "Stop" }).waitFor(),
+  },
+  "d": {
+    on: "live",
+    keys: ["d"],
+    does: async (page, site) => {
+      // Only what has the focus is meant: elsewhere the key does nothing.
+      await page.waitForTimeout(100);
+      assertEquals(site.desk.decided, []);
+      await page.getByRole("button", { name: /^Cancel the login of/ }).focus();
+      await page.keyboard.press("d");
+      await page.getByText("Nobody is waiting for a phone").waitFor();
+      assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }]);
+    },
+  },
+  ...Object.fromEntries(
+    railRows().flatMap(([name, { pattern, rail }]): [string, KeyRow][] =>
+      rail.key === undefined ? [] : [[`g ${rail.key}`, {
+        on: name === "users" ? "groups" : "users",
+        keys: ["g", rail.key],
+        does: (page) => page.waitForURL((url) => url.pathname === pattern),
+      }]]
+    ),
+  ),
+};
+
+/** All single keys that anything listens to. */
+const EVERY_KEY = [..."?/jkxXenirdt. ", ..."cugl"];
+
+/** What keys could have changed. */
+const standing = (page: Page) =>
+  page.evaluate(() => ({
+    path: location.pathname,
+    theme: document.documentElement.dataset.theme ?? "",
+    density: document.documentElement.dataset.density ?? "",
+    dialogs: document.querySelectorAll("dialog[open]").length,
+    chosen: document.querySelectorAll("tr[data-chosen]").length,
+  }));
+
+for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
+  browserTest(`keys: ${name} does what the help says, on ${on}`, async ({ page }) => {
+    await using site = await startFullConsole({ dist });
+    await openPlace(page, { site, row: rowOf(on) });
+    for (const key of keys) await page.keyboard.press(key);
+    await does(page, site);
+  });
+}
+
+browserTest("keys: nothing happens while somebody types, but the letters", async ({ page }) => {
+  await using site = await startFullConsole({ dist });
+  await openPlace(page, { site, row: rowOf("groups") });
+  const box = page.getByRole("searchbox", { name: "Search groups" });
+  await box.focus();
+  const before = await standing(page);
+  const letters = EVERY_KEY.join("");
+  await page.keyboard.type(letters);
+  assertEquals([await box.inputValue(), await standing(page)], [letters, before]);
+});
+
+browserTest("keys: nothing happens below a dialog", async ({ page }) => {
+  await using site = await startFullConsole({ dist });
+  await openPlace(page, { site, row: rowOf("users") });
+  await page.getByRole("button", { name: "Keys" }).click();
+  await page.getByRole("dialog", { name: "Keys" }).getByRole("button", { name: "Close" }).focus();
+  const before = await standing(page);
+  for (const key of [...EVERY_KEY.filter((key) => key !== " "), "Control+k"]) await page.keyboard.press(key);
+  assertEquals(await standing(page), before);
+});
+
+browserTest("keys: switched off they do nothing, and Ctrl K stays", async ({ page }) => {
+  await using site = await startFullConsole({ dist });
+  await page.addInitScript(() => localStorage.setItem("countersign-keys", "off"));
+  await openPlace(page, { site, row: rowOf("users") });
+  const before = await standing(page);
+  for (const key of EVERY_KEY) await page.keyboard.press(key);
+  await page.keyboard.press("Escape");
+  assertEquals(await standing(page), before);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog", { name: "Go to or do" }).waitFor();
+});
+
+browserTest("keys: with Ctrl, Alt or Meta they are the browser's", async ({ page }) => {
+  await using site = await startFullConsole({ dist });
+  await openPlace(page, { site, row: rowOf("users") });
+  const before = await standing(page);
+  for (const key of ["Alt+t", "Control+.", "Alt+?", "Meta+t"]) await page.keyboard.press(key);
+  assertEquals(await standing(page), before);
+});
+
+Deno.test("keys: no two places share one, and the brief's are all there", () => {
+  const keys = railRows().flatMap(([, { rail }]) => rail.key === undefined ? [] : [rail.key]);
+  assertEquals(new Set(keys).size, keys.length);
+  for (const key of [..."lhugctma,"]) assert(`g ${key}` in KEYS, `g ${key}`);
+  for (const name of ["live", "users", "groups", "clients"]) assert(name in PLACES);
+});
+
+closeBrowserAtEnd();
