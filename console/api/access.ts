@@ -122,7 +122,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "POST", path: "/clients/heard", needs: "owner", countsAsUse: false },
   { method: "POST", path: "/clients/first-factor", needs: "owner", countsAsUse: true },
   { method: "GET", path: "/clients/:id", needs: "viewer", countsAsUse: true },
-  { method: "PUT", path: "/clients/:id", needs: "owner", countsAsUse: true },
+  { method: "PUT", path: "/clients/:id", needs: "owner", countsAsUse: true, stepUp: true },
   { method: "DELETE", path: "/clients/:id", needs: "owner", countsAsUse: true, stepUp: true },
   { method: "POST", path: "/clients/:id/secret", needs: "owner", countsAsUse: true, stepUp: true },
   { method: "DELETE", path: "/clients/:id/overlap", needs: "owner", countsAsUse: true },

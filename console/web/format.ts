@@ -38,6 +38,11 @@ export function durationText(spanMs: number): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
 }
 
+/** How long something took, finer while short: "41 ms", "6.2 s". */
+export function spanText(spanMs: number): string {
+  return offsetText(spanMs).slice(1);
+}
+
 /** Minutes and seconds left: "0:42". */
 export function countdownText(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1000));

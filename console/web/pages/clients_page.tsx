@@ -90,6 +90,7 @@ function Rows({ models, items, busy }: RowsProps) {
         : (
           <section class="panel">
             <DataTable
+              stack
               label={t("frame.clients")}
               columns={columnsOf(models)}
               rows={shown}

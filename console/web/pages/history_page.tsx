@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { HistoryItem, HistoryPage as Answer } from "../../api/history.ts";
 import { failureText, take } from "../api_client.ts";
-import { durationText, fullTimeText } from "../format.ts";
+import { fullTimeText, spanText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { CopyButton } from "../parts/copy_button.tsx";
@@ -239,7 +239,7 @@ function columns(models: Models): Column<HistoryItem>[] {
       width: "80px",
       number: true,
       wideOnly: true,
-      cell: ({ startedMs, endedMs }) => <span class="mono">{durationText(endedMs - startedMs)}</span>,
+      cell: ({ startedMs, endedMs }) => <span class="mono">{spanText(endedMs - startedMs)}</span>,
     },
   ];
 }

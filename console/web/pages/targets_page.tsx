@@ -46,7 +46,8 @@ function columnsOf(): readonly Column<TargetRow>[] {
       label: t("connect.name"),
       cell: ({ name, logsIn }) => (
         <>
-          <bdi class="mono">{name}</bdi> {logsIn && <span class="quiet">{t("connect.logs_in")}</span>}
+          <bdi class="mono">{name}</bdi>
+          {logsIn && <span class="quiet target-note">{t("connect.logs_in")}</span>}
         </>
       ),
     },

@@ -239,13 +239,13 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
       name: "display",
       label: t("people.display_name"),
       wideOnly: true,
-      cell: ({ displayName }) => <bdi>{displayName}</bdi>,
+      cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
     },
     {
       name: "mail",
       label: t("people.mail"),
       wideOnly: true,
-      cell: ({ mail }) => <bdi class="mono">{mail}</bdi>,
+      cell: ({ mail }) => <bdi class="mono cut" title={mail}>{mail}</bdi>,
     },
     {
       name: "state",

@@ -33,18 +33,20 @@ export interface DataTableProps<T> {
   readonly selection?: Selection;
   /** The address keeps the order: `?sort=name`, `?sort=-name`. */
   readonly router?: Pick<Router, "param" | "setParams">;
+  /** Below 560 px a row is two lines instead of narrow columns; for tables without boxes and sorting. */
+  readonly stack?: boolean;
   /** Newer rows are on their way: these are dimmed after a moment. */
   readonly busy?: boolean;
 }
 
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, columns, rows, keyOf, selection, busy = false } = props;
+  const { label, columns, rows, keyOf, selection, stack = false, busy = false } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   const keys = rows.map(keyOf);
   useRowKeys({ body, keys, selection });
   return (
     <div class="table-frame" aria-busy={busy} data-busy={busy ? "" : undefined}>
-      <table class="table" aria-label={label}>
+      <table class={`table ${stack ? "table-stack" : ""}`} aria-label={label}>
         <colgroup>
           {selection !== undefined && <col style={{ width: "40px" }} />}
           {columns.map(({ name, width, wideOnly }) => (

@@ -3,7 +3,7 @@
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import type { LoginDetails } from "../../api/live_details.ts";
 import { take } from "../api_client.ts";
-import { durationText, fullTimeText, offsetText } from "../format.ts";
+import { fullTimeText, offsetText, spanText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { momentWords, stateWords, wordOr } from "../words.ts";
@@ -75,7 +75,7 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
       {place !== "" && <dt>{t("live.calling_from")}</dt>}
       {place !== "" && <dd class="mono">{place}</dd>}
       <dt>{t("live.factor")}</dt>
-      <dd>{t(`live.factor_${factor ?? "none"}`)}</dd>
+      <dd>{t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}</dd>
       <dt>{t("live.started")}</dt>
       <dd class="mono">{fullTimeText(startedMs)}</dd>
       <dt>{t(outcome === null ? "live.time_left" : "live.took")}</dt>
@@ -90,7 +90,7 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
             />
           </dd>
         )
-        : <dd class="mono">{durationText(updatedMs - startedMs)}</dd>}
+        : <dd class="mono">{spanText(updatedMs - startedMs)}</dd>}
     </dl>
   );
 }

@@ -161,13 +161,13 @@ function cellsOf({ active, attributes }: { active: boolean; attributes: JsonObje
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       cells.set(name, valueText(value));
     } else {
-      for (const [sub, one] of Object.entries(value)) cells.set(`${shortName(name)}.${sub}`, valueText(one));
+      for (const [sub, one] of Object.entries(value)) cells.set(prefixOf(name) + sub, valueText(one));
     }
   }
   return new Map([...cells].filter(([, text]) => text !== ""));
 }
 
-/** The last part of an extension's name: the rest says nothing to a person. */
-function shortName(name: string): string {
-  return name.startsWith("urn:") ? name.split(":").slice(-2)[0] ?? name : name;
+/** An extension's name says nothing to a person: the attribute's own is enough. */
+function prefixOf(name: string): string {
+  return name.startsWith("urn:") ? "" : `${name}.`;
 }

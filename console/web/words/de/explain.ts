@@ -31,7 +31,8 @@ export const words: SameWords<typeof en> = {
   fix_no_request:
     "Die Anmeldung neu beginnen. Wenn es jedes Mal geschieht: den Zwei-Faktor-Dienst unter Zustand ansehen.",
   why_phone_denied: "Das Telefon hat die Anfrage nach {seconds} s abgelehnt, oder dort lief die Zeit ab.",
-  fix_phone_denied: "{user} fragen, ob sie das waren. Wenn nicht, kennt jemand anderes das Passwort: ändern.",
+  fix_phone_denied:
+    "Bei {user} nachfragen. War es jemand anderes, kennt diese Person das Passwort: ändern lassen.",
   why_phone_silent: "Auf dem Telefon hat innerhalb von {seconds} s niemand geantwortet.",
   fix_phone_silent:
     "Prüfen, ob das Telefon verbunden ist und benachrichtigen darf. Der Client wartet nur so lange: hold_s von {client}.",
@@ -52,7 +53,7 @@ export const words: SameWords<typeof en> = {
   fix_superseded: "Nichts zu tun: die neuere Anmeldung ansehen.",
   why_started_over: "{user} hat cancel eingegeben und neu begonnen.",
   fix_started_over: "Nichts zu tun: die Anmeldung geht unter einer neuen Nummer weiter.",
-  why_not_me: "{user} hat gesagt, dass diese Anmeldung nicht von dort kam.",
+  why_not_me: "{user} hat zu dieser Anmeldung gesagt: Das war ich nicht.",
   fix_not_me:
     "{user} fragen, was war. Das Passwort ist vielleicht bekannt: ändern lassen, dann die Sperre aufheben.",
   why_user_left: "{user} wurde während der Anmeldung gelöscht oder deaktiviert.",
@@ -125,7 +126,7 @@ export const words: SameWords<typeof en> = {
     "Wenn mehrere Server hinter einem Namen stehen, muss eine Anmeldung bei dem bleiben, der sie begonnen hat.",
   why_other: "Diese Fassung der Konsole hat für diesen Grund keinen Satz.",
   fix_other:
-    "Das Protokoll des Servers sagt mehr. Die Seite neu laden, falls der Server gerade aktualisiert wurde.",
+    "Das Log des Servers sagt mehr. Die Seite neu laden, falls der Server gerade aktualisiert wurde.",
   row_cancelled: "Mit cancel neu begonnen",
   row_empty_password: "Kein Passwort: das Menü",
   row_appended_device_code: "Ein Code war angehängt: dafür wird eine Anfrage geöffnet",

@@ -64,7 +64,7 @@ export const words: SameWords<typeof en> = {
   kept_audit: "Protokoll",
   kept_charts_hour: "Diagramme nach Stunden",
   kept_charts_minute: "Diagramme nach Minuten",
-  kept_invitations: "Einladungen von Verwaltern, solange unbenutzt",
+  kept_invitations: "Einladungen von Administratoren, solange unbenutzt",
   kept_set_up_links: "Der Einrichtungslink, solange unbenutzt",
   kept_logins_with_packets: "Anmeldungen mit ihren Paketen",
   kept_packets_each: "Pakete einer Anmeldung",

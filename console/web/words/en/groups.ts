@@ -80,7 +80,7 @@ export const words = {
   number: "Number",
   since: "Since",
   used: "Last let in",
-  used_never: "not in what is kept",
+  used_never: "not in 90 days",
   revoke: "Revoke",
   revoke_title: "Revoke {factor} of {name}?",
   revoke_device: "The phone can no longer approve logins of {name}, nor show codes for them.",

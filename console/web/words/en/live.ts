@@ -39,6 +39,7 @@ export const words = {
   factor_totp: "Device passcode",
   factor_recovery: "Recovery code",
   factor_none: "None yet",
+  factor_not_passed: "None passed",
   live: "Live",
   link_live: "Live",
   link_paused: "Paused",
