@@ -19,6 +19,8 @@ browserTest("an invitation pairs the phone by a button, not by being opened", as
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("This phone is paired.").waitFor();
   await page.getByText("Nothing to approve").waitFor();
+  const fill = await page.locator(".note svg").evaluate((icon) => getComputedStyle(icon).fill);
+  assertEquals(fill, "none", "icons are lines on this page, too");
   const [cookie] = await context.cookies();
   assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
   await page.goto("about:blank");
