@@ -143,6 +143,7 @@ function Listed({ models, first, busy, query }: ListedProps) {
   return (
     <>
       <DataTable
+        stack
         label={t("records.logins")}
         columns={columns(models)}
         rows={items}
