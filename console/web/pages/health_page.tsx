@@ -115,7 +115,7 @@ function Parts({ models, report, onTested }: PartsProps) {
     {
       name: "state",
       label: t("connect.state"),
-      width: "150px",
+      width: "min(150px, 26vw)",
       cell: ({ state }) => <Status words={{ ...STATES[state], label: t(`connect.health_is_${state}`) }} />,
     },
     {
@@ -135,7 +135,7 @@ function Parts({ models, report, onTested }: PartsProps) {
     {
       name: "test",
       label: t("connect.test"),
-      width: "170px",
+      width: "min(170px, 30vw)",
       cell: (part) =>
         !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
           <button
