@@ -8,12 +8,15 @@ interface PageRow {
   readonly entry: "web" | "device" | "me";
   readonly title: string;
   readonly noscript: string;
+  /** What its script asks the server first, whatever the address: the browser asks while the script is on its way. */
+  readonly asks?: string;
 }
 
 const PAGES = {
   console: {
     entry: "web",
     title: "Countersign",
+    asks: "/console/api/session",
     noscript: "The console shows logins as they happen and needs JavaScript for it.",
   },
   device: {
@@ -49,7 +52,7 @@ export function pageResponse(page: PageName, dist: Dist, { late = NOTHING }: Pag
 }
 
 function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds }): string {
-  const { entry, title, noscript } = PAGES[page];
+  const { entry, title, noscript, asks }: PageRow = PAGES[page];
   const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
   const preloads = new Set([
     ...files.preloads,
@@ -67,7 +70,8 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds 
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
-    ...(words === undefined ? [] : [`<link rel="preload" as="fetch" crossorigin href="/assets/${words}">`]),
+    ...(words === undefined ? [] : [early(`/assets/${words}`)]),
+    ...(asks === undefined ? [] : [early(asks)]),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
     `<body><div id="app" data-areas="${late.areas.join(" ")}"></div><noscript>${noscript}</noscript></body>`,
@@ -75,4 +79,9 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds 
     "",
   ];
   return lines.join("\n");
+}
+
+/** A link that has the browser begin a fetch before the script does, in the very way the script will. */
+function early(address: string): string {
+  return `<link rel="preload" as="fetch" crossorigin href="${address}">`;
 }

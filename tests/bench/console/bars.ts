@@ -1,12 +1,14 @@
 // The console's bars as rows, and how a measured figure is held against one.
 
-/** One figure against its bar; `best` is the least or the most that is allowed. */
+/** One figure against its bar: the most that is allowed. */
 export interface Figure {
   readonly what: string;
   readonly value: number;
   readonly unit: string;
   readonly atMost: number;
 }
+
+export type Speed = "normal" | "slow";
 
 export const BARS = {
   routeScriptKb: 25,
@@ -24,8 +26,17 @@ export const BARS = {
   scrollMs: 25,
   nodes: 30_000,
   liveShare: { normal: 25, slow: 45 },
+  /** A quarter of the processor has no bar for frames. */
+  liveFrameMs: 20,
   liveGaps: 0,
+  /** After the warm-up, when the list holds as many as it ever will. */
+  liveHeapMb: 5,
 } as const;
+
+/** What script a page may take. */
+export function scriptBarKb(place: string): number {
+  return place === "charts" ? BARS.chartsScriptKb : BARS.routeScriptKb;
+}
 
 export function isMet({ value, atMost }: Figure): boolean {
   return value <= atMost;
@@ -35,7 +46,7 @@ export function isMet({ value, atMost }: Figure): boolean {
 export function figureLine(figure: Figure): string {
   const { what, value, unit, atMost } = figure;
   const shown = `${rounded(value)} ${unit}`.trim();
-  return `${(isMet(figure) ? "met" : "NOT met").padEnd(8)} ${what.padEnd(44)} ${
+  return `${(isMet(figure) ? "met" : "NOT met").padEnd(8)} ${what.padEnd(48)} ${
     shown.padStart(11)
   }   (at most ${atMost})`;
 }
@@ -48,4 +59,14 @@ function rounded(value: number): string {
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
+}
+
+/** One figure of each kind: the median over the rounds. */
+export function medianFigures(rounds: readonly (readonly Figure[])[]): Figure[] {
+  const all = rounds.flat();
+  const kinds = new Map(all.map((figure) => [figure.what, figure]));
+  return [...kinds.values()].map((figure) => ({
+    ...figure,
+    value: quantile(all.filter(({ what }) => what === figure.what).map(({ value }) => value), 0.5),
+  }));
 }

@@ -5,6 +5,8 @@ import type { BrowserContext, CDPSession, Page } from "playwright-core";
 export interface FirstView {
   readonly requests: number;
   readonly receivedOctets: number;
+  /** Of script, packed as it came, without headers. */
+  readonly scriptOctets: number;
   readonly firstPaintMs: number;
   readonly largestPaintMs: number;
   /** The part of long tasks beyond 50 ms. */
@@ -37,16 +39,24 @@ export async function measureFirstView(
   }
 }
 
-type Seen = Omit<FirstView, "requests" | "receivedOctets">;
+type Seen = Pick<FirstView, "firstPaintMs" | "largestPaintMs" | "blockedMs" | "shift">;
 
 async function countReceived(cdp: CDPSession) {
+  const scripts = new Set<string>();
   let requests = 0;
   let receivedOctets = 0;
-  cdp.on("Network.requestWillBeSent", () => requests += 1);
+  let scriptOctets = 0;
+  cdp.on("Network.requestWillBeSent", ({ requestId, request }) => {
+    requests += 1;
+    if (request.url.endsWith(".js")) scripts.add(requestId);
+  });
   cdp.on("Network.loadingFinished", ({ encodedDataLength }) => receivedOctets += encodedDataLength);
+  cdp.on("Network.dataReceived", ({ requestId, encodedDataLength }) => {
+    if (scripts.has(requestId)) scriptOctets += encodedDataLength;
+  });
   await cdp.send("Network.enable");
   await cdp.send("Network.setCacheDisabled", { cacheDisabled: true });
-  return () => ({ requests, receivedOctets });
+  return () => ({ requests, receivedOctets, scriptOctets });
 }
 
 /** A quarter of the processor, and a slow line. */

@@ -1,0 +1,95 @@
+// What is measured of the console, as figures against their bars.
+
+import type { BrowserContext } from "playwright-core";
+import type { Dist } from "../../../console/assets.ts";
+import { PLACES } from "../../../console/web/places.ts";
+import type { TestConsole } from "../../fakes/console_app.ts";
+import { BARS, type Figure, scriptBarKb, type Speed } from "./bars.ts";
+import { measureFirstView } from "./first_view.ts";
+import { measureLive } from "./live_load.ts";
+import { measureRows } from "./rows.ts";
+import { weighConsole } from "./weights.ts";
+
+export interface InBrowser {
+  readonly context: BrowserContext;
+  readonly site: TestConsole;
+  readonly speed: Speed;
+}
+
+const KB = 1024;
+const MARKS = { normal: "", slow: ", slow" } as const;
+
+/** What the built files weigh: brotli is what browsers take over TLS, gzip over plain http. */
+export function byteFigures(dist: Dist): Figure[] {
+  const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
+  return [
+    ...routes.map(({ name, scriptOctets, gzipOctets, wordOctets }) => ({
+      what: `${name}: script (gzip ${(gzipOctets / KB).toFixed(1)}; words ${(wordOctets / KB).toFixed(1)})`,
+      value: scriptOctets / KB,
+      unit: "KB",
+      atMost: scriptBarKb(name),
+    })),
+    { what: "all script, gzip", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
+    { what: "all styles, gzip", value: styleOctets / KB, unit: "KB", atMost: BARS.styleKb },
+    { what: "all icons, gzip", value: spriteOctets / KB, unit: "KB", atMost: BARS.spriteKb },
+  ];
+}
+
+/** The pages that need no object of their own to be seen. */
+export const PLAIN_PLACES = Object.entries(PLACES).filter(([, { pattern }]) => !pattern.includes(":"));
+
+export async function firstViewFigures({ context, site, speed }: InBrowser): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [name, { pattern }] of PLAIN_PLACES) {
+    const seen = await measureFirstView(context, { url: site.origin + pattern, slow: speed === "slow" });
+    const row = (what: string, value: number, unit: string, atMost: number): Figure => ({
+      what: `${name}${MARKS[speed]}: ${what}`,
+      value,
+      unit,
+      atMost,
+    });
+    figures.push(
+      row("script that came", seen.scriptOctets / KB, "KB", scriptBarKb(name)),
+      row("first view", seen.receivedOctets / KB, "KB", BARS.firstViewKb),
+      row("first view, requests", seen.requests, "", BARS.firstViewRequests),
+      row("first paint", seen.firstPaintMs / 1000, "s", BARS.firstPaintS[speed]),
+      row("largest paint", seen.largestPaintMs / 1000, "s", BARS.largestPaintS[speed]),
+      row("blocked", seen.blockedMs, "ms", BARS.blockedMs[speed]),
+      row("layout shift", seen.shift, "", BARS.shift),
+    );
+  }
+  return figures;
+}
+
+export async function rowFigures({ context, site, speed }: InBrowser): Promise<Figure[]> {
+  const { origin } = site;
+  const { keyP98Ms, scrollP95Ms, nodes } = await measureRows(context, { origin, slow: speed === "slow" });
+  const what = `10,000 rows${MARKS[speed]}`;
+  const scroll = { what: `${what}: scroll frame p95`, value: scrollP95Ms, unit: "ms", atMost: BARS.scrollMs };
+  return [
+    { what: `${what}: key p98`, value: keyP98Ms, unit: "ms", atMost: BARS.keyMs[speed] },
+    ...(speed === "slow" ? [] : [scroll]),
+    { what: `${what}: nodes`, value: nodes, unit: "", atMost: BARS.nodes },
+  ];
+}
+
+export async function liveFigures(
+  { context, site, speed }: InBrowser,
+  seconds: number,
+): Promise<Figure[]> {
+  const seen = await measureLive(context, { site, seconds, slow: speed === "slow" });
+  const what = `1,000 events/s, ${seconds} s${MARKS[speed]}`;
+  const frame = {
+    what: `${what}: frame p95`,
+    value: seen.frameP95Ms,
+    unit: "ms",
+    atMost: BARS.liveFrameMs,
+  };
+  return [
+    { what: `${what}: main thread`, value: seen.busyPercent, unit: "%", atMost: BARS.liveShare[speed] },
+    ...(speed === "slow" ? [] : [frame]),
+    { what: `${what}: key p98`, value: seen.keyP98Ms, unit: "ms", atMost: BARS.keyMs[speed] },
+    { what: `${what}: gaps of numbers`, value: seen.gaps, unit: "", atMost: BARS.liveGaps },
+    { what: `${what}: heap growth`, value: seen.heapGrowthMb, unit: "MB", atMost: BARS.liveHeapMb },
+  ];
+}
