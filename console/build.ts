@@ -206,12 +206,20 @@ async function putInPlace(name: string, content: string | Uint8Array): Promise<v
 
 /** The files of one page, from esbuild's own account of its outputs. */
 function filesOf(metafile: esbuild.Metafile, { script, style }: Entry): PageFiles {
-  const scriptPath = outputOf(metafile, script);
+  const scriptPath = outputWith(metafile, script);
   return {
     scripts: [baseName(scriptPath)],
     styles: [baseName(outputOf(metafile, style))],
     preloads: staticImports(metafile, scriptPath).map(baseName),
   };
+}
+
+/** The file that has the code of an entry: where others reach it as well, the entry's own only leads there. */
+function outputWith(metafile: esbuild.Metafile, entryPoint: string): string {
+  for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
+    if ((inputs[entryPoint]?.bytesInOutput ?? 0) > 0) return path;
+  }
+  return outputOf(metafile, entryPoint);
 }
 
 /** The files of each module that is fetched later, by the module's path below `console/`: its own first. */

@@ -6,18 +6,24 @@ import { type Core, type RoomName, roomOf, ROOMS } from "./rooms.ts";
 
 const IS_MODULE = /\.tsx?$/;
 const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
+const EXPORTED = /^export (?:default )?(?:async )?(?:function|class|const) (\w+)/gm;
+const PASSED_ON = /^export \{ ([^}]+) \} from/gm;
+const IS_DEFAULT = /^export default /m;
 const ROOM = "room";
 /** What pages use that have no room. */
-const ALONE: readonly Core[] = ["core", "list_core", "table_core"];
+const ALONE: readonly Core[] = ["main", "list_core", "table_core"];
 
-/** @param web the folder of `core.ts`, `list_core.ts` and `table_core.ts`, with its slash. */
+/** A module that is fetched later, and the names that it exports. */
+type Late = ReadonlyMap<string, readonly string[]>;
+
+/** @param web the folder of `main.tsx` and of the cores, with its slash. */
 export function coreChunk(web: string): Plugin {
   return {
     name: "core",
     setup(build) {
-      let late: readonly string[] = [];
+      let late: Late = new Map();
       build.onStart(async () => {
-        late = [...await fetchedLater(web)].toSorted();
+        late = await readLate(web);
       });
       build.onResolve({ filter: /^room:/ }, ({ path }) => ({ path: path.slice(5), namespace: ROOM }));
       build.onLoad({ filter: /.*/, namespace: ROOM }, ({ path }) => ({
@@ -27,8 +33,8 @@ export function coreChunk(web: string): Plugin {
       }));
       build.onLoad({ filter: IS_MODULE }, async ({ path }) => {
         if (!path.startsWith(web)) return null;
-        const text = throughRooms(await Deno.readTextFile(path), { path, web });
-        const isAlone = path.endsWith("x") && late.includes(path) && roomOf(path.slice(web.length)) === null;
+        const text = throughRooms(await Deno.readTextFile(path), { path, web, late });
+        const isAlone = path.endsWith("x") && late.has(path) && roomOf(path.slice(web.length)) === null;
         return {
           contents: isAlone ? `${text}\n${coreImports(web, ALONE)}` : text,
           loader: path.endsWith("x") ? "tsx" : "ts",
@@ -41,32 +47,52 @@ export function coreChunk(web: string): Plugin {
 /** The modules of a room by path below `web/`; esbuild names the room's file by its entry point, `room:live`. */
 export async function roomMembers(web: string): Promise<Record<string, readonly string[]>> {
   const members: Record<string, string[]> = {};
-  for (const path of await fetchedLater(web)) {
+  for (const path of (await readLate(web)).keys()) {
     const name = roomOf(path.slice(web.length));
     if (name !== null) (members[`${ROOM}:${name}`] ??= []).push(path.slice(web.length));
   }
   return members;
 }
 
-/** A module that has the room's modules by their names. */
-function roomText(name: RoomName, { web, late }: { web: string; late: readonly string[] }): string {
-  const members = late.filter((path) => roomOf(path.slice(web.length)) === name);
-  const exports = members.map((path) => `export * as ${stemOf(path)} from ${JSON.stringify(path)};`);
+/** A module that has what the room's modules export, each under a name that tells from where. */
+function roomText(name: RoomName, { web, late }: { web: string; late: Late }): string {
+  const members = [...late].filter(([path]) => roomOf(path.slice(web.length)) === name);
+  const exports = members.map(([path, names]) => {
+    const list = names.map((one) => `${one} as ${stemOf(path)}_${one}`);
+    return `export { ${list.join(", ")} } from ${JSON.stringify(path)};`;
+  });
   return [...exports, coreImports(web, ROOMS[name].cores)].join("\n");
 }
 
 /** Has what a module fetches later be fetched as a part of its room. */
-function throughRooms(text: string, { path, web }: { path: string; web: string }): string {
+function throughRooms(text: string, { path, web, late }: { path: string; web: string; late: Late }): string {
   return text.replace(FETCHED_LATER, (whole, target: string) => {
     const found = resolved(target, path);
     const name = roomOf(found.slice(web.length));
-    return name === null ? whole : `import("${ROOM}:${name}").then((room) => room.${stemOf(found)})`;
+    if (name === null) return whole;
+    const parts = (late.get(found) ?? []).map((one) => `${one}: room.${stemOf(found)}_${one}`);
+    return `import("${ROOM}:${name}").then((room) => ({ ${parts.join(", ")} }))`;
   });
 }
 
 function coreImports(web: string, cores: readonly Core[]): string {
-  return cores.map((core) => `import ${JSON.stringify(`${web}${core}.ts`)};`).join("\n");
+  return cores.map((core) => `import ${JSON.stringify(web + CORE_FILES[core])};`).join("\n");
 }
+
+const CORE_FILES: Readonly<Record<Core, string>> = {
+  main: "main.tsx",
+  list_core: "cores/lists.ts",
+  table_core: "cores/tables.ts",
+  field_core: "cores/fields.ts",
+  dialog_core: "cores/dialogs.ts",
+  people_core: "cores/people.ts",
+  profile_core: "cores/profiles.ts",
+  connect_core: "cores/connect.ts",
+  access_core: "cores/access.ts",
+  live_core: "cores/live.ts",
+  login_core: "cores/logins.ts",
+  receipt_core: "cores/receipts.ts",
+};
 
 function stemOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(IS_MODULE, "");
@@ -74,6 +100,22 @@ function stemOf(path: string): string {
 
 function resolved(target: string, from: string): string {
   return decodeURIComponent(new URL(target, `file://${from}`).pathname);
+}
+
+/** All modules that some module below `web` fetches by `import()`, in the order of their paths. */
+export async function readLate(web: string): Promise<Late> {
+  const paths = [...await fetchedLater(web)].toSorted();
+  return new Map(await Promise.all(paths.map(async (path) => [path, await exportsOf(path)] as const)));
+}
+
+/** Throws, and so ends the build, for a module that exports nothing that can be seen. */
+async function exportsOf(path: string): Promise<string[]> {
+  const text = await Deno.readTextFile(path);
+  if (IS_DEFAULT.test(text)) return ["default"];
+  const passedOn = [...text.matchAll(PASSED_ON)].flatMap(([, names = ""]) => names.split(", "));
+  const names = [...[...text.matchAll(EXPORTED)].map(([, name = ""]) => name), ...passedOn];
+  if (names.length === 0) throw new Error(`Cannot fetch ${path} later: it exports nothing`);
+  return names;
 }
 
 /** The paths of all modules that some module below `folder` fetches by `import()`. */

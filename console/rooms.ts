@@ -1,8 +1,20 @@
 // Which modules that are fetched later come together in one file: few files repeat less of what they all begin with, and
 // each page still fetches no more than its first view needs.
 
-/** What is shared by many rooms, in files of their own: see the file of that name. */
-export type Core = "core" | "list_core" | "table_core" | "form_core" | "people_core";
+/** What is shared by many rooms, in files of their own: `main` is the frame, the others stand in `web/cores/`. */
+export type Core =
+  | "main"
+  | "list_core"
+  | "table_core"
+  | "field_core"
+  | "dialog_core"
+  | "people_core"
+  | "profile_core"
+  | "connect_core"
+  | "access_core"
+  | "live_core"
+  | "login_core"
+  | "receipt_core";
 
 export interface Room {
   /** Paths below `web/`, without their ending. */
@@ -10,42 +22,57 @@ export interface Room {
   readonly cores: readonly Core[];
 }
 
-const FRAME = ["core"] as const;
-const READING = ["core", "list_core"] as const;
-const TABLES = ["core", "list_core", "table_core"] as const;
-const FORMS = ["core", "form_core"] as const;
+const LOGINS = ["main", "login_core"] as const;
+const LISTS = ["main", "list_core"] as const;
+const TABLES = [...LISTS, "table_core"] as const;
+const DIALOGS = ["main", "field_core", "dialog_core"] as const;
 const PEOPLE = [...TABLES, "people_core"] as const;
+const FORMS = [...LISTS, "field_core", "dialog_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
-  live: { of: /^(pages\/live_page|parts\/waiting_panels|models\/shared_channel)$/, cores: FRAME },
-  notices: { of: /^parts\/notices$/, cores: FRAME },
-  login: { of: /^(pages\/(conversation|dropped)_page|parts\/login_inspector)$/, cores: READING },
-  overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: FORMS },
-  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: FORMS },
-  access: { of: /^(pages\/access_page|parts\/admin_list)$/, cores: TABLES },
-  access_parts: { of: /^parts\/(own_\w+|token_list)$/, cores: [...TABLES, "form_core"] },
-  records: { of: /^pages\/(history|audit)_page$/, cores: TABLES },
-  connect: { of: /^pages\/(clients|targets|health|credentials)_page$/, cores: TABLES },
-  client: {
-    of: /^(pages\/client_page|parts\/connect\/edit_client)$/,
-    cores: ["core", "list_core", "form_core"],
+  live: { of: /^(pages\/live_page|parts\/waiting_panels)$/, cores: [...LOGINS, "live_core"] },
+  dropped: { of: /^pages\/dropped_page$/, cores: [...TABLES, "login_core", "live_core"] },
+  login: { of: /^(pages\/conversation_page|parts\/login_inspector)$/, cores: [...LISTS, "login_core"] },
+  stream: { of: /^(parts\/notices|models\/shared_channel)$/, cores: LISTS },
+  overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
+  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: DIALOGS },
+  access: { of: /^(pages\/access_page|parts\/admin_list)$/, cores: [...TABLES, "access_core"] },
+  access_parts: {
+    of: /^parts\/(own_\w+|token_list)$/,
+    cores: [...TABLES, "field_core", "dialog_core", "access_core"],
   },
-  target: {
-    of: /^(pages\/target_page|parts\/connect\/mapping_editor)$/,
-    cores: ["core", "list_core", "form_core"],
-  },
+  settings: { of: /^(pages\/settings_page|parts\/settings\/\w+)$/, cores: [...TABLES, "field_core"] },
+  records: { of: /^pages\/(history|audit)_page$/, cores: [...TABLES, "login_core"] },
+  connect: { of: /^pages\/(clients|targets|health|credentials)_page$/, cores: [...TABLES, "connect_core"] },
+  client: { of: /^(pages\/client_page|parts\/connect\/edit_client)$/, cores: [...FORMS, "connect_core"] },
+  target: { of: /^(pages\/target_page|parts\/connect\/mapping_editor)$/, cores: [...FORMS, "connect_core"] },
   users: { of: /^(pages\/users_page|parts\/groups\/export_button)$/, cores: PEOPLE },
-  group: { of: /^pages\/group_page$/, cores: PEOPLE },
+  group: { of: /^pages\/group_page$/, cores: [...PEOPLE, "field_core", "receipt_core"] },
   groups: { of: /^pages\/(groups|devices)_page$/, cores: PEOPLE },
   user: {
     of: /^(pages\/user_page|parts\/people\/(user_profile|said_note))$/,
-    cores: ["core", "list_core", "form_core", "people_core"],
+    cores: [...FORMS, "people_core", "profile_core", "receipt_core"],
   },
-  user_parts: { of: /^parts\/people\/user_\w+$/, cores: [...PEOPLE, "form_core"] },
-  import: { of: /^pages\/import_page$/, cores: TABLES },
+  user_parts: {
+    of: /^parts\/people\/user_\w+$/,
+    cores: [...PEOPLE, "field_core", "dialog_core", "profile_core", "login_core"],
+  },
+  import: { of: /^pages\/import_page$/, cores: [...TABLES, "field_core"] },
   /** Whatever is opened over a page: one file for all, so that it is here when the second one is asked for. */
-  dialogs: { of: /^parts\/(\w+\/)?\w+$/, cores: ["core", "list_core", "form_core", "people_core"] },
+  dialogs: {
+    of: /^parts\/(\w+\/)?\w+$/,
+    cores: [
+      ...PEOPLE,
+      "field_core",
+      "dialog_core",
+      "profile_core",
+      "connect_core",
+      "access_core",
+      "login_core",
+      "receipt_core",
+    ],
+  },
 } as const satisfies Record<string, Room>;
 
 export type RoomName = keyof typeof ROOMS;

@@ -16,9 +16,6 @@ const words = loadWords(areas.length === 0 ? ["frame"] : areas);
 if (areas.join(" ") !== "frame access") void models.pages.prepare(location.pathname);
 // `load` keeps its failures in the session's state.
 void models.session.load();
-try {
-  await words;
-} catch (_notToBeHad) {
-  // Keys are drawn instead of words: better than nothing at all.
-}
-if (root !== null) render(<App models={models} />, root);
+// Without them keys are drawn instead of words: better than nothing at all.
+const draw = () => root === null ? undefined : render(<App models={models} />, root);
+Promise.resolve(words).then(draw, draw);

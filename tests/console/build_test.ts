@@ -2,12 +2,15 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { loadDist } from "../../console/assets.ts";
-import { BARS } from "../bench/console/bars.ts";
+import { readLate } from "../../console/core_chunk.ts";
+import { BARS, scriptBarKb } from "../bench/console/bars.ts";
 import { weighConsole } from "../bench/console/weights.ts";
 import { build } from "../../console/build.ts";
 
 const DIST = decodeURIComponent(new URL("../../console/dist", import.meta.url).pathname);
 const MAX_SCRIPT_OCTETS = 25 * 1024;
+/** A page needs besides: its HTML, styles, icons, words, the session and its own data, sixteen in all. */
+const MAX_FILES_OF_PAGE = 9;
 const MAX_STYLE_OCTETS = 15 * 1024;
 
 async function gzipOctets(body: Uint8Array<ArrayBuffer>): Promise<number> {
@@ -35,16 +38,58 @@ Deno.test("build() leaves whole files when two run at once, and no drafts", asyn
   assert(read(manifest.icon) !== null);
 });
 
-Deno.test("build() keeps each page of the console within its bar, and all styles and icons", async () => {
+/**
+ * Figures that are over their bar, and what they may weigh until they are not, in KB: they are to become less, never
+ * more. `deno task console-bars` says of each that its bar is not met.
+ */
+const OVER_KB: Readonly<Record<string, number>> = {
+  live: 28.5,
+  dropped: 28,
+  group: 26,
+  user: 27.5,
+  all: 137,
+};
+
+Deno.test("build() keeps each page of the console, all scripts, styles and icons within their bars", async () => {
   await build();
-  const { routes, styleOctets, spriteOctets } = weighConsole(await loadDist(DIST));
-  assert(routes.length > 5);
-  for (const { name, scriptOctets } of routes) {
-    const most = 1024 * (name === "charts" ? BARS.chartsScriptKb : BARS.routeScriptKb);
-    assert(scriptOctets > 5000 && scriptOctets <= most, `${name}: ${scriptOctets} octets of script`);
+  const dist = await loadDist(DIST);
+  const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
+  assert(routes.length > 15);
+  for (const { name, scriptOctets, gzipOctets } of routes) {
+    const mostKb = OVER_KB[name] ?? scriptBarKb(name);
+    assert(
+      scriptOctets > 15_000 && scriptOctets <= 1024 * mostKb,
+      `${name}: ${scriptOctets} octets of script`,
+    );
+    // Browsers take gzip over plain http alone; it may not run away from brotli.
+    assert(gzipOctets <= 1.2 * scriptOctets, `${name}: ${gzipOctets} octets by gzip`);
   }
+  const mostKb = OVER_KB.all ?? BARS.allScriptKb;
+  assert(allScriptOctets > 50_000 && allScriptOctets <= 1024 * mostKb, `${allScriptOctets} octets of script`);
   assert(styleOctets > 1000 && styleOctets <= 1024 * BARS.styleKb, `${styleOctets} octets of styles`);
   assert(spriteOctets > 500 && spriteOctets <= 1024 * BARS.spriteKb, `${spriteOctets} octets of icons`);
+});
+
+Deno.test("build() has each page of the console fetch few files, the frame in one", async () => {
+  await build();
+  const { manifest } = await loadDist(DIST);
+  assertEquals([manifest.pages.web?.scripts.length, manifest.pages.web?.preloads], [1, []]);
+  for (const [module, files] of Object.entries(manifest.late)) {
+    if (!module.startsWith("web/pages/")) continue;
+    assert(files.length <= MAX_FILES_OF_PAGE, `${module}: ${files.length} files`);
+    assert(files.includes(manifest.pages.web?.scripts[0] ?? ""), `${module} stands on the frame`);
+  }
+});
+
+Deno.test("readLate() knows what every module exports that is fetched later", async () => {
+  const web = decodeURIComponent(new URL("../../console/web/", import.meta.url).pathname);
+  const late = await readLate(web);
+  assertEquals(late.get(`${web}pages/live_page.tsx`), ["default"]);
+  assertEquals(late.get(`${web}parts/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
+  for (const [path, names] of late) {
+    const module: Record<string, unknown> = await import(`file://${path}`);
+    for (const name of names) assert(name in module, `${path} exports ${name}`);
+  }
 });
 
 Deno.test("build() keeps the phone page within 25 KB of script and 15 KB of styles, packed", async () => {

@@ -111,8 +111,3 @@ async function as<T>(call: Parameters<typeof take<unknown>>[0]): Promise<T> {
 
 type WithUser = { readonly user: UserView };
 type WithPairing = WithUser & { readonly pairing: PairingView };
-
-/** The page of a user. */
-export function userHref(name: string, target = ""): string {
-  return `/users/${escaped(name)}${target === "" ? "" : `?target=${escaped(target)}`}`;
-}

@@ -6,7 +6,7 @@ import { whyNot } from "../access_words.ts";
 import { sayOrProblem } from "../models/deed.ts";
 import { listDevices, revokeDevice } from "../models/group_calls.ts";
 import { useResource } from "../models/resource.ts";
-import { userHref } from "../models/user_calls.ts";
+import { userHref } from "../user_href.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";

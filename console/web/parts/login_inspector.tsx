@@ -9,11 +9,11 @@ import { useResource } from "../models/resource.ts";
 import { momentWords, stateWords, wordOr } from "../words.ts";
 import { t } from "../words/translate.ts";
 import { ExplanationText } from "./explanation_text.tsx";
-import { Icon } from "./icon.tsx";
 import { PacketsView } from "./packets_view.tsx";
 import { momentOf, ReplayBar } from "./replay_bar.tsx";
 import { ErrorState, Skeleton } from "./states.tsx";
 import { Chip } from "./status.tsx";
+import { Symbol } from "./symbol.tsx";
 import { TimeLeft } from "./time_left.tsx";
 
 interface InspectorProps {
@@ -113,7 +113,7 @@ function Steps({ view, atMs }: { view: ConversationView; atMs: number }) {
               <span class="at mono" title={fullTimeText(moment.atMs)}>
                 {offsetText(moment.atMs - view.startedMs)}
               </span>
-              <Icon name={words.shape} />
+              <Symbol name={`line-${words.shape}`} size={14} />
               <span>
                 {words.label}
                 {!isExplained(at, view) && (

@@ -6,7 +6,7 @@ import type { Notice, NoticeList } from "../../api/notices.ts";
 import { whyNot } from "../access_words.ts";
 import { failureText, take } from "../api_client.ts";
 import type { Models } from "../models/models.ts";
-import { userHref } from "../models/user_calls.ts";
+import { userHref } from "../user_href.ts";
 import { useResource } from "../models/resource.ts";
 import { t } from "../words/translate.ts";
 import { Note } from "./note.tsx";

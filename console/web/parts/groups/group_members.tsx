@@ -7,7 +7,7 @@ import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
 import { createSelection } from "../../models/selection.ts";
-import { userHref } from "../../models/user_calls.ts";
+import { userHref } from "../../user_href.ts";
 import { t } from "../../words/translate.ts";
 import { Fetched } from "../connect/fetched.tsx";
 import { type Column, DataTable, SelectionBar } from "../data_table.tsx";

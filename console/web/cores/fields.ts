@@ -1,0 +1,4 @@
+// What is typed into, in one file for all who use it; see ../core.ts.
+
+import "../parts/field.tsx";
+import "../parts/inputs.tsx";

@@ -1,0 +1,5 @@
+// What is done to a profile, in one file for all who use it; see ../core.ts.
+
+import "../models/user_form.ts";
+import "../parts/people/user_fields.tsx";
+import "../parts/people/user_consequences.tsx";

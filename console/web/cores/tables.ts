@@ -1,0 +1,6 @@
+// What pages use that are a list above all, in one file for all who use it; see ../core.ts.
+
+import "../parts/data_table.tsx";
+import "../parts/filter_chips.tsx";
+import "../parts/pager.tsx";
+import "../parts/search_box.tsx";

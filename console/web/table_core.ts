@@ -1,6 +1,0 @@
-// What pages use that are a list above all, in one file for all of them; see core.ts.
-
-import "./parts/data_table.tsx";
-import "./parts/filter_chips.tsx";
-import "./parts/pager.tsx";
-import "./parts/search_box.tsx";
