@@ -43,11 +43,11 @@ Deno.test("build() leaves whole files when two run at once, and no drafts", asyn
  * more. `deno task console-bars` says of each that its bar is not met.
  */
 const OVER_KB: Readonly<Record<string, number>> = {
-  live: 28.5,
-  dropped: 28,
-  group: 26,
-  user: 27.5,
-  all: 137,
+  live: 29,
+  dropped: 29,
+  group: 26.5,
+  user: 28.5,
+  all: 140,
 };
 
 Deno.test("build() keeps each page of the console, all scripts, styles and icons within their bars", async () => {
