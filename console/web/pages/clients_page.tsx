@@ -124,6 +124,7 @@ function columnsOf(models: PageProps["models"]): readonly Column<ClientRow>[] {
       name: "last",
       label: t("connect.last_packet"),
       width: "130px",
+      narrow: "88px",
       cell: ({ use }) => use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />,
     },
     {

@@ -117,6 +117,7 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<
       name: "access",
       label: t("connect.access"),
       width: "120px",
+      narrow: "72px",
       cell: ({ access }) => t(`connect.access_${access}`),
     },
     {
@@ -131,6 +132,7 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<
       name: "actions",
       label: t("connect.actions"),
       width: "120px",
+      narrow: "92px",
       cell: (row) => (
         <button
           type="button"

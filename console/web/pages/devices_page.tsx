@@ -166,6 +166,7 @@ function columnsOf(
       name: "actions",
       label: t("groups.revoke"),
       width: "120px",
+      narrow: "96px",
       cell: (row) => (
         <button
           type="button"

@@ -54,6 +54,8 @@ function columnsOf(): readonly Column<TargetRow>[] {
     {
       name: "backends",
       label: t("connect.backends"),
+      width: "45%",
+      narrow: "60%",
       cell: ({ backends }) => <BackendChips rows={backends} />,
     },
     {

@@ -246,11 +246,13 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
       name: "mail",
       label: t("people.mail"),
       wideOnly: true,
+      width: "18%",
       cell: ({ mail }) => <bdi class="mono cut" title={mail}>{mail}</bdi>,
     },
     {
       name: "state",
-      width: "140px",
+      width: "124px",
+      narrow: "116px",
       label: t("people.status"),
       cell: (row) => <Status words={userState(row)} />,
     },
@@ -265,7 +267,7 @@ function columnsOf({ logsIn }: UserPage): Column<UserRow>[] {
     },
     {
       name: "backends",
-      width: "180px",
+      width: "130px",
       label: t("people.backends"),
       wideOnly: true,
       cell: ({ backends }) => <BackendMarks marks={backends} />,

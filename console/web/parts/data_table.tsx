@@ -13,6 +13,8 @@ export interface Column<T> {
   readonly label: string;
   /** Of the table: "30%", "120px"; the rest is shared. */
   readonly width?: string;
+  /** The width below 760 px, where it is another. */
+  readonly narrow?: string;
   /** What the server sorts by; without it the column cannot be sorted. */
   readonly sort?: string;
   readonly number?: boolean;
@@ -48,12 +50,12 @@ export function DataTable<T>(props: DataTableProps<T>) {
     <div class="table-frame" aria-busy={busy} data-busy={busy ? "" : undefined}>
       <table class={`table ${stack ? "table-stack" : ""}`} aria-label={label}>
         <colgroup>
-          {selection !== undefined && <col style={{ width: "40px" }} />}
-          {columns.map(({ name, width, wideOnly }) => (
+          {selection !== undefined && <col style={{ "--wide": "40px", "--narrow": "40px" }} />}
+          {columns.map(({ name, width, narrow, wideOnly }) => (
             <col
               key={name}
               class={wideOnly ? "wide-only" : ""}
-              style={width === undefined ? undefined : { width }}
+              style={{ "--wide": width ?? "auto", "--narrow": narrow ?? width ?? "auto" }}
             />
           ))}
         </colgroup>

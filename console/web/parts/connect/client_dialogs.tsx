@@ -123,7 +123,9 @@ export function Blast({ one: { blast } }: { one: OneClient }) {
   const more = blast.users.length - MOST_NAMED;
   return (
     <Note tone={blast.logins + blast.open > 0 ? "wait" : "idle"}>
-      {t("connect.blast", { logins: blast.logins, people: blast.users.length, count: blast.open })}
+      {blast.logins + blast.open === 0
+        ? t("connect.blast_none")
+        : t("connect.blast", { logins: blast.logins, people: blast.users.length, count: blast.open })}
       {blast.users.length > 0 && (
         <>
           {" "}

@@ -88,15 +88,17 @@ function columnsOf(
     {
       name: "line",
       label: t("groups.line"),
-      width: "min(64px, 11vw)",
+      width: "64px",
       number: true,
+      wideOnly: true,
       cell: ({ line }) => line,
     },
-    { name: "name", label: t("groups.row_name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
+    { name: "name", label: t("groups.row_name"), cell: rowName },
     {
       name: "verdict",
       label: t(view.state === "applied" ? "groups.verdict_done" : "groups.verdict"),
-      width: "min(160px, 25vw)",
+      width: "160px",
+      narrow: "100px",
       cell: (row) => <Status words={standing(row)} />,
     },
     {
@@ -115,7 +117,8 @@ function columnsOf(
   return [...rows, {
     name: "actions",
     label: t("groups.put_right"),
-    width: "min(210px, 27vw)",
+    width: "210px",
+    narrow: "104px",
     cell: (row) => (
       <span class="import-actions">
         {row.verdict === "refused" && row.cells.length > 0 && (
@@ -136,6 +139,13 @@ function columnsOf(
       </span>
     ),
   }];
+}
+
+/** Rows without a name have their line at least. */
+function rowName({ name, line }: ImportRow) {
+  return name === ""
+    ? <span class="quiet">{t("groups.put_right_title", { line })}</span>
+    : <bdi class="cut">{name}</bdi>;
 }
 
 /** What each backend made of a row; in words, for there may be a thousand of them. */

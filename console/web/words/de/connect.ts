@@ -134,6 +134,7 @@ export const words: SameWords<typeof en> = {
   remove_title: "Client {name} entfernen?",
   remove_why: "Seine Pakete werden sofort verworfen. Sein Verlauf bleibt.",
   removed: "Der Client {name} wurde entfernt.",
+  blast_none: "Niemand kam in 24 h darüber, und keine Anmeldung ist offen.",
   blast: {
     one: "In 24 h kamen {logins} Anmeldungen von {people} Personen darüber; {count} ist gerade offen.",
     other: "In 24 h kamen {logins} Anmeldungen von {people} Personen darüber; {count} sind gerade offen.",
