@@ -156,27 +156,6 @@ browserTest(
 );
 
 browserTest(
-  "setting up the app after the link may take longer than a factor is fresh: it is asked for over the page",
-  async ({ page }) => {
-    const clock = createManualClock(Date.now());
-    await using site = await startConsole({ dist, clock, admins: [] });
-    await page.goto(await site.admins.setupLink() ?? "");
-    await page.getByLabel("Name").fill("Ada");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Create the owner" }).click();
-    await page.getByRole("button", { name: "Set up an authenticator app" }).click();
-    await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
-    clock.advance(STEP_UP_MS + 1);
-    await page.getByLabel("Code", { exact: true }).fill(await codeShown(page, clock.nowMs()));
-    await page.getByRole("button", { name: "Check the code" }).click();
-    const asked = page.getByRole("dialog", { name: "Show a factor again" });
-    await asked.getByLabel("Password").fill(PASSWORD);
-    await asked.getByRole("button", { name: "Confirm" }).click();
-    assertEquals((await secretShown(page).innerText()).split("\n").length, 10);
-  },
-);
-
-browserTest(
   "a link's account can be made with a passkey alone, which signs in afterwards",
   async ({ page }) => {
     await using site = await startConsole({ dist, admins: [] });
