@@ -2,7 +2,7 @@
 // with the buttons that open them. Data alone; tests over all pages walk it, and a place without a row fails them.
 
 import type { PlaceName } from "../../console/web/places.ts";
-import { FULL_CREDENTIAL, FULL_LOGIN, FULL_OTHER, type FullNames } from "../fakes/console_full.ts";
+import { FULL_CREDENTIAL, FULL_CREW, FULL_LOGIN, FULL_OTHER, type FullNames } from "../fakes/console_full.ts";
 
 /** One deed on the page, by what a person sees. */
 export type Step =
@@ -286,6 +286,21 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
         file: file("groups/delete_group_dialog"),
         name: /^Delete the group/,
         steps: [["button", "Delete group"]],
+      },
+    ],
+  },
+  "group whose replies are the console's": {
+    place: "group",
+    path: () => `/groups/${FULL_CREW}`,
+    heading: () => FULL_CREW,
+    shows: () => "Nobody is in this group.",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [
+      {
+        file: file("groups/replies_dialog"),
+        name: `Reply attributes of ${FULL_CREW}`,
+        steps: [["button", "Edit reply attributes"]],
       },
     ],
   },

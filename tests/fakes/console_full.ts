@@ -46,6 +46,8 @@ export const FULL_CREDENTIAL = "hr";
 export const FULL_LOGIN = conversation(1).id;
 /** A second user, plain, beside the named one. */
 export const FULL_OTHER = "bob";
+/** A group that the settings file says nothing about. */
+export const FULL_CREW = "crew";
 /** A third one, in no group and without factors: for deeds that should leave the others as they are. */
 export const FULL_SPARE = "zoe";
 
@@ -98,6 +100,7 @@ async function fillPeople({ people }: ConnectConsole, { user, group, text }: Ful
   await people.put(FULL_OTHER);
   await people.put(FULL_SPARE);
   await people.putGroup(group, [user, FULL_OTHER, "ghost"]);
+  await people.putGroup(FULL_CREW);
   for (
     const [canonical, number] of [[user.toLowerCase(), "+4915112345678"], [FULL_OTHER, "+4915187654321"]]
   ) {
