@@ -16,6 +16,7 @@ import { createDeviceApi } from "./api/device_api.ts";
 import { createEventStreams } from "./api/event_stream.ts";
 import type { GroupRouteDeps } from "./api/group_routes.ts";
 import type { HttpEnv } from "./api/http_env.ts";
+import { createFirstSteps } from "./api/first_steps.ts";
 import { createLiveFeed } from "./api/live_feed.ts";
 import type { Connect } from "./api/connect.ts";
 import type { People } from "./api/people.ts";
@@ -168,6 +169,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
     ...createAccessServices(deps),
     streams: streams.console,
     feed: createLiveFeed(deps),
+    firstSteps: createFirstSteps(deps),
     charts,
     features: { approvals: deps.desk !== null, outbox: deps.outbox !== null, phone: phone !== null },
   });

@@ -31,10 +31,15 @@ const FORMS = [...LISTS, "field_core", "dialog_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
-  live: { of: /^(pages\/live_page|parts\/waiting_panels)$/, cores: [...LOGINS, "live_core"] },
-  dropped: { of: /^pages\/dropped_page$/, cores: [...TABLES, "login_core", "live_core"] },
-  login: { of: /^(pages\/conversation_page|parts\/login_inspector)$/, cores: [...LISTS, "login_core"] },
-  stream: { of: /^(parts\/notices|models\/shared_channel)$/, cores: LISTS },
+  live: { of: /^pages\/live_page$/, cores: [...LOGINS, "live_core"] },
+  dropped: { of: /^pages\/dropped_page$/, cores: [...LOGINS, "live_core"] },
+  login: { of: /^(pages\/conversation_page|parts\/inspector_panel)$/, cores: [...LISTS, "login_core"] },
+  /** Comes while the board is drawn and its snapshot is on the way. */
+  stream: {
+    of:
+      /^(live_focus|parts\/(notices|waiting_panels|first_steps|reconnect_note)|models\/(shared_channel|dwell|hidden_tab))$/,
+    cores: LISTS,
+  },
   overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
   gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: DIALOGS },
   access: { of: /^(pages\/access_page|parts\/admin_list)$/, cores: [...TABLES, "access_core"] },

@@ -1,6 +1,6 @@
 // The sprite: the icons that the console uses, out of lucide's own files, and its own line icons, as one SVG of symbols.
 
-import { ICON_PATHS } from "./web/icon_paths.ts";
+import { ICON_PATHS } from "./web/line_icons.ts";
 import { SPRITE_ICONS } from "./web/icons.ts";
 
 const ICONS = new URL("../node_modules/lucide-static/icons/", import.meta.url);

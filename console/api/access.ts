@@ -62,6 +62,8 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "GET", path: "/live/picture", needs: "viewer", countsAsUse: false },
   { method: "GET", path: "/live/strays", needs: "viewer", countsAsUse: false },
   { method: "GET", path: "/live/logins/:id", needs: "viewer", countsAsUse: false },
+  { method: "GET", path: "/first-steps", needs: "viewer", countsAsUse: false },
+  { method: "PUT", path: "/first-steps/:name", needs: "owner", countsAsUse: true },
   { method: "GET", path: "/history", needs: "viewer", countsAsUse: true },
   { method: "GET", path: "/history/export", needs: "viewer", countsAsUse: true },
   { method: "GET", path: "/charts", needs: "viewer", countsAsUse: true },

@@ -21,6 +21,7 @@ import { createGroupReplyRoutes, type GroupReplyDeps } from "./group_reply_route
 import { createGroupRoutes, type GroupRouteDeps } from "./group_routes.ts";
 import { createImportRoutes, type ImportRouteDeps } from "./import_routes.ts";
 import { createGroupNameRoutes } from "./group_name_routes.ts";
+import { createFirstStepRoutes, type FirstStepRouteDeps } from "./first_step_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
 import { createNoticeRoutes, type NoticeRouteDeps } from "./notice_routes.ts";
@@ -44,6 +45,7 @@ export type ConsoleApiDeps =
   & AdministratorRouteDeps
   & TokenRouteDeps
   & LiveRouteDeps
+  & FirstStepRouteDeps
   & HistoryRouteDeps
   & SettingRouteDeps
   & ChartRouteDeps
@@ -79,6 +81,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/invitations", createInvitationRoutes(deps))
     .route("/tokens", createTokenRoutes(deps))
     .route("/live", createLiveRoutes(deps))
+    .route("/first-steps", createFirstStepRoutes(deps))
     .route("/history", createHistoryRoutes(deps))
     .route("/audit", createAuditRoutes(deps))
     .route("/settings", createSettingRoutes(deps))

@@ -7,6 +7,7 @@ import type { Clock } from "../../runtime.ts";
 import { STEP_UP_MS } from "./access.ts";
 import type { Admin, Admins } from "./admins.ts";
 import type { Factors } from "./factors.ts";
+import type { FirstSteps } from "./first_steps.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "./http_env.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { Refusal } from "./refusal.ts";
@@ -23,6 +24,8 @@ export interface SessionRouteDeps {
   readonly factors: Factors;
   readonly passkeys: Passkeys;
   readonly features: Features;
+  /** What is left to do after the set-up. */
+  readonly firstSteps: Pick<FirstSteps, "read">;
   /** What the sign-in provider is called; `null` without one. */
   readonly providerName: string | null;
   readonly clock: Clock;
@@ -38,13 +41,18 @@ const STEP_UP = v.union([
 ]);
 
 /** The answer about a session, or about nobody's. */
-export function createSessionAnswer({ admins, factors, features, providerName, clock }: SessionRouteDeps) {
-  return async (session: Session | null): Promise<SessionAnswer> => ({
-    session: session === null ? null : await sessionInfo(session, { factors, clock }),
-    needsSetUp: session === null && !(await admins.hasOwner()),
-    features,
-    provider: providerName,
-  });
+export function createSessionAnswer(deps: SessionRouteDeps) {
+  const { admins, factors, features, firstSteps, providerName, clock } = deps;
+  return async (session: Session | null): Promise<SessionAnswer> => {
+    const left = session === null ? null : await firstSteps.read();
+    return {
+      session: session === null ? null : await sessionInfo(session, { factors, clock }),
+      needsSetUp: session === null && !(await admins.hasOwner()),
+      features,
+      provider: providerName,
+      ...(left === null ? {} : { firstSteps: left }),
+    };
+  };
 }
 
 export function createSessionRoutes(deps: SessionRouteDeps) {

@@ -3,6 +3,7 @@
 import type { ConversationView } from "../../radius/doing/ports.ts";
 import type { OutboxItem, PendingApproval } from "../../upstream/embedded/interfaces.ts";
 import type { Role } from "./access.ts";
+import type { FirstStep } from "./first_steps.ts";
 
 /** Who is signed in, and until when. Times are the server's, in milliseconds since the epoch. */
 export interface SessionInfo {
@@ -33,6 +34,8 @@ export interface SessionAnswer {
   readonly features: Features;
   /** What the sign-in provider is called; `null` without one. */
   readonly provider: string | null;
+  /** What is left to do after the set-up; absent when nothing is, or nobody is signed in. */
+  readonly firstSteps?: readonly FirstStep[];
 }
 
 /** The newest of what waits, and how many there are. */

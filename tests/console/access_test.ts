@@ -43,6 +43,8 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /tokens": 400,
   "DELETE /tokens/:id": 404,
   "GET /live": 200,
+  "GET /first-steps": 200,
+  "PUT /first-steps/:name": 415,
   "GET /live/stream": 200,
   "GET /live/picture": 200,
   "GET /live/strays": 200,

@@ -2,7 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { createFollower, droppedTotal } from "../../console/web/models/dropped.ts";
+import { droppedTotal } from "../../console/web/models/dropped_total.ts";
+import { createFollower } from "../../console/web/models/follower.ts";
 
 function setUp() {
   const newest = signal(0);

@@ -37,7 +37,7 @@ Deno.test("createBoardModel() takes a thousand changes a second, ten times over,
       if (batch % 3 === 0) board.show();
       assert(board.rows.value.length <= 5000);
     }
-    board.measure(0);
+    board.measure(0, slowSteps);
   }
   board.show();
   assertEquals(board.rows.value.length, 5000);

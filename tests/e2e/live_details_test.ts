@@ -177,7 +177,8 @@ browserTest(
     assertEquals(await strays.count(), 2);
     await newer.click();
     await page.getByRole("heading", { name: /192\.0\.2\.30/ }).waitFor();
-    await page.getByRole("table").getByRole("button", { name: "192.0.2.20" }).click();
+    await page.getByRole("region", { name: "What goes on now" }).getByRole("button", { name: "192.0.2.20" })
+      .click();
     await page.waitForURL(/source=192\.0\.2\.20/);
     assertEquals(await strays.count(), 1);
     assertEquals(await findAccessibilityProblems(page), []);

@@ -5,7 +5,7 @@ import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import type { LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
 import { nodeOf } from "../words.ts";
-import { slowSteps } from "./dwell.ts";
+import type { slowSteps } from "./dwell.ts";
 import { createTally } from "./tally.ts";
 
 /** What the list is narrowed to; "" means everything. */
@@ -37,8 +37,8 @@ export interface BoardModel {
   take(message: LiveMessage): void;
   /** Lets the page see what was taken. */
   show(): void;
-  /** Works out anew where logins stand longer than usual; called every few seconds. */
-  measure(nowMs: number): void;
+  /** Works out anew where logins stand longer than usual; called every few seconds. @param find {@link slowSteps}, which comes late. */
+  measure(nowMs: number, find: typeof slowSteps): void;
   hold(held: boolean): void;
   pause(paused: boolean): void;
   /** Shows what is newer although the list is held. */
@@ -124,8 +124,8 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     slow,
     paused,
     heldBack,
-    measure(nowMs) {
-      const next = slowSteps(byId.values(), nowMs);
+    measure(nowMs, find) {
+      const next = find(byId.values(), nowMs);
       const before = slow.peek();
       if (next.size !== before.size || [...next].some((step) => !before.has(step))) slow.value = next;
     },

@@ -11,8 +11,6 @@ export type LiveModels = Models & ReturnType<typeof createLiveModels>;
 
 const SHOW_EVERY_MS = 250;
 const MEASURE_EVERY_MS = 3000;
-/** A tab that nobody sees lets its stream go: browsers keep few connections to one host. */
-const HIDDEN_GRACE_MS = 30_000;
 let made: LiveModels | null = null;
 
 /** The console's models and those of the board. */
@@ -50,7 +48,13 @@ function createLiveModels({ api, router, clock, session }: Models) {
     },
   });
   setInterval(live.show, SHOW_EVERY_MS);
-  setInterval(() => board.measure(clock.nowMs.peek()), MEASURE_EVERY_MS);
+  setInterval(() => {
+    // Should its file not come, no step is said to be slow.
+    import("./dwell.ts").then(
+      ({ slowSteps }) => board.measure(clock.nowMs.peek(), slowSteps),
+      () => undefined,
+    );
+  }, MEASURE_EVERY_MS);
   // A stream that was refused waits for somebody to sign in again.
   let wasInterrupted = false;
   effect(() => {
@@ -58,27 +62,11 @@ function createLiveModels({ api, router, clock, session }: Models) {
     if (wasInterrupted && !isInterrupted) live.start();
     wasInterrupted = isInterrupted;
   });
-  letGoWhileHidden(live, session);
+  // Should its file not come, a hidden tab keeps its stream.
+  import("./hidden_tab.ts").then(({ letGoWhileHidden }) => letGoWhileHidden(live, session), () => undefined);
   return { filter, board, live };
 }
 
 function streamAddress(after: string): string {
   return `/console/api/live/stream?after=${encodeURIComponent(after)}`;
-}
-
-function letGoWhileHidden(live: ReturnType<typeof createLiveModel>, session: Models["session"]): void {
-  let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
-  let stopped = false;
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(hiddenTimer);
-    if (document.visibilityState === "hidden") {
-      hiddenTimer = setTimeout(() => {
-        stopped = true;
-        live.stop();
-      }, HIDDEN_GRACE_MS);
-    } else if (stopped) {
-      stopped = false;
-      if (session.isSignedIn()) live.start();
-    }
-  });
 }

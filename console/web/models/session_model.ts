@@ -1,6 +1,7 @@
 // Who is signed in, and what happens when that ends while somebody works.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
+import type { FirstStep } from "../../api/first_steps.ts";
 import type { Features, SessionAnswer, SessionInfo } from "../../api/shapes.ts";
 import { type ApiClient, ApiFailure, failureText, take } from "../api_client.ts";
 import type { Role } from "../../api/access.ts";
@@ -11,6 +12,10 @@ export interface SessionModel {
   readonly session: ReadonlySignal<Remote<SessionInfo | null>>;
   readonly features: ReadonlySignal<Features>;
   readonly needsSetUp: ReadonlySignal<boolean>;
+  /** What is left to do after the set-up; `null` when nothing is. */
+  readonly firstSteps: ReadonlySignal<readonly FirstStep[] | null>;
+  /** Takes in what the server said of them. */
+  tellFirstSteps(steps: readonly FirstStep[] | null): void;
   /** The session ended while a page was open: sign-in is a dialog over it. */
   readonly interrupted: ReadonlySignal<boolean>;
   /** Something that was asked for needs a factor shown again: a dialog over the page asks for it. */
@@ -51,6 +56,7 @@ export function createSessionModel(
   const session = signal<Remote<SessionInfo | null>>(LOADING);
   const features = signal<Features>(NO_FEATURES);
   const needsSetUp = signal(false);
+  const firstSteps = signal<readonly FirstStep[] | null>(null);
   const interrupted = signal(false);
   const steppingUp = signal(false);
   const provider = signal<string | null>(null);
@@ -82,6 +88,7 @@ export function createSessionModel(
     }
     features.value = answer.features;
     needsSetUp.value = answer.needsSetUp;
+    firstSteps.value = answer.firstSteps ?? null;
   };
   const attempt = async (call: () => Promise<SessionAnswer>): Promise<string | null> => {
     try {
@@ -106,6 +113,8 @@ export function createSessionModel(
     },
     features,
     needsSetUp,
+    firstSteps,
+    tellFirstSteps: (steps) => firstSteps.value = steps,
     interrupted,
     async load() {
       try {

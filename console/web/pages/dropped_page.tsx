@@ -6,16 +6,16 @@ import type { DropTally } from "../../../radius/doing/ports.ts";
 import type { ExplainedStray, StrayList } from "../../api/live_details.ts";
 import { take } from "../api_client.ts";
 import { countText, timeText } from "../format.ts";
-import { createFollower, droppedTotal } from "../models/dropped.ts";
+import { droppedTotal } from "../models/dropped_total.ts";
+import { createFollower } from "../models/follower.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { useResource } from "../models/resource.ts";
-import { DataTable } from "../parts/data_table.tsx";
 import { ExplanationText } from "../parts/explanation_text.tsx";
-import { FilterChips } from "../parts/filter_chips.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Packet } from "../parts/packets_view.tsx";
 import { ReconnectNote } from "../parts/reconnect_note.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
+import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
 import { readable } from "../words.ts";
@@ -54,13 +54,7 @@ export default function DroppedPage({ models: frame }: PageProps) {
         <Since live={live} />
       </PageBar>
       <ReconnectNote models={models} />
-      <FilterChips
-        models={models}
-        filters={[
-          { name: "reason", label: t("live.stray_reason"), text: readable },
-          { name: "source", label: t("live.packets_from") },
-        ]}
-      />
+      <Filters models={models} />
       {state.kind === "loading" && <Skeleton />}
       {strays.problem.value !== null && (
         <ErrorState
@@ -148,7 +142,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
   const narrowing = (name: "reason" | "source", value: string, text = value) => (
     <button
       type="button"
-      class="cell-filter cut"
+      class="cell-filter"
       title={t("live.only", { value: text })}
       onClick={() => models.router.setParams({ [name]: value })}
     >
@@ -156,48 +150,44 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
     </button>
   );
   return (
-    <DataTable
-      label={t("live.stray_tallies")}
-      rows={tallies}
-      keyOf={({ reason, source }) => `${source} ${reason}`}
-      nameOf={({ reason, source }) => `${readable(reason)} ${source}`}
-      columns={[
-        {
-          name: "reason",
-          label: t("live.stray_reason"),
-          width: "34%",
-          cell: ({ reason }) => narrowing("reason", reason, readable(reason)),
-        },
-        { name: "source", label: t("live.packets_from"), cell: ({ source }) => narrowing("source", source) },
-        {
-          name: "client",
-          label: t("live.client"),
-          wideOnly: true,
-          cell: ({ client }) => client === null ? "" : <span class="mono cut">{client}</span>,
-        },
-        {
-          name: "count",
-          label: t("live.packets"),
-          number: true,
-          width: "90px",
-          cell: ({ count }) => countText(count),
-        },
-        {
-          name: "since",
-          label: t("live.stray_since"),
-          wideOnly: true,
-          width: "120px",
-          cell: ({ firstMs }) => <Time models={models} atMs={firstMs} />,
-        },
-        {
-          name: "last",
-          label: t("live.stray_last"),
-          wideOnly: true,
-          width: "120px",
-          cell: ({ lastMs }) => <Time models={models} atMs={lastMs} />,
-        },
-      ]}
-    />
+    <section class="panel tallies" aria-labelledby="tallies">
+      <h2 id="tallies">{t("live.stray_tallies")}</h2>
+      <ul>
+        {tallies.map(({ reason, source, client, count, firstMs }) => (
+          <li key={`${source} ${reason}`}>
+            <b class="number">{countText(count)}</b>
+            {narrowing("reason", reason, readable(reason))}
+            <span class="mono">{narrowing("source", source)}</span>
+            {client !== null && <span class="mono quiet">{client}</span>}
+            <span class="quiet small">
+              {t("live.stray_since")} <Time models={models} atMs={firstMs} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What the page is narrowed to, each a button that takes it off. */
+function Filters({ models: { router } }: { models: Models }) {
+  const active = (["reason", "source"] as const).filter((name) => router.param(name) !== "");
+  if (active.length === 0) return null;
+  return (
+    <p class="filter-chips">
+      {active.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="filter-chip"
+          onClick={() => router.setParams({ [name]: "" })}
+        >
+          <span class="unseen">{`${t("frame.clear_filter")} `}</span>
+          {name === "reason" ? readable(router.param(name)) : router.param(name)}
+          <Symbol name="x" size={12} />
+        </button>
+      ))}
+    </p>
   );
 }
 

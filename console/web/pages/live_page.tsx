@@ -2,23 +2,30 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { droppedTotal } from "../models/dropped.ts";
+import { droppedTotal } from "../models/dropped_total.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ConversationList } from "../parts/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
 import { FlowDiagram } from "../parts/flow_diagram.tsx";
-import { Icon } from "../parts/icon.tsx";
-import { LateInspector } from "../parts/late_inspector.tsx";
-import { ReconnectNote } from "../parts/reconnect_note.tsx";
 import type { PageProps } from "../routes.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Chip } from "../parts/status.tsx";
+import { Symbol } from "../parts/symbol.tsx";
 import { placeName } from "../words.ts";
-import { t } from "../words/translate.ts";
+import { loadWords, t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 
 const Notices = late(async () => (await import("../parts/notices.tsx")).Notices);
 const ApprovalsPanel = late(async () => (await import("../parts/waiting_panels.tsx")).ApprovalsPanel);
+const InspectorPanel = late(async () => {
+  const [{ InspectorPanel }] = await Promise.all([
+    import("../parts/inspector_panel.tsx"),
+    loadWords(["explain"]),
+  ]);
+  return InspectorPanel;
+});
+const ReconnectNote = late(async () => (await import("../parts/reconnect_note.tsx")).ReconnectNote);
+const FirstSteps = late(async () => (await import("../parts/first_steps.tsx")).FirstSteps);
 const OutboxPanel = late(async () => (await import("../parts/waiting_panels.tsx")).OutboxPanel);
 
 const SUMMARY_EVERY_MS = 10_000;
@@ -38,14 +45,14 @@ export default function LivePage({ models: frame }: PageProps) {
     const id = chosenId || board.rows.peek()[0]?.id;
     if (id === undefined) return;
     if (chosenId !== id) router.setParams({ c: id, ...also });
-    focusWhenThere(INSPECTOR);
+    focusing(({ focusInspector }) => focusInspector());
   };
   const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
   useShortcuts([
     { keys: " ", does: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
     { keys: "n", does: "live.key_newer", run: () => board.showNewer() },
-    { keys: "j", does: "frame.key_down", run: () => moveInList(1) },
-    { keys: "k", does: "frame.key_up", run: () => moveInList(-1) },
+    { keys: "j", does: "frame.key_down", run: () => focusing(({ moveInList }) => moveInList(1)) },
+    { keys: "k", does: "frame.key_up", run: () => focusing(({ moveInList }) => moveInList(-1)) },
     { keys: "i", does: "live.key_inspector", run: () => choose({}) },
     // The inspector of a chosen login brings the key itself, and plays.
     ...(chosenId === ""
@@ -63,11 +70,16 @@ export default function LivePage({ models: frame }: PageProps) {
       <div class="flow-room">
         <FlowDiagram models={models} path={chosen === null ? [] : path} />
       </div>
+      {models.session.firstSteps.value !== null && (
+        <div class="first-steps-room">
+          <FirstSteps models={models} />
+        </div>
+      )}
       <FilterBar models={models} />
       <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
         <ConversationList models={models} chosenId={chosenId} />
         {chosenId !== "" && (
-          <LateInspector
+          <InspectorPanel
             key={chosenId}
             models={models}
             id={chosenId}
@@ -86,22 +98,9 @@ export default function LivePage({ models: frame }: PageProps) {
   );
 }
 
-const INSPECTOR = ".inspector .body";
-const FOCUS_WITHIN_MS = 3000;
-
-/** The inspector's file may be on its way. */
-function focusWhenThere(selector: string, deadlineMs = performance.now() + FOCUS_WITHIN_MS): void {
-  const element = document.querySelector<HTMLElement>(selector);
-  if (element !== null) element.focus();
-  else if (performance.now() < deadlineMs) requestAnimationFrame(() => focusWhenThere(selector, deadlineMs));
-}
-
-/** From the row with the focus to the next one, or to the first. */
-function moveInList(step: 1 | -1): void {
-  const links = [...document.querySelectorAll<HTMLElement>(".rows .row a")];
-  const row = document.activeElement?.closest(".row") ?? null;
-  const at = links.findIndex((link) => row?.contains(link) === true);
-  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
+/** Where the focus goes is worked out in a file that comes after the board; without it a key does nothing. */
+function focusing(act: (focus: typeof import("../live_focus.ts")) => void): void {
+  import("../live_focus.ts").then(act, () => undefined);
 }
 
 function LiveBar({ models: { live, board } }: { models: Models }) {
@@ -119,7 +118,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
         <Drops counters={live.counters} />
         <span class="quiet">{rate}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
-          <Icon name={paused ? "play" : "pause"} size={12} />
+          <Symbol name={paused ? "line-play" : "line-pause"} size={12} />
           {paused ? goOn : t("live.pause")}
         </button>
       </div>

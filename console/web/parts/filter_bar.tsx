@@ -6,7 +6,7 @@ import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
 import { OUTCOME_NAMES, outcomeWords, STEP_NAMES, stepLabel } from "../words.ts";
 import { t } from "../words/translate.ts";
-import { Icon } from "./icon.tsx";
+import { Symbol } from "./symbol.tsx";
 
 const TYPING_PAUSE_MS = 150;
 
@@ -84,7 +84,7 @@ function Search({ models: { router } }: { models: Models }) {
   };
   return (
     <div class="search">
-      <Icon name="search" />
+      <Symbol name="line-search" size={14} />
       <input
         class="input"
         type="search"
@@ -118,7 +118,7 @@ function ActiveFilters({ models: { router } }: { models: Models }) {
       onClick={() => router.setParams({ q: "", state: "", client: "" })}
     >
       {t("live.filters", { count: active.length })}
-      <Icon name="close" size={12} />
+      <Symbol name="line-close" size={12} />
       <span class="unseen">{t("live.clear")}</span>
     </button>
   );

@@ -93,17 +93,12 @@ function wordsOf(name: PictureNode["name"]): StateWords {
   return outcome === undefined ? nodeWords(nodeOf(name)) : outcomeWords(outcome);
 }
 
-const COLUMNS = 6;
-const LINES = 4;
-const X = 100 / COLUMNS;
-const Y = 100 / LINES;
-
 /** Ways forward are always drawn; ways back only where the chosen login took them. */
 function Ways({ drawn, path }: { drawn: FlowPicture; path: readonly string[] }) {
   const nodes = new Map(drawn.nodes.map((node) => [node.name as string, node]));
   const taken = new Set(path.slice(1).map((to, at) => `${path[at]} ${to}`));
   return (
-    <svg class="ways" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+    <svg class="ways" viewBox="0 0 12 8" preserveAspectRatio="none" aria-hidden="true">
       {drawn.edges.map(({ from, to }) => {
         const [begin, end] = [nodes.get(from), nodes.get(to)];
         if (begin === undefined || end === undefined) return null;
@@ -115,14 +110,11 @@ function Ways({ drawn, path }: { drawn: FlowPicture; path: readonly string[] }) 
   );
 }
 
-/** A curve between the middles of two nodes; the nodes themselves lie over it. */
+/** A curve between the middles of two nodes, each two wide and two high; the nodes themselves lie over it. */
 function wayBetween(from: PictureNode, to: PictureNode): string {
-  const [x1, y1] = [(from.column + 0.5) * X, (from.line + 0.5) * Y];
-  const [x2, y2] = [(to.column + 0.5) * X, (to.line + 0.5) * Y];
-  const bend = (x1 + x2) / 2;
-  return `M${x1.toFixed(2)} ${y1.toFixed(2)}C${bend.toFixed(2)} ${y1.toFixed(2)} ${bend.toFixed(2)} ${
-    y2.toFixed(2)
-  } ${x2.toFixed(2)} ${y2.toFixed(2)}`;
+  const [x1, y1, x2, y2] = [from.column, from.line, to.column, to.line].map((at) => 2 * at + 1);
+  const bend = from.column + to.column + 1;
+  return `M${x1} ${y1}C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
 }
 
 function countNodes(

@@ -1,9 +1,9 @@
 // Small line icons as inline paths: the live list draws hundreds, and a reference to a sprite costs more there.
 
-import { ICON_PATHS, type IconName } from "../icon_paths.ts";
+import { ROW_ICON_PATHS, type RowIconName } from "../icon_paths.ts";
 
 /** An icon beside a word; it is hidden from screen readers because the word says it. */
-export function Icon({ name, size = 14 }: { name: IconName; size?: number }) {
+export function Icon({ name, size = 14 }: { name: RowIconName; size?: number }) {
   return (
     <svg
       aria-hidden="true"
@@ -16,7 +16,7 @@ export function Icon({ name, size = 14 }: { name: IconName; size?: number }) {
       stroke-linecap="round"
       stroke-linejoin="round"
     >
-      <path d={ICON_PATHS[name]} />
+      <path d={ROW_ICON_PATHS[name]} />
     </svg>
   );
 }

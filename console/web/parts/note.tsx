@@ -1,7 +1,7 @@
 // A short message in the page: what is the matter, and what to do.
 
 import type { ComponentChildren } from "preact";
-import type { IconName } from "../icon_paths.ts";
+import type { IconName } from "../line_icons.ts";
 import type { Tone } from "../words.ts";
 import { Symbol } from "./symbol.tsx";
 

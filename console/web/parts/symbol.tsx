@@ -1,6 +1,6 @@
 // An icon of the sprite beside a word; inside rows of the live list use `Icon`, which costs less there.
 
-import type { IconName } from "../icon_paths.ts";
+import type { IconName } from "../line_icons.ts";
 import type { SpriteIcon } from "../icons.ts";
 
 /** The sprite's address; the build puts it in, with the hash of its content. */

@@ -1,16 +1,6 @@
-// Packets that got no answer: how many, and when a list of them is fetched again while they keep coming.
+// When a list is fetched again while what it lists keeps coming.
 
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
-
-const DROPPED = "dropped_";
-
-/** How many packets were dropped since the gateway's start, for whatever reason. */
-export function droppedTotal(counters: Readonly<Record<string, number>>): number {
-  return Object.entries(counters).reduce(
-    (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
-    0,
-  );
-}
 
 export interface Follower {
   /** Something is newer than what is shown, and waits because somebody is at the list. */

@@ -1,0 +1,18 @@
+// All small line icons, for the sprite: those of the live list, and those that are nowhere drawn inline.
+
+import { ROW_ICON_PATHS } from "./icon_paths.ts";
+
+export const ICON_PATHS = {
+  ...ROW_ICON_PATHS,
+  handset: "M5 1.8h6a1 1 0 0 1 1 1v10.4a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V2.8a1 1 0 0 1 1-1ZM7 12h2",
+  live: "M1.5 8h3l2-5 3 10 2-5h3",
+  close: "M4 4l8 8M12 4l-8 8",
+  alert: "M8 2 14.5 13.5h-13ZM8 6.3v3.4M8 11.6v.1",
+  sun:
+    "M8 5.2a2.8 2.8 0 1 0 0 5.6 2.8 2.8 0 0 0 0-5.6ZM8 1.3v1.4M8 13.3v1.4M1.3 8h1.4M13.3 8h1.4M3.3 3.3l1 1M11.7 11.7l1 1M3.3 12.7l1-1M11.7 4.3l1-1",
+  moon: "M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1Z",
+  leave: "M6.5 2.5h-4v11h4M6 8h8M11 5l3 3-3 3",
+  pause: "M5.5 3v10M10.5 3v10",
+  play: "M4.5 2.8 13 8l-8.5 5.2Z",
+} as const;
+export type IconName = keyof typeof ICON_PATHS;

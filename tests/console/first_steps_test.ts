@@ -1,0 +1,101 @@
+// What is left after the set-up: known by the server, done by doing, skipped by owners and on record.
+
+import { assertEquals } from "@std/assert";
+import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { startConsole } from "../fakes/console_app.ts";
+import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+
+type Site = Pick<ConnectConsole, "call" | "signIn">;
+
+async function left(site: Site, role = "viewer") {
+  const response = await site.call("/console/api/first-steps", { cookie: await site.signIn(role) });
+  const { steps } = await response.json() as { steps: { name: string; state: string }[] | null };
+  return steps === null ? null : steps.map(({ name, state }) => `${name} ${state}`);
+}
+
+async function skip(site: Site, { name, role = "owner", skipped = true }: {
+  name: string;
+  role?: string;
+  skipped?: boolean;
+}) {
+  const response = await site.call(`/console/api/first-steps/${name}`, {
+    method: "PUT",
+    json: { skipped },
+    cookie: await site.signIn(role),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+async function finish(site: ConnectConsole, outcome: string): Promise<void> {
+  const startedMs = Date.now();
+  const login = {
+    ...{ user: "ada", client: "vpn-1", source: "10.1.0.7", place: "", factor: "totp" },
+    ...{ startedMs, endedMs: startedMs + 4000, outcome, refusedFor: null, passwordRight: true, moments: [] },
+  };
+  const key = historyKey(`${(startedMs * 1024).toString(36).padStart(11, "0")}${outcome}`);
+  await site.store.commit({ mutations: [{ type: "set", key, value: packFinished(login) }] });
+}
+
+const CLIENT = `[[radius.client]]
+name = "vpn-1"
+address = ["192.0.2.1"]
+secret = "a secret of a test"
+`;
+
+Deno.test("GET /first-steps says what is left, and each is done by what there is", async () => {
+  await using bare = await startConnectConsole({ shape: { local: "store" } });
+  assertEquals(await left(bare), ["client open", "target open", "login open"]);
+  await finish(bare, "rejected");
+  assertEquals((await left(bare))?.at(-1), "login open");
+  await finish(bare, "accepted");
+  assertEquals((await left(bare))?.at(-1), "login done");
+});
+
+Deno.test("GET /first-steps counts a client and a backend of the settings as done", async () => {
+  await using site = await startConnectConsole({ toml: CLIENT, shape: { local: "store", ldap: "sync" } });
+  assertEquals(await left(site), ["client done", "target done", "login open"]);
+});
+
+Deno.test("GET /first-steps says nothing where there is no gateway beside the console", async () => {
+  await using site = await startConsole();
+  assertEquals(await left(site), null);
+});
+
+Deno.test("PUT /first-steps/:name skips for everybody, on record, until it is taken up; then nothing is left", async () => {
+  await using site = await startConnectConsole({ shape: { local: "store" } });
+  assertEquals(await skip(site, { name: "client" }), 200);
+  assertEquals(await left(site), ["client skipped", "target open", "login open"]);
+  assertEquals(await skip(site, { name: "client", skipped: false }), 200);
+  assertEquals((await left(site))?.[0], "client open");
+  for (const name of ["client", "target", "login"]) await skip(site, { name });
+  assertEquals(await left(site), null);
+  const records = await site.audits();
+  assertEquals(
+    records.map(({ action, object }) => `${action} ${object}`).filter((text) => text.endsWith(":client")),
+    ["first_step.skip", "first_step.take_up", "first_step.skip"].map((action) =>
+      `${action} first_step:client`
+    ),
+  );
+});
+
+Deno.test("PUT /first-steps/:name is for owners, and knows its steps", async () => {
+  await using site = await startConnectConsole({ shape: { local: "store" } });
+  assertEquals(await skip(site, { name: "client", role: "user_manager" }), 403);
+  assertEquals(await skip(site, { name: "coffee" }), 404);
+  assertEquals((await left(site))?.[0], "client open");
+});
+
+Deno.test("GET /session brings what is left, to those who are signed in", async () => {
+  await using site = await startConnectConsole({ shape: { local: "store" } });
+  const ask = async (cookie?: string) =>
+    await (await site.call("/console/api/session", cookie === undefined ? {} : { cookie })).json() as {
+      firstSteps?: { name: string }[];
+    };
+  assertEquals((await ask(await site.signIn("viewer"))).firstSteps?.map(({ name }) => name), [
+    "client",
+    "target",
+    "login",
+  ]);
+  assertEquals((await ask()).firstSteps, undefined);
+});
