@@ -2,6 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type * as Focus from "../live_focus.ts";
 import { droppedTotal } from "../models/dropped_total.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ConversationList } from "../parts/conversation_list.tsx";
@@ -99,7 +100,7 @@ export default function LivePage({ models: frame }: PageProps) {
 }
 
 /** Where the focus goes is worked out in a file that comes after the board; without it a key does nothing. */
-function focusing(act: (focus: typeof import("../live_focus.ts")) => void): void {
+function focusing(act: (focus: typeof Focus) => void): void {
   import("../live_focus.ts").then(act, () => undefined);
 }
 
