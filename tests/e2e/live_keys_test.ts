@@ -15,7 +15,8 @@ function putThree(site: TestConsole): void {
   site.watch.put(conversation(1, { user: "ada", startedMs }));
   const grace = conversation(2, { user: "grace", client: "wifi", startedMs });
   site.watch.put(ended(grace, { outcome: "accepted", row: "approved", atMs: startedMs + 2000 }));
-  site.watch.put(conversation(3, { user: "alan", client: "wifi", startedMs }));
+  // Long enough that its replay is not over before it is stopped.
+  site.watch.put(conversation(3, { user: "alan", client: "wifi", startedMs, updatedMs: startedMs + 60_000 }));
 }
 
 const focusIn = (page: Page, selector: string) =>
