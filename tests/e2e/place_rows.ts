@@ -287,11 +287,6 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
         name: /^Delete the group/,
         steps: [["button", "Delete group"]],
       },
-      {
-        file: file("groups/replies_dialog"),
-        name: /^Reply attributes of/,
-        steps: [["button", "Edit reply attributes"]],
-      },
     ],
   },
   "group whose replies are the console's": {
