@@ -546,6 +546,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
 
 /** Dialogs that no page has for its own, and where they are looked at. */
 export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
+  [file("groups/replies_dialog")]: "groups_test.ts",
   "parts/dialog.tsx": "draws all of them",
   "parts/confirm_dialog.tsx": "draws all that ask",
   "parts/form_dialog.tsx": "draws all that are forms",
