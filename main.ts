@@ -6,7 +6,7 @@ import { canonicalName } from "./canonical_name.ts";
 import { loadConfig } from "./config/load.ts";
 import { canonicalRange, parseSocketAddress, socketAddressText } from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
-import { createAdmins } from "./console/api/admins.ts";
+import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";

@@ -33,18 +33,18 @@ const FORMS = [...LISTS, "field_core", "dialog_core"] as const;
 export const ROOMS = {
   live: { of: /^pages\/live_page$/, cores: [...LOGINS, "live_core"] },
   dropped: { of: /^pages\/dropped_page$/, cores: [...LOGINS, "live_core"] },
-  login: { of: /^(pages\/conversation_page|parts\/inspector_panel)$/, cores: [...LISTS, "login_core"] },
+  login: { of: /^(pages\/conversation_page|parts\/live\/inspector_panel)$/, cores: [...LISTS, "login_core"] },
   /** Comes while the board is drawn and its snapshot is on the way. */
   stream: {
     of:
-      /^(live_focus|parts\/(notices|waiting_panels|first_steps|reconnect_note)|models\/(shared_channel|dwell|hidden_tab))$/,
+      /^(live_focus|parts\/live\/(notices|waiting_panels|first_steps|reconnect_note)|models\/(shared_channel|dwell|hidden_tab))$/,
     cores: LISTS,
   },
-  overlays: { of: /^parts\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
-  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/sign_in_dialog)$/, cores: DIALOGS },
-  access: { of: /^(pages\/access_page|parts\/admin_list)$/, cores: [...TABLES, "access_core"] },
+  overlays: { of: /^parts\/frame\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
+  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/access\/sign_in_dialog)$/, cores: DIALOGS },
+  access: { of: /^(pages\/access_page|parts\/access\/admin_list)$/, cores: [...TABLES, "access_core"] },
   access_parts: {
-    of: /^parts\/(own_\w+|token_list)$/,
+    of: /^parts\/access\/(own_\w+|token_list)$/,
     cores: [...TABLES, "field_core", "dialog_core", "access_core"],
   },
   settings: { of: /^(pages\/settings_page|parts\/settings\/\w+)$/, cores: [...TABLES, "field_core"] },

@@ -5,36 +5,36 @@ import {
   type AdministratorRouteDeps,
   createAdministratorRoutes,
   createInvitationRoutes,
-} from "./administrator_routes.ts";
-import { createAuditRoutes } from "./audit_routes.ts";
-import { type ApprovalRouteDeps, createApprovalRoutes } from "./approval_routes.ts";
-import { type ChartRouteDeps, createChartRoutes } from "./chart_routes.ts";
-import { type ClientRouteDeps, createClientRoutes } from "./client_routes.ts";
-import { createCredentialRoutes, type CredentialRouteDeps } from "./credential_routes.ts";
-import { createFactorRoutes, type FactorRouteDeps } from "./factor_routes.ts";
-import { createHealthRoutes, type HealthRouteDeps } from "./health_routes.ts";
-import { createHistoryRoutes, type HistoryRouteDeps } from "./history_routes.ts";
-import { type BulkRouteDeps, createBulkRoutes } from "./bulk_routes.ts";
-import { createDeviceRoutes, type DeviceRouteDeps } from "./device_routes.ts";
-import { createExportRoutes, type ExportRouteDeps } from "./export_routes.ts";
-import { createGroupReplyRoutes, type GroupReplyDeps } from "./group_reply_routes.ts";
-import { createGroupRoutes, type GroupRouteDeps } from "./group_routes.ts";
-import { createImportRoutes, type ImportRouteDeps } from "./import_routes.ts";
-import { createGroupNameRoutes } from "./group_name_routes.ts";
-import { createFirstStepRoutes, type FirstStepRouteDeps } from "./first_step_routes.ts";
+} from "./sign_in/administrator_routes.ts";
+import { createAuditRoutes } from "./govern/audit_routes.ts";
+import { type ApprovalRouteDeps, createApprovalRoutes } from "./live/approval_routes.ts";
+import { type ChartRouteDeps, createChartRoutes } from "./live/chart_routes.ts";
+import { type ClientRouteDeps, createClientRoutes } from "./connect/client_routes.ts";
+import { createCredentialRoutes, type CredentialRouteDeps } from "./connect/credential_routes.ts";
+import { createFactorRoutes, type FactorRouteDeps } from "./sign_in/factor_routes.ts";
+import { createHealthRoutes, type HealthRouteDeps } from "./connect/health_routes.ts";
+import { createHistoryRoutes, type HistoryRouteDeps } from "./live/history_routes.ts";
+import { type BulkRouteDeps, createBulkRoutes } from "./people/bulk_routes.ts";
+import { createDeviceRoutes, type DeviceRouteDeps } from "./people/device_routes.ts";
+import { createExportRoutes, type ExportRouteDeps } from "./people/export_routes.ts";
+import { createGroupReplyRoutes, type GroupReplyDeps } from "./people/group_reply_routes.ts";
+import { createGroupRoutes, type GroupRouteDeps } from "./people/group_routes.ts";
+import { createImportRoutes, type ImportRouteDeps } from "./people/import_routes.ts";
+import { createGroupNameRoutes } from "./people/group_name_routes.ts";
+import { createFirstStepRoutes, type FirstStepRouteDeps } from "./live/first_step_routes.ts";
 import type { HttpEnv } from "./http_env.ts";
-import { createLiveRoutes, type LiveRouteDeps } from "./live_routes.ts";
-import { createNoticeRoutes, type NoticeRouteDeps } from "./notice_routes.ts";
-import { createOidcRoutes, type OidcRouteDeps } from "./oidc_routes.ts";
-import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox_routes.ts";
+import { createLiveRoutes, type LiveRouteDeps } from "./live/live_routes.ts";
+import { createNoticeRoutes, type NoticeRouteDeps } from "./live/notice_routes.ts";
+import { createOidcRoutes, type OidcRouteDeps } from "./sign_in/oidc_routes.ts";
+import { createOutboxRoutes, type OutboxRouteDeps } from "./live/outbox_routes.ts";
 import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
-import { createSessionListRoutes, type SessionListDeps } from "./session_list_routes.ts";
-import { createSessionRoutes } from "./session_routes.ts";
-import { createSettingRoutes, type SettingRouteDeps } from "./setting_routes.ts";
-import { createSetUpRoutes, type SetUpRouteDeps } from "./setup_routes.ts";
-import { createTargetRoutes, type TargetRouteDeps } from "./target_routes.ts";
-import { createTokenRoutes, type TokenRouteDeps } from "./token_routes.ts";
-import { createUserRoutes, type UserRouteDeps } from "./user_routes.ts";
+import { createSessionListRoutes, type SessionListDeps } from "./sign_in/session_list_routes.ts";
+import { createSessionRoutes } from "./sign_in/session_routes.ts";
+import { createSettingRoutes, type SettingRouteDeps } from "./govern/setting_routes.ts";
+import { createSetUpRoutes, type SetUpRouteDeps } from "./sign_in/setup_routes.ts";
+import { createTargetRoutes, type TargetRouteDeps } from "./connect/target_routes.ts";
+import { createTokenRoutes, type TokenRouteDeps } from "./sign_in/token_routes.ts";
+import { createUserRoutes, type UserRouteDeps } from "./people/user_routes.ts";
 
 export type ConsoleApiDeps =
   & RoleGateDeps

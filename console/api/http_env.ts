@@ -3,7 +3,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import * as v from "valibot";
 import { Refusal } from "./refusal.ts";
-import type { Session } from "./sessions.ts";
+import type { Session } from "./sign_in/sessions.ts";
 
 /** Hono's environment: `Bindings` come with the request, `Variables` are set by the checks. */
 export interface HttpEnv {

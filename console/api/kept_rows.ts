@@ -3,10 +3,10 @@
 import { AUDIT_KEPT_MS } from "../../audit_index.ts";
 import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
 import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
-import { CHART_SPANS } from "./chart_store.ts";
-import { INVITATION_MS, SETUP_MS } from "./invitations.ts";
-import { HISTORY_LIMIT } from "./live_feed.ts";
-import type { KeptRow } from "./setting_shapes.ts";
+import { CHART_SPANS } from "./live/chart_store.ts";
+import { INVITATION_MS, SETUP_MS } from "./sign_in/invitations.ts";
+import { HISTORY_LIMIT } from "./live/live_feed.ts";
+import type { KeptRow } from "./govern/setting_shapes.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -3,11 +3,11 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../runtime.ts";
 import { type AccessRow, accessRow, isAllowed, STEP_UP_MS } from "./access.ts";
-import type { ApiTokens } from "./api_tokens.ts";
+import type { ApiTokens } from "./sign_in/api_tokens.ts";
 import { type HttpEnv, refuseForeignOrigin } from "./http_env.ts";
 import { Refusal } from "./refusal.ts";
-import { sessionToken } from "./session_cookie.ts";
-import type { Session, Sessions } from "./sessions.ts";
+import { sessionToken } from "./sign_in/session_cookie.ts";
+import type { Session, Sessions } from "./sign_in/sessions.ts";
 
 export interface RoleGateDeps {
   readonly sessions: Sessions;

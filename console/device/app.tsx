@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { Icon } from "../web/parts/icon.tsx";
-import { Mark } from "../web/parts/mark.tsx";
+import { Mark } from "../web/parts/frame/mark.tsx";
 import { Note } from "../web/parts/note.tsx";
 import { PairingQuestion, PairingRow, RequestCard } from "./paired.tsx";
 import type { PhoneModel } from "./phone_model.ts";

@@ -1,9 +1,9 @@
 // The account page: the door for those outside, the account for who is inside, and what lies over both.
 
 import { useEffect } from "preact/hooks";
-import { Mark } from "../web/parts/mark.tsx";
+import { Mark } from "../web/parts/frame/mark.tsx";
 import { Skeleton } from "../web/parts/states.tsx";
-import { Toasts } from "../web/parts/toasts.tsx";
+import { Toasts } from "../web/parts/frame/toasts.tsx";
 import { language, t } from "../web/words/translate.ts";
 import type { MeModels } from "./me_models.ts";
 import { AccountView } from "./parts/account_view.tsx";

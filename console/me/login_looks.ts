@@ -3,7 +3,7 @@
 import { t } from "../web/words/translate.ts";
 import { readable, type StateLook, type StateWords } from "../web/words.ts";
 import type { WordKey } from "../web/words/words.ts";
-import type { MeLogin, MeOpenLogin } from "../api/me_shapes.ts";
+import type { MeLogin, MeOpenLogin } from "../api/me/me_shapes.ts";
 
 /** A login that is over, or one that waits. */
 export type OwnLogin = MeLogin | MeOpenLogin;

@@ -2,7 +2,7 @@
 
 import type { hc } from "hono/client";
 import type { Factor } from "../../radius/facts/factors.ts";
-import type { MeApi } from "../api/me_api.ts";
+import type { MeApi } from "../api/me/me_api.ts";
 import { take } from "../web/api_client.ts";
 import { calls } from "../web/api_calls.ts";
 

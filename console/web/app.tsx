@@ -1,12 +1,12 @@
 // What the page shows: a gate for those outside, the rail and a page for those inside.
 
 import type { Models } from "./models/models.ts";
-import { FrameKeys } from "./parts/frame_keys.tsx";
+import { FrameKeys } from "./parts/frame/frame_keys.tsx";
 import { Late, type ModelsPart } from "./parts/late.tsx";
 import { Note } from "./parts/note.tsx";
-import { PageHost } from "./parts/page_host.tsx";
-import { Rail } from "./parts/rail.tsx";
-import { SessionEnd } from "./parts/session_end.tsx";
+import { PageHost } from "./parts/frame/page_host.tsx";
+import { Rail } from "./parts/frame/rail.tsx";
+import { SessionEnd } from "./parts/frame/session_end.tsx";
 import { visitOf } from "./places.ts";
 import { t } from "./words/translate.ts";
 
@@ -45,11 +45,11 @@ function SignInOver({ models }: { models: Models }) {
   return <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />;
 }
 
-const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/toasts.tsx")).Toasts;
+const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/frame/toasts.tsx")).Toasts;
 const ACCESS_WORDS = ["access"] as const;
 const loadSignIn = async (): Promise<ModelsPart> => (await import("./pages/sign_in_page.tsx")).default;
 const loadSignInDialog = async (): Promise<ModelsPart> =>
-  (await import("./parts/sign_in_dialog.tsx")).SignInDialog;
+  (await import("./parts/access/sign_in_dialog.tsx")).SignInDialog;
 
 function Unreached({ models, message }: { models: Models; message: string }) {
   return (

@@ -2,9 +2,9 @@
 
 import { assertEquals, assertRejects } from "@std/assert";
 import type { Role } from "../../console/api/access.ts";
-import { isAdminName } from "../../console/api/admin_records.ts";
-import { createAdmins } from "../../console/api/admins.ts";
-import { createPasswordHasher } from "../../console/api/passwords.ts";
+import { isAdminName } from "../../console/api/sign_in/admin_records.ts";
+import { createAdmins } from "../../console/api/sign_in/admins.ts";
+import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createLog } from "../../log.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";

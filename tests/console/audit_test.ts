@@ -2,9 +2,9 @@
 
 import { assertEquals } from "@std/assert";
 import { AUDIT_KEPT_MS, auditIdAt, withAuditIndex } from "../../audit_index.ts";
-import type { AuditPage } from "../../console/api/audit_reader.ts";
+import type { AuditPage } from "../../console/api/govern/audit_reader.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
-import { auditLines, MOST_EXPORTED } from "../../console/api/audit_export.ts";
+import { auditLines, MOST_EXPORTED } from "../../console/api/govern/audit_export.ts";
 import type { Store } from "../../store.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 

@@ -1,8 +1,8 @@
 // Deeds on many users, imports and exports, over the API.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/bulk_shapes.ts";
-import type { UserView } from "../../console/api/user_shapes.ts";
+import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/people/bulk_shapes.ts";
+import type { UserView } from "../../console/api/people/user_shapes.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 

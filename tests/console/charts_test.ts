@@ -1,8 +1,8 @@
 // Charts: counts add up, percentiles come out of buckets, and what was counted survives in bounded steps.
 
 import { assert, assertEquals } from "@std/assert";
-import { addTallies, percentileMs, seriesOf } from "../../console/api/chart_series.ts";
-import { createChartStore } from "../../console/api/chart_store.ts";
+import { addTallies, percentileMs, seriesOf } from "../../console/api/live/chart_series.ts";
+import { createChartStore } from "../../console/api/live/chart_store.ts";
 import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
 import { createLog } from "../../log.ts";
 import { createSystemRandom } from "../../runtime.ts";

@@ -1,8 +1,13 @@
 // The API of clients, targets, credentials and health: by role and by rule, with what is audited, and no secret in any answer.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { BlastRadius } from "../../console/api/client_shapes.ts";
-import type { HealthPart, MappingPreview, OneTarget, RefreshState } from "../../console/api/target_shapes.ts";
+import type { BlastRadius } from "../../console/api/connect/client_shapes.ts";
+import type {
+  HealthPart,
+  MappingPreview,
+  OneTarget,
+  RefreshState,
+} from "../../console/api/connect/target_shapes.ts";
 import type { ShownClient } from "../../radius/doing/client_register.ts";
 import { ACCESS } from "../../console/api/access.ts";
 import { buildRequest } from "../ground/radius_packets.ts";

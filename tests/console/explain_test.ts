@@ -9,7 +9,7 @@ import {
   reasonOfStray,
   ROW_REASONS,
   STRAY_REASONS,
-} from "../../console/api/explain.ts";
+} from "../../console/api/live/explain.ts";
 import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
 import { FLOW } from "../../radius/facts/flow.ts";
 import { REFUSALS } from "../../radius/doing/request.ts";

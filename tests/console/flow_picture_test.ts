@@ -1,7 +1,7 @@
 // The picture of the flow table: every step stands in it once, and every way in it is one that the table has.
 
 import { assert, assertEquals } from "@std/assert";
-import { flowPicture } from "../../console/api/flow_picture.ts";
+import { flowPicture } from "../../console/api/live/flow_picture.ts";
 import { STEPS } from "../../radius/facts/steps.ts";
 
 const { nodes, edges } = flowPicture();

@@ -7,7 +7,7 @@ import type {
   GroupPage,
   GroupView,
   MemberPage,
-} from "../../console/api/group_shapes.ts";
+} from "../../console/api/people/group_shapes.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 

@@ -1,7 +1,7 @@
 // The history's API: narrowed, paged by key, and exported so that a spreadsheet runs nothing.
 
 import { assert, assertEquals } from "@std/assert";
-import { csvCell } from "../../console/api/history_routes.ts";
+import { csvCell } from "../../console/api/live/history_routes.ts";
 import {
   type FinishedLogin,
   historyKey,

@@ -1,8 +1,8 @@
 // The live feed: batches, ids that can be resumed from, and bounds.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { createHistory } from "../../console/api/live_history.ts";
-import { createLiveFeed, HISTORY_LIMIT } from "../../console/api/live_feed.ts";
+import { createHistory } from "../../console/api/live/live_history.ts";
+import { createLiveFeed, HISTORY_LIMIT } from "../../console/api/live/live_feed.ts";
 import type { LiveMessage } from "../../console/api/shapes.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import {

@@ -1,7 +1,7 @@
 // The live board's words: every step, outcome, reason and row that the gateway knows has its own in every language.
 
 import { assert, assertEquals } from "@std/assert";
-import { REASON_CODES, ROW_REASONS } from "../../console/api/explain.ts";
+import { REASON_CODES, ROW_REASONS } from "../../console/api/live/explain.ts";
 import { words as explainDe } from "../../console/web/words/de/explain.ts";
 import { words as liveDe } from "../../console/web/words/de/live.ts";
 import { words as explainEn } from "../../console/web/words/en/explain.ts";

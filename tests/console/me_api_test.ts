@@ -1,8 +1,8 @@
 // The API of a person's own page: the ways in, what is one's own, and what is not.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { MeFactors, MeLinkLook, MeLogins, MeSessionAnswer } from "../../console/api/me_shapes.ts";
-import type { NoticeList } from "../../console/api/notices.ts";
+import type { MeFactors, MeLinkLook, MeLogins, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
+import type { NoticeList } from "../../console/api/live/notices.ts";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import type { CallOptions } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";

@@ -1,8 +1,8 @@
 // The account page's own machinery: the link's token, the session that ends and comes back, words for what the server says.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { ROW_REASONS } from "../../console/api/explain.ts";
-import type { MeInfo, MeSessionAnswer } from "../../console/api/me_shapes.ts";
+import { ROW_REASONS } from "../../console/api/live/explain.ts";
+import type { MeInfo, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
 import { REFUSALS } from "../../console/api/refusal.ts";
 import { createAccount } from "../../console/me/account.ts";
 import type { MeCalls } from "../../console/me/me_calls.ts";

@@ -2,8 +2,8 @@
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { Role } from "../../console/api/access.ts";
-import { nameOfClaims, roleOfClaims } from "../../console/api/oidc_admins.ts";
-import { ownPath } from "../../console/api/oidc_routes.ts";
+import { nameOfClaims, roleOfClaims } from "../../console/api/sign_in/oidc_admins.ts";
+import { ownPath } from "../../console/api/sign_in/oidc_routes.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import {
   type FakeOidcProvider,

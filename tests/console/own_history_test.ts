@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../audit_index.ts";
-import { createOwnHistory } from "../../console/api/own_history.ts";
+import { createOwnHistory } from "../../console/api/me/own_history.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { createStore, type Store } from "../../store.ts";
 import { createManualClock } from "../fakes/console_app.ts";

@@ -1,7 +1,7 @@
 // Passkeys against an authenticator in software: what signs in, what is forged, and what counts once.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { CHALLENGE_MS, createPasskeyChallenges } from "../../console/api/passkey_challenges.ts";
+import { CHALLENGE_MS, createPasskeyChallenges } from "../../console/api/sign_in/passkey_challenges.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createVault } from "../../vault.ts";
 import {

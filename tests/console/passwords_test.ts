@@ -1,8 +1,8 @@
 // Hashes of administrators' passwords: sound, bounded, and off the thread that answers RADIUS.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { createPasswordHasher } from "../../console/api/passwords.ts";
-import { sourceKey } from "../../console/api/attempts.ts";
+import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
+import { sourceKey } from "../../console/api/sign_in/attempts.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createSystemRandom } from "../../runtime.ts";
 

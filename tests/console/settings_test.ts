@@ -1,9 +1,9 @@
 // The settings' API: what it says is what holds, and no secret is in it.
 
 import { assertEquals } from "@std/assert";
-import { LICENCES } from "../../console/api/licences.ts";
-import type { SettingsAnswer } from "../../console/api/setting_shapes.ts";
-import { passkeysAt } from "../../console/api/setting_routes.ts";
+import { LICENCES } from "../../console/api/govern/licences.ts";
+import type { SettingsAnswer } from "../../console/api/govern/setting_shapes.ts";
+import { passkeysAt } from "../../console/api/govern/setting_routes.ts";
 import { words as english } from "../../console/web/words/en/settings.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";

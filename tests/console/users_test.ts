@@ -7,7 +7,7 @@ import type {
   UserChange,
   UserPage,
   UserView,
-} from "../../console/api/user_shapes.ts";
+} from "../../console/api/people/user_shapes.ts";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 

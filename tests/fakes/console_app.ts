@@ -1,8 +1,8 @@
 // A console that listens on a port of its own, over fakes and a store in memory.
 
 import type { AdminSettings } from "../../config.ts";
-import { createAdmins } from "../../console/api/admins.ts";
-import { createPasswordHasher } from "../../console/api/passwords.ts";
+import { createAdmins } from "../../console/api/sign_in/admins.ts";
+import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
 import type { Dist } from "../../console/assets.ts";
 import { createHttpApp, type HttpApp, type HttpAppDeps } from "../../console/http.ts";
 import { serveHttp } from "../../console/listener.ts";

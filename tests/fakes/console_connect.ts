@@ -1,7 +1,7 @@
 // A console with clients, targets and credentials: the register and the ear over a gate that no packet reaches, and a directory with
 // backends in memory.
 
-import type { Connect } from "../../console/api/connect.ts";
+import type { Connect } from "../../console/api/connect/connect.ts";
 import type { Dist } from "../../console/assets.ts";
 import { canonicalRange, parseSocketAddress } from "../../config/addresses.ts";
 import { createLog } from "../../log.ts";

@@ -3,7 +3,7 @@
 import type { BackendSettings, TargetSettings } from "../../config.ts";
 import { createTransfer } from "../../commands/transfer.ts";
 import type { Dist } from "../../console/assets.ts";
-import type { People } from "../../console/api/people.ts";
+import type { People } from "../../console/api/people/people.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
 import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";

@@ -6,7 +6,7 @@ import { fullTimeText, timeText } from "../../web/format.ts";
 import { ErrorState, Skeleton } from "../../web/parts/states.tsx";
 import { t } from "../../web/words/translate.ts";
 import { createAccount, keepCurrent } from "../account.ts";
-import type { MeInfo } from "../../api/me_shapes.ts";
+import type { MeInfo } from "../../api/me/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";
 import { Alerts } from "./alerts.tsx";
 import { Apps } from "./apps.tsx";

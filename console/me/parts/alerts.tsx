@@ -5,7 +5,7 @@ import { fullTimeText, timeText } from "../../web/format.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/words/translate.ts";
-import type { MeDisowned } from "../../api/me_shapes.ts";
+import type { MeDisowned } from "../../api/me/me_shapes.ts";
 import type { PartProps } from "./part_props.ts";
 
 export function Alerts({ models, account }: PartProps) {

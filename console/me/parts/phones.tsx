@@ -6,7 +6,7 @@ import { Icon } from "../../web/parts/icon.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
 import { t } from "../../web/words/translate.ts";
-import type { MeDevice } from "../../api/me_shapes.ts";
+import type { MeDevice } from "../../api/me/me_shapes.ts";
 import { InviteDialog } from "./invite_dialog.tsx";
 import { type FactorProps, isLastFactor } from "./part_props.ts";
 import { Nothing, Section } from "./section.tsx";

@@ -2,4 +2,4 @@
 
 import "../models/live_models.ts";
 import "../parts/icon.tsx";
-import "../parts/reconnect_note.tsx";
+import "../parts/live/reconnect_note.tsx";

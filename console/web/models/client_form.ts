@@ -1,6 +1,6 @@
 // The rules of a RADIUS client as a form: what was typed as the API takes it, what differs, and two editors' changes put together.
 
-import type { ClientRow } from "../../api/client_shapes.ts";
+import type { ClientRow } from "../../api/connect/client_shapes.ts";
 import type { ClientForm } from "./connect_calls.ts";
 
 /** What the form holds while it is typed. */

@@ -7,7 +7,7 @@ import type {
   GroupView,
   MemberPage,
   ReplyAttribute,
-} from "../../api/group_shapes.ts";
+} from "../../api/people/group_shapes.ts";
 import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 

@@ -1,7 +1,7 @@
 // Who is signed in, and what happens when that ends while somebody works.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { FirstStep } from "../../api/first_steps.ts";
+import type { FirstStep } from "../../api/live/first_steps.ts";
 import type { Features, SessionAnswer, SessionInfo } from "../../api/shapes.ts";
 import { type ApiClient, ApiFailure, failureText, take } from "../api_client.ts";
 import type { Role } from "../../api/access.ts";

@@ -10,7 +10,7 @@ import type {
   TimelinePage,
   UserChange,
   UserView,
-} from "../../api/user_shapes.ts";
+} from "../../api/people/user_shapes.ts";
 import type { Models } from "./models.ts";
 
 export type UserCalls = ReturnType<typeof createUserCalls>;

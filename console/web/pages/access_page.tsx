@@ -6,10 +6,10 @@ import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 
-const AdminList = late(async () => (await import("../parts/admin_list.tsx")).AdminList);
-const OwnFactors = late(async () => (await import("../parts/own_factors.tsx")).OwnFactors);
-const OwnSessions = late(async () => (await import("../parts/own_sessions.tsx")).OwnSessions);
-const TokenList = late(async () => (await import("../parts/token_list.tsx")).TokenList);
+const AdminList = late(async () => (await import("../parts/access/admin_list.tsx")).AdminList);
+const OwnFactors = late(async () => (await import("../parts/access/own_factors.tsx")).OwnFactors);
+const OwnSessions = late(async () => (await import("../parts/access/own_sessions.tsx")).OwnSessions);
+const TokenList = late(async () => (await import("../parts/access/token_list.tsx")).TokenList);
 
 const PARTS = {
   "": AdminList,

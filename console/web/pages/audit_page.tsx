@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { AuditPage as Answer } from "../../api/audit_reader.ts";
+import type { AuditPage as Answer } from "../../api/govern/audit_reader.ts";
 import { failureText, take } from "../api_client.ts";
 import { fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
@@ -11,7 +11,7 @@ import { auditColumns, deedText } from "../parts/audit/audit_columns.tsx";
 import { AuditExport } from "../parts/audit/audit_export.tsx";
 import { DataTable } from "../parts/data_table.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
-import { Moment } from "../parts/history_filters.tsx";
+import { Moment } from "../parts/live/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";

@@ -1,16 +1,16 @@
 // Charts: how logins ended and how long they took, over a range that lives in the address, and the same for each client and each target.
 
-import type { Figures } from "../../api/chart_series.ts";
+import type { Figures } from "../../api/live/chart_series.ts";
 import { take } from "../api_client.ts";
 import { countText, fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { DataTable } from "../parts/data_table.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
-import { Moment } from "../parts/history_filters.tsx";
+import { Moment } from "../parts/live/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
-import { TimeChart } from "../parts/time_chart.tsx";
+import { TimeChart } from "../parts/live/time_chart.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";
 

@@ -1,6 +1,6 @@
 // One login on a page of its own: a link that can be handed on.
 
-import { LoginInspector } from "../parts/login_inspector.tsx";
+import { LoginInspector } from "../parts/live/login_inspector.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";

@@ -1,7 +1,7 @@
 // All phones, numbers and authenticator apps: whose, since when, last used, and taken away.
 
 import { useSignal } from "@preact/signals";
-import type { DevicePage, DeviceRow } from "../../api/group_shapes.ts";
+import type { DevicePage, DeviceRow } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { sayOrProblem } from "../models/deed.ts";
 import { listDevices, revokeDevice } from "../models/group_calls.ts";

@@ -2,16 +2,16 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { HistoryItem, HistoryPage as Answer } from "../../api/history.ts";
+import type { HistoryItem, HistoryPage as Answer } from "../../api/live/history.ts";
 import { failureText, take } from "../api_client.ts";
 import { fullTimeText, spanText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { CopyButton } from "../parts/copy_button.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
-import { whyText } from "../parts/explanation_text.tsx";
+import { whyText } from "../parts/live/explanation_text.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
-import { HistoryFilters } from "../parts/history_filters.tsx";
+import { HistoryFilters } from "../parts/live/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
 import { Status } from "../parts/status.tsx";

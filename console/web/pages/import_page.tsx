@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ImportRow, ImportView, Verdict } from "../../api/bulk_shapes.ts";
+import type { ImportRow, ImportView, Verdict } from "../../api/people/bulk_shapes.ts";
 import { createImportModel, type ImportModel } from "../models/import_model.ts";
 import { ImportRows } from "../parts/import/import_rows.tsx";
 import { Checkbox } from "../parts/inputs.tsx";

@@ -5,9 +5,9 @@ import { useEffect } from "preact/hooks";
 import type * as Focus from "../live_focus.ts";
 import { droppedTotal } from "../models/dropped_total.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
-import { ConversationList } from "../parts/conversation_list.tsx";
+import { ConversationList } from "../parts/live/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
-import { FlowDiagram } from "../parts/flow_diagram.tsx";
+import { FlowDiagram } from "../parts/live/flow_diagram.tsx";
 import type { PageProps } from "../routes.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Chip } from "../parts/status.tsx";
@@ -16,18 +16,18 @@ import { placeName } from "../words.ts";
 import { loadWords, t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 
-const Notices = late(async () => (await import("../parts/notices.tsx")).Notices);
-const ApprovalsPanel = late(async () => (await import("../parts/waiting_panels.tsx")).ApprovalsPanel);
+const Notices = late(async () => (await import("../parts/live/notices.tsx")).Notices);
+const ApprovalsPanel = late(async () => (await import("../parts/live/waiting_panels.tsx")).ApprovalsPanel);
 const InspectorPanel = late(async () => {
   const [{ InspectorPanel }] = await Promise.all([
-    import("../parts/inspector_panel.tsx"),
+    import("../parts/live/inspector_panel.tsx"),
     loadWords(["explain"]),
   ]);
   return InspectorPanel;
 });
-const ReconnectNote = late(async () => (await import("../parts/reconnect_note.tsx")).ReconnectNote);
-const FirstSteps = late(async () => (await import("../parts/first_steps.tsx")).FirstSteps);
-const OutboxPanel = late(async () => (await import("../parts/waiting_panels.tsx")).OutboxPanel);
+const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);
+const FirstSteps = late(async () => (await import("../parts/live/first_steps.tsx")).FirstSteps);
+const OutboxPanel = late(async () => (await import("../parts/live/waiting_panels.tsx")).OutboxPanel);
 
 const SUMMARY_EVERY_MS = 10_000;
 

@@ -2,17 +2,17 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ClaimLink } from "../../api/invitations.ts";
+import type { ClaimLink } from "../../api/sign_in/invitations.ts";
 import { failureText } from "../api_client.ts";
 import { fetchLink, setUpWithPasskey, setUpWithPassword } from "../models/factor_calls.ts";
 import type { Models } from "../models/models.ts";
 import { type Problem, whyNoPasskey } from "../models/sign_in_calls.ts";
 import { Field } from "../parts/field.tsx";
-import { Gate } from "../parts/gate.tsx";
+import { Gate } from "../parts/frame/gate.tsx";
 import { FixedField } from "../parts/inputs.tsx";
-import { NextSteps } from "../parts/next_steps.tsx";
+import { NextSteps } from "../parts/live/next_steps.tsx";
 import { Note } from "../parts/note.tsx";
-import { TotpSetUp } from "../parts/totp_set_up.tsx";
+import { TotpSetUp } from "../parts/access/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
 import type { PageProps } from "../routes.ts";
 import { t } from "../words/translate.ts";

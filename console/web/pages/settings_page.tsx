@@ -1,6 +1,6 @@
 // Settings: what holds here and where it is changed. What the file says is text; how this browser looks can be set.
 
-import type { SettingsAnswer } from "../../api/setting_shapes.ts";
+import type { SettingsAnswer } from "../../api/govern/setting_shapes.ts";
 import { take } from "../api_client.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { late } from "../parts/late.tsx";

@@ -2,8 +2,8 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Models } from "../models/models.ts";
-import { Gate } from "../parts/gate.tsx";
-import { SignInForm } from "../parts/sign_in_form.tsx";
+import { Gate } from "../parts/frame/gate.tsx";
+import { SignInForm } from "../parts/access/sign_in_form.tsx";
 import { failureWord, t } from "../words/translate.ts";
 
 export default function SignInPage({ models }: { models: Models }) {

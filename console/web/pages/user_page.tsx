@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { UserView } from "../../api/user_shapes.ts";
+import type { UserView } from "../../api/people/user_shapes.ts";
 import { ApiFailure, failureText } from "../api_client.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
@@ -21,7 +21,7 @@ import { t } from "../words/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import { late } from "../parts/late.tsx";
 
-const Notices = late(async () => (await import("../parts/notices.tsx")).Notices);
+const Notices = late(async () => (await import("../parts/live/notices.tsx")).Notices);
 const UserBackends = late(async () => (await import("../parts/people/user_backends.tsx")).UserBackends);
 const UserFactors = late(async () => (await import("../parts/people/user_factors.tsx")).UserFactors);
 const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { UserPage, UserRow } from "../../api/user_shapes.ts";
+import type { UserPage, UserRow } from "../../api/people/user_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { createSelection, type Selection } from "../models/selection.ts";
 import { useResource } from "../models/resource.ts";
@@ -28,7 +28,7 @@ const CreateUserDialog = late(async () =>
   (await import("../parts/people/create_user_dialog.tsx")).CreateUserDialog
 );
 
-const BulkBar = late(async () => (await import("../parts/bulk_bar.tsx")).BulkBar);
+const BulkBar = late(async () => (await import("../parts/people/bulk_bar.tsx")).BulkBar);
 const ExportButton = late(async () => (await import("../parts/groups/export_button.tsx")).ExportButton);
 
 const PAGE_SIZE = 50;

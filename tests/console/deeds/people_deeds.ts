@@ -1,8 +1,8 @@
 // Deeds on people: users, their factors and locks, groups, devices, many at once, imports.
 
-import type { ImportView, JobView } from "../../../console/api/bulk_shapes.ts";
-import { createNotices } from "../../../console/api/notices.ts";
-import type { UserView } from "../../../console/api/user_shapes.ts";
+import type { ImportView, JobView } from "../../../console/api/people/bulk_shapes.ts";
+import { createNotices } from "../../../console/api/live/notices.ts";
+import type { UserView } from "../../../console/api/people/user_shapes.ts";
 import { createSystemRandom, systemClock } from "../../../runtime.ts";
 import type { Call, Deeds, Stage } from "./deed.ts";
 import { codeOf } from "./sign_in_deeds.ts";

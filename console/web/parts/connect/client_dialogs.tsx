@@ -1,7 +1,7 @@
 // Another secret for a client, and its end: each says first who will feel it.
 
 import { useSignal } from "@preact/signals";
-import type { OneClient } from "../../../api/client_shapes.ts";
+import type { OneClient } from "../../../api/connect/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { removeClient, rotateSecret } from "../../models/connect_calls.ts";
 import { sayOrProblem } from "../../models/deed.ts";

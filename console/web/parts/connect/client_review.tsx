@@ -1,7 +1,7 @@
 // Old and new before a client's rules are saved; when somebody else was faster, what they changed and what mine does on top.
 
 import { useSignal } from "@preact/signals";
-import type { OneClient } from "../../../api/client_shapes.ts";
+import type { OneClient } from "../../../api/connect/client_shapes.ts";
 import { ApiFailure, failureText } from "../../api_client.ts";
 import {
   changedFields,

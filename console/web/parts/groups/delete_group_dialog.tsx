@@ -1,7 +1,7 @@
 // Deletes a group, after saying from where, how many members leave it, and what their logins lose.
 
 import { useSignal } from "@preact/signals";
-import type { GroupView } from "../../../api/group_shapes.ts";
+import type { GroupView } from "../../../api/people/group_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";

@@ -1,6 +1,6 @@
 // The rows of a file: what would happen to each and why, or what did; a refused one is put right or skipped.
 
-import type { ImportRow, ImportView, Verdict } from "../../../api/bulk_shapes.ts";
+import type { ImportRow, ImportView, Verdict } from "../../../api/people/bulk_shapes.ts";
 import type { StateWords } from "../../words.ts";
 import { t } from "../../words/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";

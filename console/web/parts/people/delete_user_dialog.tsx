@@ -1,7 +1,7 @@
 // Deletes a user, after listing what goes with them and where.
 
 import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/user_shapes.ts";
+import type { UserRecord } from "../../../api/people/user_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";

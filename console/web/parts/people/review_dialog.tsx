@@ -1,7 +1,7 @@
 // Old and new before a profile is saved; when somebody else was faster, what they changed and what mine does on top.
 
 import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/user_shapes.ts";
+import type { UserRecord } from "../../../api/people/user_shapes.ts";
 import { ApiFailure, failureText } from "../../api_client.ts";
 import {
   attributesOf,

@@ -1,7 +1,7 @@
 // What one does to a user as a whole: let in or shut out, set a password, try a login, delete.
 
 import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/user_shapes.ts";
+import type { UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";

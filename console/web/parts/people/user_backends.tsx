@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JsonObject } from "../../../../scim/ports.ts";
-import type { BackendView, UserRecord } from "../../../api/user_shapes.ts";
+import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";

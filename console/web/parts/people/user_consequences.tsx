@@ -1,6 +1,6 @@
 // What goes with a user who leaves, by deletion or deactivation: groups, factors, logins under way.
 
-import type { UserView } from "../../../api/user_shapes.ts";
+import type { UserView } from "../../../api/people/user_shapes.ts";
 import { t } from "../../words/translate.ts";
 import { factorLabel } from "./user_states.tsx";
 

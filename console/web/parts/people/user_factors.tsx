@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { Factor } from "../../../../radius/facts/factors.ts";
-import type { LoginView, PairingView } from "../../../api/user_shapes.ts";
+import type { LoginView, PairingView } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";

@@ -2,7 +2,7 @@
 
 import type { SettingsPart } from "../../pages/settings_page.tsx";
 import { t } from "../../words/translate.ts";
-import { LookFields } from "../look_fields.tsx";
+import { LookFields } from "../frame/look_fields.tsx";
 
 export function Look({ models }: SettingsPart) {
   return (

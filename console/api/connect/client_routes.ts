@@ -1,0 +1,198 @@
+// RADIUS clients: listed with how they do, made (also out of a first packet that was heard), changed, given another secret, removed.
+
+import { type Context, Hono } from "hono";
+import type { ClientContent, RegisterOutcome, ShownClient } from "../../../radius/doing/client_register.ts";
+import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
+import type { Mutation, Store } from "../../../store.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { ChartStore } from "../live/chart_store.ts";
+import {
+  type BlastRadius,
+  CANDIDATE,
+  CHANGED_CLIENT,
+  type ClientList,
+  type ClientRow,
+  FIRST_FACTOR_TEST,
+  type FirstFactorAnswer,
+  type HeardList,
+  NEW_CLIENT,
+  type OneClient,
+  ROTATION,
+} from "./client_shapes.ts";
+import { contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
+import { type Connect, connected } from "./connect.ts";
+import { createHistoryReader, type HistoryReader } from "../live/history.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { Refusal, type RefusalCode } from "../refusal.ts";
+
+export interface ClientRouteDeps {
+  readonly connect?: Connect;
+  readonly charts: Pick<ChartStore, "read">;
+  readonly watch: Pick<GatewayWatch, "conversations">;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const SECRET_OCTETS = 24;
+const MOST_LOGINS = 1000;
+const MOST_NAMES = 50;
+const MOST_OPEN = 5000;
+const PROBLEMS = {
+  taken: "client_taken",
+  unknown: "unknown_client",
+  in_settings: "settings_client",
+  changed: "changed_meanwhile",
+  full: "too_many_clients",
+  no_server_secret: "no_server_secret",
+} as const satisfies Record<string, RefusalCode>;
+
+export function createClientRoutes(deps: ClientRouteDeps) {
+  const { connect, clock, random, charts, watch } = deps;
+  const history = createHistoryReader(deps);
+
+  const rows = async (clients: readonly ShownClient[]): Promise<ClientRow[]> => {
+    const nowMs = clock.nowMs();
+    const { clients: figures } = await charts.read({ fromMs: nowMs - DAY_MS, toMs: nowMs, client: "" });
+    return clients.map((client) => {
+      const { accepted = 0, rejected = 0 } = figures.find((one) => one.client === client.name) ?? {};
+      return { ...client, accepted, rejected };
+    });
+  };
+  const one = async (name: string): Promise<OneClient> => {
+    const client = connected(connect).register.find(name);
+    if (client === null) throw new Refusal("unknown_client");
+    const [row] = await rows([client]);
+    if (row === undefined) throw new Refusal("unknown_client");
+    const nowMs = clock.nowMs();
+    const ldap = ldapBackends(connected(connect));
+    return { nowMs, ldap, client: row, blast: await blastOf(name, { watch, history, nowMs }) };
+  };
+  const secretOf = (given: string | undefined): { secret: string; made: string | null } => {
+    if (given !== undefined) return { secret: given, made: null };
+    const made = toBase64Url(random.bytes(SECRET_OCTETS));
+    return { secret: made, made };
+  };
+  const audit = (c: Context<HttpEnv>, name: string, told: Told): Mutation => {
+    const actor = c.var.session.admin.name;
+    return auditMutation(deps, { actor, source: c.env.remoteAddress, object: `client:${name}`, ...told });
+  };
+
+  return new Hono<HttpEnv>()
+    .get("/", async (c) => {
+      const items = await rows(connected(connect).register.list());
+      const ldap = ldapBackends(connected(connect));
+      return c.json({ nowMs: clock.nowMs(), ldap, items } satisfies ClientList);
+    })
+    .post("/heard", jsonBody(CANDIDATE), (c) => {
+      const items = connected(connect).ear.heard(c.req.valid("json").secret);
+      return c.json({ nowMs: clock.nowMs(), items } satisfies HeardList);
+    })
+    .post("/", jsonBody(NEW_CLIENT), async (c) => {
+      const { secret: given, ...rest } = c.req.valid("json");
+      const { register, ear } = connected(connect);
+      const { content, serverSecret } = contentOf(connected(connect), rest);
+      const { secret, made } = secretOf(given);
+      const told = { action: "client.create", after: contentText(content) };
+      const audited = audit(c, content.name, told);
+      const client = settled(await register.add(content, { secret, serverSecret, audit: audited }));
+      for (const address of content.address) ear.forget(address);
+      return c.json({ client, secret: made });
+    })
+    .post("/first-factor", jsonBody(FIRST_FACTOR_TEST), async (c) => {
+      const answer = await testFirstFactor(connected(connect), c.req.valid("json"));
+      return c.json(answer satisfies FirstFactorAnswer);
+    })
+    .get("/:id", async (c) => c.json(await one(c.req.param("id"))))
+    .put("/:id", jsonBody(CHANGED_CLIENT), async (c) => {
+      const { version, ...rest } = c.req.valid("json");
+      const { register } = connected(connect);
+      const name = c.req.param("id");
+      const { content, serverSecret } = contentOf(connected(connect), { ...rest, name });
+      const before = register.find(content.name);
+      if (before === null) throw new Refusal("unknown_client");
+      const told = {
+        action: "client.change",
+        before: contentText(before),
+        after: contentText(content),
+      };
+      settled(await register.change(content, { version, serverSecret, audit: audit(c, name, told) }));
+      return c.json(await one(name));
+    })
+    .post("/:id/secret", jsonBody(ROTATION), async (c) => {
+      const { secret: given, overlapMs } = c.req.valid("json");
+      const name = c.req.param("id");
+      const { secret, made } = secretOf(given);
+      const told = {
+        action: "client.rotate",
+        after: `old secret accepted for ${overlapMs / 3_600_000} h more`,
+      };
+      const { register } = connected(connect);
+      const client = settled(await register.rotate(name, { secret, overlapMs, audit: audit(c, name, told) }));
+      return c.json({ client, secret: made });
+    })
+    .delete("/:id/overlap", async (c) => {
+      const name = c.req.param("id");
+      const told = { action: "client.end_overlap" };
+      settled(await connected(connect).register.endOverlap(name, { audit: audit(c, name, told) }));
+      return c.json(await one(name));
+    })
+    .delete("/:id", async (c) => {
+      const name = c.req.param("id");
+      const { register } = connected(connect);
+      const before = register.find(name);
+      if (before === null) throw new Refusal("unknown_client");
+      const told = { action: "client.remove", before: contentText(before) };
+      const outcome = await register.remove(name, { audit: audit(c, name, told) });
+      if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
+      return c.json({ done: true });
+    });
+}
+
+interface Told {
+  readonly action: string;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+function settled(outcome: RegisterOutcome): ShownClient {
+  if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
+  if (outcome.client === null) throw new Refusal("unknown_client");
+  return outcome.client;
+}
+
+/** What is recorded of a client: never its secret. */
+function contentText(content: Omit<ClientContent, "name">): string {
+  const { address, nasIdentifier, disabled, messageAuthenticator, firstFactor, device } = content;
+  const { firstFactorBackend, firstFactorServer, appendMode, unknownUsers } = content;
+  return JSON.stringify({
+    address,
+    nasIdentifier,
+    disabled,
+    messageAuthenticator,
+    firstFactor,
+    ...(firstFactorBackend === "" ? {} : { firstFactorBackend }),
+    ...(firstFactorServer === null ? {} : { firstFactorServer }),
+    device,
+    appendMode,
+    unknownUsers,
+  });
+}
+
+async function blastOf(
+  client: string,
+  { watch, history, nowMs }: {
+    watch: ClientRouteDeps["watch"];
+    history: HistoryReader;
+    nowMs: number;
+  },
+): Promise<BlastRadius> {
+  const open = watch.conversations(MOST_OPEN).filter((one) => one.client === client && one.outcome === null);
+  const filter = { outcome: "", user: "", client, fromMs: nowMs - DAY_MS, toMs: null };
+  const { items } = await history.page(filter, { before: null, limit: MOST_LOGINS });
+  const names = (all: readonly { readonly user: string }[]) =>
+    [...new Set(all.map(({ user }) => user))].slice(0, MOST_NAMES);
+  return { open: open.length, openUsers: names(open), logins: items.length, users: names(items) };
+}

@@ -1,0 +1,45 @@
+// What the console needs of the gateway and of the identity interface to connect them with others: ports that the composition root fills.
+
+import type { Config, SocketAddress } from "../../../config.ts";
+import type { ClientRegister, FirstFactorServer } from "../../../radius/doing/client_register.ts";
+import type { Ear } from "../../../radius/doing/ear.ts";
+import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";
+import type { BackendStanding } from "../../../scim/backends/watched.ts";
+import type { Credentials } from "../../../scim/http/credentials.ts";
+import type { BackendOutcome, Content, FrontEnd, Targets } from "../../../scim/ports.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface Connect {
+  readonly register: ClientRegister;
+  readonly ear: Ear;
+  readonly targets: Pick<Targets, "get" | "names">;
+  readonly credentials: Pick<Credentials, "list" | "add" | "revoke">;
+  readonly config: Pick<Config, "targets" | "http" | "radius" | "secondFactor" | "telephony">;
+  /** What is listened on, as the sockets say it. */
+  readonly listening: { readonly radius: readonly string[]; readonly http: string };
+  readonly secondFactor: Pick<SecondFactorService, "embedded" | "status">;
+  /** Whether anything answers at the telephony service; `null` for the embedded outbox. */
+  readonly askTelephony: (() => Promise<{ ok: boolean; detail: string }>) | null;
+  /** An IP address or range in its one spelling; `null` for anything else. */
+  canonicalRange(text: string): string | null;
+  /** `host:port` or `[IPv6]:port`; `null` for anything else. */
+  serverAddress(text: string): SocketAddress | null;
+  /** Whether another RADIUS server answers, and with this secret. */
+  askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
+  standing(target: string, backend: string): BackendStanding | null;
+  probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
+  /** What a content is for backends by a mapping that somebody thinks of. Throws RangeError for one that cannot be. */
+  previewMapping(
+    content: Content,
+    mapping: {
+      readonly user: Readonly<Record<string, string>>;
+      readonly group: Readonly<Record<string, string>>;
+    },
+  ): FrontEnd;
+}
+
+/** The part that a route needs, or the refusal where the console runs without it. */
+export function connected(connect: Connect | undefined): Connect {
+  if (connect === undefined) throw new Refusal("no_directory");
+  return connect;
+}

@@ -1,0 +1,226 @@
+// Targets: their backends and how those stand, what is still owed to them, bringing them up to date, and a mapping tried on a real
+// user. The settings of a target are the file's; nothing here writes them.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import type { BackendSettings, TargetSettings } from "../../../config.ts";
+import type { Log } from "../../../log.ts";
+import type { Actor, FrontEnd, RefreshReport, Target } from "../../../scim/ports.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { type Connect, connected } from "./connect.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { Refusal } from "../refusal.ts";
+import { DetailedRefusal, ofTarget } from "./target_refusals.ts";
+import type { BackendRow, MappingPreview, OneTarget, RefreshState, TargetList } from "./target_shapes.ts";
+import { readStored } from "../people/user_writes.ts";
+
+export interface TargetRouteDeps {
+  readonly connect?: Connect;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const MOST_OWED = 200;
+const MOST_DETAIL_CHARACTERS = 300;
+const BACKEND = v.strictObject({ backend: v.pipe(v.string(), v.maxLength(64)) });
+const ROWS = v.record(
+  v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
+  v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
+);
+const PREVIEW = v.strictObject({
+  user: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  rows: v.pipe(ROWS, v.check((rows) => Object.keys(rows).length <= 200)),
+});
+
+export function createTargetRoutes(deps: TargetRouteDeps) {
+  const { connect, clock } = deps;
+  const refreshes = createRefreshes(deps);
+
+  const targetOf = (name: string): Target => {
+    const target = connected(connect).targets.get(name);
+    if (target === null) throw new Refusal("unknown_target");
+    return target;
+  };
+  const backendOf = (target: Target, backend: string): string => {
+    if (!target.backends.some(({ name }) => name === backend)) throw new Refusal("unknown_backend");
+    return backend;
+  };
+  const one = (name: string): OneTarget => {
+    const target = targetOf(name);
+    const port = connected(connect);
+    const settings = port.config.targets.find((setting) => setting.name === name);
+    const owed = target.owed(MOST_OWED).map((write) => ({
+      ...write,
+      why: write.why?.slice(0, MOST_DETAIL_CHARACTERS) ?? null,
+    }));
+    return {
+      nowMs: clock.nowMs(),
+      ...summary(port, target),
+      mapping: target.mapping.user,
+      settings: settings === undefined ? [] : settingRows(settings),
+      owed,
+      refresh: refreshes.state(name),
+    };
+  };
+
+  return new Hono<HttpEnv>()
+    .get("/", (c) => {
+      const port = connected(connect);
+      const items = port.targets.names.map((name) => summary(port, targetOf(name)));
+      return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
+    })
+    .get("/:id", (c) => c.json(one(c.req.param("id"))))
+    .post("/:id/test", jsonBody(BACKEND), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const backend = backendOf(target, c.req.valid("json").backend);
+      await connected(connect).probe(target.name, backend);
+      return c.json(one(target.name));
+    })
+    .post("/:id/retry", jsonBody(BACKEND), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const backend = backendOf(target, c.req.valid("json").backend);
+      // The request before the work: what cannot be recorded is not begun. The outcome is a record of its own.
+      await record(deps, c, { action: "outbox.retry", target: target.name, after: backend });
+      const tried = await ofTarget(target.retryDeadLetters({ backend }));
+      await record(deps, c, { action: "outbox.retried", target: target.name, after: `${backend}: ${tried}` });
+      return c.json({ ...one(target.name), tried });
+    })
+    .post("/:id/refresh", jsonBody(v.strictObject({})), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      if (!refreshes.state(target.name).running) {
+        // Its end is recorded by the target itself, or, when it broke off, by what runs it.
+        await record(deps, c, { action: "target.refresh", target: target.name });
+        refreshes.begin(target, actorOf(c));
+      }
+      return c.json(one(target.name));
+    })
+    .post("/:id/preview", jsonBody(PREVIEW), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const { user, rows } = c.req.valid("json");
+      const { content } = await readStored(target, user);
+      const port = connected(connect);
+      const settings = port.config.targets.find(({ name }) => name === target.name);
+      const present = settings?.mapping ?? { user: {}, group: {} };
+      try {
+        const now = port.previewMapping(content, present);
+        const then = port.previewMapping(content, { ...present, user: rows });
+        return c.json({ user: content.name, rows: compared(now, then) } satisfies MappingPreview);
+      } catch (fault) {
+        if (!(fault instanceof RangeError)) throw fault;
+        throw new DetailedRefusal("bad_value", { message: fault.message });
+      }
+    });
+}
+
+function actorOf(c: Context<HttpEnv>): Actor {
+  return { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress };
+}
+
+async function record(
+  deps: TargetRouteDeps,
+  c: Context<HttpEnv>,
+  { action, target, after }: { action: string; target: string; after?: string },
+): Promise<void> {
+  const { name: actor } = c.var.session.admin;
+  const told = { actor, source: c.env.remoteAddress, action, object: `target:${target}` };
+  const audit = auditMutation(deps, { ...told, ...(after === undefined ? {} : { after }) });
+  await deps.store.commit({ mutations: [audit] });
+}
+
+/** How a target and its backends stand. */
+export function summary(port: Connect, target: Target): TargetList["items"][number] {
+  const owed = target.owed(MOST_OWED);
+  const backends: BackendRow[] = target.backends.map(({ name, kind, mode }) => {
+    const mine = owed.filter(({ backend }) => backend === name);
+    const dead = mine.filter(({ nextMs }) => nextMs === null).length;
+    const { lastGoodMs = null, lastFault = null } = port.standing(target.name, name) ?? {};
+    return { name, kind, mode, owed: mine.length - dead, dead, lastGoodMs, lastFault };
+  });
+  return {
+    name: target.name,
+    logsIn: port.config.radius.directory === target.name,
+    users: target.directory.count("user"),
+    groups: target.directory.count("group"),
+    backends,
+  };
+}
+
+/** The settings in words of the file; no secret is among them. */
+function settingRows({ pageSize, maxDropPercent, backends, mapping }: TargetSettings): OneTarget["settings"] {
+  const rows = [
+    { name: "page_size", value: String(pageSize) },
+    { name: "max_drop_percent", value: String(maxDropPercent) },
+    ...Object.entries(mapping.user).map(([scim, frontEnd]) => ({
+      name: `mapping.user.${scim}`,
+      value: frontEnd,
+    })),
+  ];
+  return [...rows, ...backends.flatMap(backendRows)];
+}
+
+function backendRows(backend: BackendSettings): OneTarget["settings"] {
+  const rows: Record<string, string> = { kind: backend.kind, mode: backend.mode };
+  if (backend.kind !== "store") {
+    Object.assign(rows, { url: backend.url, connections: String(backend.connections) });
+    rows.timeout = `${backend.timeoutMs / 1000} s`;
+  }
+  if (backend.kind === "ldap") {
+    const { bindDn, usersDn, groupsDn, schema } = backend;
+    Object.assign(rows, { bind_dn: bindDn, users_dn: usersDn, groups_dn: groupsDn, schema });
+  }
+  return Object.entries(rows).filter(([, value]) => value !== "")
+    .map(([name, value]) => ({ name: `${backend.name}.${name}`, value }));
+}
+
+function compared(now: FrontEnd, then: FrontEnd): MappingPreview["rows"] {
+  return [...new Set([...now.keys(), ...then.keys()])].sort()
+    .map((name) => ({ name, now: now.get(name) ?? [], then: then.get(name) ?? [] }));
+}
+
+interface Refreshes {
+  begin(target: Target, actor: Actor): void;
+  state(target: string): RefreshState;
+}
+
+/** One refresh a target at a time; the last report is kept until the next. */
+function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" | "store">): Refreshes {
+  const { clock, log, store } = deps;
+  const states = new Map<string, RefreshState>();
+  const idle: RefreshState = { running: false, startedMs: null, read: [], report: null, problem: null };
+  const ended = (name: string, end: { report?: RefreshReport; problem?: string }): void => {
+    const state = states.get(name) ?? idle;
+    states.set(name, { ...state, running: false, report: end.report ?? null, problem: end.problem ?? null });
+  };
+  const recordFailure = async (name: string, { name: asked, source }: Actor): Promise<void> => {
+    const told = { actor: asked, source, action: "target.refresh_failed", object: `target:${name}` };
+    await store.commit({ mutations: [auditMutation(deps, told)] }).catch((fault: unknown) =>
+      log.error("the end of a refresh could not be recorded", { target: name, fault: String(fault) })
+    );
+  };
+  return {
+    state: (name) => states.get(name) ?? idle,
+    begin(target, actor) {
+      if (states.get(target.name)?.running === true) return;
+      const read = new Map<string, { backend: string; kind: string; read: number }>();
+      const startedMs = clock.nowMs();
+      states.set(target.name, { ...idle, running: true, startedMs });
+      target.refreshAll(actor, {
+        onProgress(progress) {
+          read.set(`${progress.backend} ${progress.kind}`, { ...progress });
+          states.set(target.name, { ...idle, running: true, startedMs, read: [...read.values()] });
+        },
+      }).then(
+        (report) => ended(target.name, { report }),
+        (fault: unknown) => {
+          log.error("a refresh failed", { target: target.name, fault: String(fault) });
+          ended(target.name, { problem: "The refresh did not end well. The server's log says why." });
+          void recordFailure(target.name, actor);
+        },
+      );
+    },
+  };
+}

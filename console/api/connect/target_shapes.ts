@@ -1,0 +1,81 @@
+// What the calls about targets and about health give.
+
+import type { BackendStanding } from "../../../scim/backends/watched.ts";
+import type { BackendInfo, MappingRow, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
+
+export interface BackendRow extends BackendInfo, BackendStanding {
+  /** Writes under way to it, and dead letters; of the oldest 200. */
+  readonly owed: number;
+  readonly dead: number;
+}
+
+export interface TargetRow {
+  readonly name: string;
+  /** Whether its users log in. */
+  readonly logsIn: boolean;
+  readonly users: number;
+  readonly groups: number;
+  readonly backends: readonly BackendRow[];
+}
+
+export interface TargetList {
+  readonly nowMs: number;
+  readonly items: readonly TargetRow[];
+}
+
+export interface RefreshState {
+  readonly running: boolean;
+  readonly startedMs: number | null;
+  readonly read: readonly { readonly backend: string; readonly kind: string; readonly read: number }[];
+  readonly report: RefreshReport | null;
+  readonly problem: string | null;
+}
+
+export interface OneTarget extends TargetRow {
+  readonly nowMs: number;
+  readonly mapping: readonly MappingRow[];
+  /** Of the settings file, without secrets. */
+  readonly settings: readonly { readonly name: string; readonly value: string }[];
+  readonly owed: readonly OwedWrite[];
+  readonly refresh: RefreshState;
+}
+
+export interface MappingPreview {
+  readonly user: string;
+  readonly rows: readonly {
+    readonly name: string;
+    readonly now: readonly string[];
+    readonly then: readonly string[];
+  }[];
+}
+
+export const HEALTH_KINDS = [
+  "radius",
+  "http",
+  "certificate",
+  "store",
+  "backend",
+  "outbox",
+  "second_factor",
+  "telephony",
+] as const;
+
+export interface HealthPart {
+  /** What its test is asked by: `backend:default/ldap`. */
+  readonly id: string;
+  readonly kind: typeof HEALTH_KINDS[number];
+  readonly name: string;
+  /** `unknown`: nothing was asked of it yet. */
+  readonly state: "ok" | "warning" | "bad" | "unknown";
+  readonly lastGoodMs: number | null;
+  /** A figure of its kind: milliseconds of the store, days of a certificate, writes owed. */
+  readonly figure: number | null;
+  /** What it met, in its own words, or "". */
+  readonly detail: string;
+  readonly testable: boolean;
+}
+
+export interface HealthReport {
+  readonly nowMs: number;
+  readonly parts: readonly HealthPart[];
+}

@@ -1,0 +1,97 @@
+// What is left to do after the set-up: a client, a target, a first login. Worked out from what there is; only what somebody
+// skipped is kept.
+
+import { type Clock, type Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import { unpackFinished } from "../../../radius/pure/finished_login.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { Connect } from "../connect/connect.ts";
+import { Refusal } from "../refusal.ts";
+
+export const FIRST_STEPS = ["client", "target", "login"] as const;
+export type FirstStepName = typeof FIRST_STEPS[number];
+
+/** One step, in the order in which they are done. */
+export interface FirstStep {
+  readonly name: FirstStepName;
+  readonly state: "done" | "open" | "skipped";
+}
+
+export interface FirstSteps {
+  /** `null` when nothing is left. */
+  read(): Promise<readonly FirstStep[] | null>;
+  /** Skips a step, or takes that back. @throws Refusal `changed_meanwhile`. */
+  skip(name: FirstStepName, deed: { skipped: boolean; actor: string; source: string }): Promise<void>;
+}
+
+export interface FirstStepsDeps {
+  /** Absent where the console runs without the gateway: then there is nothing to do. */
+  readonly connect?: Connect;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const KEY: Deno.KvKey = ["console_first_steps"];
+/** An accepted login is looked for among this many of the newest. */
+const MOST_LOOKED_AT = 200;
+const HISTORY = { start: ["history", ""], end: ["history", "\u{10ffff}"] };
+
+export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
+  const { connect, store } = deps;
+  const isDone: Readonly<Record<FirstStepName, (port: Connect) => boolean | Promise<boolean>>> = {
+    client: ({ register }) => register.list().length > 0,
+    target: isTargetConnected,
+    login: () => hasAcceptedLogin(store),
+  };
+  return {
+    async read() {
+      if (connect === undefined) return null;
+      const skipped = skippedOf((await store.get<unknown>(KEY)).value);
+      const steps: FirstStep[] = [];
+      for (const name of FIRST_STEPS) {
+        const state = skipped.includes(name) ? "skipped" : await isDone[name](connect) ? "done" : "open";
+        steps.push({ name, state });
+      }
+      return steps.some(({ state }) => state === "open") ? steps : null;
+    },
+    async skip(name, { skipped, actor, source }) {
+      const { value, versionstamp } = await store.get<unknown>(KEY);
+      const before = skippedOf(value);
+      const after = FIRST_STEPS.filter((one) => one === name ? skipped : before.includes(one));
+      const { ok } = await store.commit({
+        checks: [{ key: KEY, versionstamp }],
+        mutations: [
+          { type: "set", key: KEY, value: after },
+          auditMutation(deps, {
+            actor,
+            source,
+            action: skipped ? "first_step.skip" : "first_step.take_up",
+            object: `first_step:${name}`,
+          }),
+        ],
+      });
+      if (!ok) throw new Refusal("changed_meanwhile");
+    },
+  };
+}
+
+/** A backend elsewhere is connected, or the directory has somebody who could log in. */
+function isTargetConnected({ targets }: Connect): boolean {
+  return targets.names.some((name) => {
+    const target = targets.get(name);
+    return target !== null &&
+      (target.backends.some(({ kind }) => kind !== "store") || target.directory.count("user") > 0);
+  });
+}
+
+async function hasAcceptedLogin(store: Store): Promise<boolean> {
+  for await (const { value } of store.range<unknown>(HISTORY, { reverse: true, limit: MOST_LOOKED_AT })) {
+    if (unpackFinished(value)?.outcome === "accepted") return true;
+  }
+  return false;
+}
+
+function skippedOf(value: unknown): readonly FirstStepName[] {
+  return Array.isArray(value) ? FIRST_STEPS.filter((name) => value.includes(name)) : [];
+}

@@ -1,0 +1,42 @@
+// The live page's data: everything at once, then what changes; one login closely; what was dropped.
+
+import { Hono } from "hono";
+import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import type { Store } from "../../../store.ts";
+import type { EventStreams } from "./event_stream.ts";
+import { flowPicture } from "./flow_picture.ts";
+import { createHistoryReader } from "./history.ts";
+import type { HttpEnv } from "../http_env.ts";
+import { loginDetails, strayList } from "./live_details.ts";
+import type { LiveFeed } from "./live_feed.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface LiveRouteDeps {
+  readonly feed: LiveFeed;
+  readonly watch: GatewayWatch;
+  readonly store: Store;
+  readonly streams: EventStreams;
+}
+
+export function createLiveRoutes({ feed, watch, store, streams }: LiveRouteDeps) {
+  const history = createHistoryReader({ store });
+  return new Hono<HttpEnv>()
+    .get("/", (c) => c.json(feed.snapshot()))
+    .get("/picture", (c) => c.json(flowPicture()))
+    .get("/strays", (c) => c.json(strayList(watch)))
+    .get("/logins/:id", async (c) => {
+      const details = await loginDetails(c.req.param("id"), { watch, history });
+      if (details === null) throw new Refusal("login_gone");
+      return c.json(details);
+    })
+    .get("/stream", (c) => {
+      if (c.req.method === "HEAD") return c.body(null);
+      // EventSource repeats the address it was made with, so its header is the newer of the two.
+      const after = c.req.header("last-event-id") ?? c.req.query("after") ?? null;
+      return streams.open({
+        owner: c.var.session.id,
+        start: (sink) => feed.follow(after, sink.send),
+        isStillAllowed: c.var.isStillAllowed,
+      });
+    });
+}

@@ -1,0 +1,52 @@
+// The embedded telephony outbox: who was sent something, and, for owners, what.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import type { OutboxDesk } from "../../../upstream/embedded/interfaces.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface OutboxRouteDeps {
+  readonly outbox: OutboxDesk | null;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export function createOutboxRoutes(deps: OutboxRouteDeps) {
+  const { outbox, store, log } = deps;
+  return new Hono<HttpEnv>()
+    .get("/", (c) => {
+      if (outbox === null) throw new Refusal("no_outbox");
+      return c.json({ items: outbox.items() });
+    })
+    .post("/:id/reveal", jsonBody(v.strictObject({})), async (c) => {
+      if (outbox === null) throw new Refusal("no_outbox");
+      const id = c.req.param("id");
+      const item = outbox.items().find((one) => one.id === id);
+      if (item === undefined) throw new Refusal("message_gone");
+      const actor = c.var.session.admin.name;
+      const source = c.env.remoteAddress;
+      // Written before the text is read: what cannot be recorded is not shown.
+      await store.commit({
+        mutations: [
+          auditMutation(deps, {
+            actor,
+            source,
+            action: "outbox.reveal",
+            object: `message:${id}`,
+            after: item.to,
+          }),
+        ],
+      });
+      log.warn("an owner read a message of the outbox", { admin: actor, message: id, to: item.to, source });
+      const said = await outbox.reveal(id);
+      if (said === null) throw new Refusal("message_gone");
+      return c.json({ body: said });
+    });
+}

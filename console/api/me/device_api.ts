@@ -1,0 +1,134 @@
+// The phone page's API below /device/api. The phone's token lives in a cookie that scripts cannot read; every decision
+// is a POST from our own page.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import type { Clock } from "../../../runtime.ts";
+import type { PhoneResult, PhoneService, PhoneView } from "../../../upstream/embedded/interfaces.ts";
+import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
+import { type HttpEnv, jsonBody, sameOrigin } from "../http_env.ts";
+import { forgetPhoneToken, heldPhoneToken, keepPhoneToken, phoneToken } from "./phone_cookie.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface DeviceApiDeps {
+  readonly phone: PhoneService | null;
+  readonly streams: EventStreams;
+  readonly clock: Clock;
+}
+
+/** For the typed client: `hc<DeviceApi>("/device/api")`. */
+export type DeviceApi = ReturnType<typeof createDeviceApi>;
+
+const COALESCE_MS = 50;
+const secretText = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
+const INVITATION = v.strictObject({ invitation: secretText });
+const NOTHING = v.strictObject({});
+const APPROVAL = v.strictObject({ approve: v.boolean() });
+const DECISION = v.strictObject({
+  approve: v.boolean(),
+  number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
+});
+
+export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
+  const service = (): PhoneService => {
+    if (phone === null) throw new Refusal("no_phone_page");
+    return phone;
+  };
+  return new Hono<HttpEnv>()
+    .use(sameOrigin)
+    .get("/view", async (c) => {
+      const token = phoneToken(c);
+      const view: PhoneView | null = token === "" ? null : await service().view(token);
+      return c.json({ available: phone !== null, nowMs: clock.nowMs(), view });
+    })
+    .get("/stream", async (c) => {
+      const token = phoneToken(c);
+      if (token === "" || await service().view(token) === null) throw new Refusal("unknown_token");
+      if (c.req.method === "HEAD") return c.body(null);
+      return streams.open({
+        owner: token,
+        start: (sink) => followPhone(token, { phone: service(), clock, sink }),
+        isStillAllowed: async () => await service().view(token) !== null,
+      });
+    })
+    .post("/invitation/look", jsonBody(INVITATION), async (c) => {
+      const seen = await service().lookAtInvitation(c.req.valid("json").invitation, c.env.remoteAddress);
+      if (!seen.ok) throw new Refusal(seen.reason);
+      const { userName, requesterName, deadlineMs } = seen;
+      return c.json({ userName, requesterName, deadlineMs, nowMs: clock.nowMs() });
+    })
+    .post("/invitation/accept", jsonBody(INVITATION), async (c) => {
+      const held = phoneToken(c);
+      const { token, pairingId } = valueOf(
+        await service().acceptInvitation(c.req.valid("json").invitation, {
+          token: held === "" ? null : held,
+          source: c.env.remoteAddress,
+        }),
+      );
+      keepPhoneToken(c, token);
+      return c.json({ pairingId });
+    })
+    .post("/phrase", jsonBody(NOTHING), async (c) => {
+      const held = phoneToken(c);
+      const source = c.env.remoteAddress;
+      if (held !== "") {
+        const next = await service().newPhrase(held, source);
+        if (next.ok) return c.json({ ...next.value, nowMs: clock.nowMs() });
+        if (next.reason !== "unknown_token") throw new Refusal(next.reason);
+      }
+      const { token, phrase, deadlineMs } = valueOf(await service().startWithPhrase(source));
+      keepPhoneToken(c, token);
+      return c.json({ phrase, deadlineMs, nowMs: clock.nowMs() });
+    })
+    .post("/pairings/:id", jsonBody(APPROVAL), async (c) => {
+      const { approve } = c.req.valid("json");
+      valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), approve));
+      return c.json({ done: true });
+    })
+    .delete("/pairings/:id", async (c) => {
+      const token = heldPhoneToken(c);
+      valueOf(await service().unpair(token, c.req.param("id")));
+      if (await service().view(token) === null) forgetPhoneToken(c);
+      return c.json({ done: true });
+    })
+    .post("/pairings/:id/passcode", jsonBody(NOTHING), async (c) => {
+      const passcode = valueOf(await service().passcode(heldPhoneToken(c), c.req.param("id")));
+      return c.json({ ...passcode, nowMs: clock.nowMs() });
+    })
+    .post("/requests/:id", jsonBody(DECISION), async (c) => {
+      const { approve, number } = c.req.valid("json");
+      const decision = approve ? { approve, number } as const : { approve } as const;
+      valueOf(await service().decide(heldPhoneToken(c), c.req.param("id"), decision));
+      return c.json({ done: true });
+    });
+}
+
+function valueOf<T>(result: PhoneResult<T>): T {
+  if (!result.ok) throw new Refusal(result.reason);
+  return result.value;
+}
+
+/** Sends the view now and after each change; changes that come together are one message. */
+function followPhone(
+  token: string,
+  { phone, clock, sink }: { phone: PhoneService; clock: Clock; sink: EventSink },
+): () => void {
+  let stopped = false;
+  let waiting = false;
+  const send = async (): Promise<void> => {
+    waiting = false;
+    const view = await phone.view(token).catch(() => null);
+    if (!stopped) sink.send(eventChunk("view", JSON.stringify({ nowMs: clock.nowMs(), view })));
+  };
+  const stopWatching = phone.watch(token, () => {
+    if (waiting || stopped) return;
+    waiting = true;
+    clock.after(COALESCE_MS, send);
+  });
+  // `send` catches what `view` may throw.
+  void send();
+  return () => {
+    stopped = true;
+    stopWatching();
+  };
+}

@@ -1,0 +1,143 @@
+// One's own factors: seen, added and taken away by the same means that the console has, and recorded under one's own name.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import type { Pairing } from "../../../radius/doing/pairings.ts";
+import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
+import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
+import type { Attempts } from "../sign_in/attempts.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import type { MeDoor } from "./me_door.ts";
+import { phoneUsers } from "./me_people.ts";
+import type { MeSession } from "./me_sessions.ts";
+import type { MeFactors } from "./me_shapes.ts";
+import type { OwnHistory } from "./own_history.ts";
+import { type People, required } from "../people/people.ts";
+import { phoneToken } from "./phone_cookie.ts";
+import { Refusal } from "../refusal.ts";
+import { createUserFactors, type FactorDeed, type FactorDeps } from "../people/user_factors.ts";
+
+export type MeFactorDeps = Omit<FactorDeps, "people"> & {
+  readonly people?: People;
+  readonly phone: PhoneService | null;
+  readonly attempts: Attempts;
+  readonly history: OwnHistory;
+  readonly door: () => MeDoor;
+};
+
+const TOTP_STEP_MS = 30_000;
+const TOTP_BEGUN_MS = 15 * 60_000;
+const NOTHING = v.strictObject({});
+const CODE = v.strictObject({ code: v.pipe(v.string(), v.minLength(1), v.maxLength(16)) });
+const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
+
+export function createMeFactorRoutes(deps: MeFactorDeps) {
+  const people = () => required(deps.people);
+  const factors = () => createUserFactors({ ...deps, people: people() });
+  const begunKey = ({ id }: MeSession): Deno.KvKey => ["me_totp", id];
+  const deedOf = (c: Context<HttpEnv>, { person }: MeSession): FactorDeed => ({
+    user: person.userName,
+    actor: `user:${person.userName}`,
+    source: c.env.remoteAddress,
+  });
+  const remove = async (c: Context<HttpEnv>, { id, kind }: { id: string; kind: Pairing["kind"] }) => {
+    const me = await deps.door().held(c);
+    const own = people().pairings.of(me.person.canonical);
+    if (!own.some((pairing) => pairing.id === id && pairing.kind === kind)) {
+      throw new Refusal("unknown_pairing");
+    }
+    // Whoever holds the phone alone must not shut its owner out; a link comes from an administrator, who can make another.
+    if (own.length === 1 && me.via === "phone") throw new Refusal("last_own_factor");
+    await factors().revoke(deedOf(c, me), id);
+    return { removed: id };
+  };
+
+  return new Hono<HttpEnv>()
+    .get("/factors", async (c) => c.json(await readFactors(deps, c)))
+    .post("/devices/invitation", jsonBody(NOTHING), async (c) => {
+      const me = await deps.door().held(c);
+      const { link, deadlineMs } = await factors().invite(deedOf(c, me));
+      return c.json({ url: link, deadlineMs });
+    })
+    .delete("/devices/:id", async (c) => c.json(await remove(c, { id: c.req.param("id"), kind: "device" })))
+    .put("/preference", jsonBody(PREFERENCE), async (c) => {
+      const me = await deps.door().held(c);
+      const { factor } = c.req.valid("json");
+      await factors().prefer(deedOf(c, me), factor);
+      return c.json({ preference: factor });
+    })
+    .post("/totp", jsonBody(NOTHING), async (c) => {
+      const me = await deps.door().held(c);
+      const { id, secret, uri, deadlineMs } = await factors().beginTotp(deedOf(c, me));
+      const begun = { type: "set", key: begunKey(me), value: id, expireInMs: TOTP_BEGUN_MS } as const;
+      await deps.store.commit({ mutations: [begun] });
+      return c.json({ secret, uri, deadlineMs });
+    })
+    .post("/totp/confirm", jsonBody(CODE), async (c) => {
+      const me = await deps.door().held(c);
+      const attempt = deps.attempts.take(c.env.remoteAddress);
+      try {
+        const id = (await deps.store.get<string>(begunKey(me))).value;
+        if (id === null) throw new Refusal("no_totp_begun");
+        const { code } = c.req.valid("json");
+        const pairing = await factors().confirmTotp(deedOf(c, me), { id, code });
+        attempt.forgive();
+        return c.json({ pairingId: pairing.id });
+      } catch (fault) {
+        if (!(fault instanceof Refusal) || fault.code !== "wrong_totp") attempt.forgive();
+        throw fault;
+      }
+    })
+    .delete("/totp/:id", async (c) => c.json(await remove(c, { id: c.req.param("id"), kind: "totp" })))
+    .post("/recovery-codes", jsonBody(NOTHING), async (c) => {
+      const me = await deps.door().held(c);
+      return c.json({ codes: await factors().makeRecoveryCodes(deedOf(c, me)) });
+    });
+}
+
+async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeFactors> {
+  const people = required(deps.people);
+  const { person: { canonical } } = await deps.door().held(c);
+  const own = people.pairings.of(canonical);
+  const here = new Set(
+    (await phoneUsers({ people, phone: deps.phone }, phoneToken(c))).map((one) => one.pairingId),
+  );
+  const devices = own.filter(({ kind }) => kind === "device");
+  const lastPushMs = devices.length === 0 ? null : await lastDeviceUse(deps, canonical);
+  const { lockedUntilMs, hardLocked } = people.limits.failures(canonical);
+  return {
+    nowMs: deps.clock.nowMs(),
+    devices: devices.map(({ id, createdMs }, at) => ({
+      pairingId: id,
+      createdMs,
+      // A login asks the phone that was paired first.
+      lastUsedMs: at === 0 ? lastPushMs : null,
+      isThisPhone: here.has(id),
+    })),
+    totp: own.flatMap((pairing) =>
+      pairing.kind !== "totp" ? [] : [{
+        pairingId: pairing.id,
+        createdMs: pairing.createdMs,
+        lastUsedMs: pairing.lastStep < 0 ? null : pairing.lastStep * TOTP_STEP_MS,
+      }]
+    ),
+    numbers: own.flatMap((pairing) =>
+      pairing.kind !== "sms" && pairing.kind !== "voice" ? [] : [{
+        pairingId: pairing.id,
+        kind: pairing.kind,
+        number: maskPhoneNumber(pairing.number),
+        createdMs: pairing.createdMs,
+      }]
+    ),
+    recovery: people.recoveryCodes.standing(canonical),
+    preference: people.pairings.preferred(canonical),
+    enabled: people.factors.enabled,
+    canInvite: deps.desk !== null,
+    locked: people.limits.isLocked(canonical) ? { untilMs: hardLocked ? null : lockedUntilMs } : null,
+  };
+}
+
+async function lastDeviceUse(deps: MeFactorDeps, canonical: string): Promise<number | null> {
+  const logins = await deps.history.of(canonical);
+  return logins.find(({ outcome, factor }) => outcome === "accepted" && factor === "device")?.endedMs ?? null;
+}

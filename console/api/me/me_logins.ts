@@ -1,0 +1,90 @@
+// A person's own logins: those under way, what waits for their phone, and how the last ones ended.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import type { Clock } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import { createHistoryReader, type HistoryItem } from "../live/history.ts";
+import type { OwnHistory } from "./own_history.ts";
+import type { MeApproval, MeLogin, MeLogins, MeOpenLogin } from "./me_shapes.ts";
+
+export interface MeLoginsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly watch: GatewayWatch;
+  readonly desk: SecondFactorDesk | null;
+  readonly history: OwnHistory;
+}
+
+/** What is known of one login, to say which one was meant. */
+export interface KnownLogin {
+  readonly conversationId: string;
+  readonly client: string;
+  readonly place: string;
+}
+
+const MOST_OPEN = 20;
+const LOOKED_THROUGH = 20_000;
+const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
+
+/** Everything of one user (canonical name). */
+export async function ownLogins(deps: MeLoginsDeps, canonical: string): Promise<MeLogins> {
+  return {
+    nowMs: deps.clock.nowMs(),
+    open: openLogins(deps, canonical),
+    approvals: approvalsOf(deps, canonical),
+    recent: (await deps.history.of(canonical)).map(loginOf),
+  };
+}
+
+/** A login of this user's by its id, under way or over; `null` for one of somebody else's, or none. */
+export async function ownLogin(
+  { store, watch }: MeLoginsDeps,
+  { canonical, conversationId }: { canonical: string; conversationId: string },
+): Promise<KnownLogin | null> {
+  const login = watch.conversation(conversationId) ??
+    await createHistoryReader({ store }).one(conversationId);
+  if (login === null || canonicalName(login.user) !== canonical) return null;
+  return { conversationId, client: login.client, place: login.place };
+}
+
+function openLogins({ watch }: MeLoginsDeps, canonical: string): MeOpenLogin[] {
+  return watch.conversations(LOOKED_THROUGH)
+    .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
+    .slice(0, MOST_OPEN)
+    .map(({ id, startedMs, client, place, step }) => ({
+      conversationId: id,
+      startedMs,
+      client,
+      place,
+      step,
+      waitsForPhone: AT_THE_PHONE.has(step),
+    }));
+}
+
+function approvalsOf({ desk }: MeLoginsDeps, canonical: string): MeApproval[] {
+  return (desk?.pendingApprovals() ?? [])
+    .filter(({ userName }) => canonicalName(userName) === canonical)
+    .slice(-MOST_OPEN)
+    .map(({ requestId, client, place, createdMs, deadlineMs }) => ({
+      requestId,
+      client,
+      place,
+      createdMs,
+      deadlineMs,
+    }));
+}
+
+function loginOf({ id, startedMs, endedMs, outcome, reason, factor, client, place }: HistoryItem): MeLogin {
+  return {
+    conversationId: id,
+    startedMs,
+    endedMs,
+    outcome,
+    reason: reason?.code ?? null,
+    factor,
+    client,
+    place,
+  };
+}

@@ -1,0 +1,92 @@
+// "This was not me": the user is locked for an hour, what waits is denied and ended, and the administrators are told. Lock, notice
+// and record stand in one commit.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { MeSessions } from "./me_sessions.ts";
+import type { MeDisowned } from "./me_shapes.ts";
+import { createNotices } from "../live/notices.ts";
+import type { People } from "../people/people.ts";
+
+export interface NotMeDeps {
+  readonly people: People;
+  readonly desk: SecondFactorDesk | null;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly sessions: MeSessions;
+}
+
+/** Who says it, and of which login. */
+export interface NotMeDeed {
+  readonly user: string;
+  readonly source: string;
+  /** The visit that goes on; all others of this user end. */
+  readonly keepSessionId: string | null;
+  /** The login in question, where one is known. */
+  readonly about: { readonly conversationId: string; readonly client: string; readonly place: string } | null;
+}
+
+export function createNotMe(deps: NotMeDeps): (deed: NotMeDeed) => Promise<MeDisowned> {
+  const { people, store, log } = deps;
+  const notices = createNotices(deps);
+  return async ({ user, source, keepSessionId, about }) => {
+    const canonical = canonicalName(user);
+    const { conversationId = "", client = "", place = "" } = about ?? {};
+    const ending = await deps.sessions.endingOf(canonical, { exceptId: keepSessionId });
+    const disowning = people.prepareDisowning(canonical);
+    const { lockedUntilMs } = disowning;
+    const until = new Date(lockedUntilMs).toISOString();
+    const record = auditMutation(deps, {
+      actor: `user:${user}`,
+      source,
+      action: "user.not_me",
+      object: `user:${user}`,
+      ...(conversationId === "" ? {} : { before: `login ${conversationId}` }),
+      after: `locked until ${until}`,
+    });
+    const notice = notices.prepare({
+      kind: "not_me",
+      user,
+      source,
+      conversationId,
+      client,
+      place,
+      lockedUntilMs,
+    });
+    await store.commit({ mutations: [...disowning.mutations, notice, record, ...ending] })
+      .catch((fault: unknown) => {
+        disowning.undo();
+        throw fault;
+      });
+    const denied = await denyAll(deps, canonical);
+    const ended = disowning.done();
+    log.warn("a user says that a login was not theirs", {
+      reason: "not_me",
+      user,
+      source,
+      conversation: conversationId,
+      until,
+    });
+    return { lockedUntilMs, ended, denied };
+  };
+}
+
+/** Denies what waits for the user's phones. The lock is in force: should one be missed, it lets nobody in. */
+async function denyAll({ desk, log }: NotMeDeps, canonical: string): Promise<number> {
+  const waiting = desk?.pendingApprovals().filter(({ userName }) => canonicalName(userName) === canonical) ??
+    [];
+  let denied = 0;
+  for (const { requestId } of waiting) {
+    const outcome = await desk?.decide(requestId, { approve: false }).catch((fault: unknown) => {
+      log.error("a disowned request could not be denied", { fault: String(fault) });
+    });
+    if (outcome?.ok === true) denied += 1;
+  }
+  return denied;
+}

@@ -1,0 +1,91 @@
+// All pairings of all users: a list to search, and one taken away.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Pairing } from "../../../radius/doing/pairings.ts";
+import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
+import type { DevicePage, DeviceRow } from "./group_shapes.ts";
+import { createHistoryReader } from "../live/history.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { type People, required } from "./people.ts";
+import { queryValues, wholeNumber } from "../query_values.ts";
+import { Refusal } from "../refusal.ts";
+import { createUserFactors, type FactorDeps } from "./user_factors.ts";
+
+export type DeviceRouteDeps = Omit<FactorDeps, "people"> & { readonly people?: People };
+
+/** Finished logins that are looked at for when a factor was last used. */
+const LOGINS_LOOKED_AT = 2000;
+
+const LIST = v.object({
+  q: v.optional(v.pipe(v.string(), v.maxLength(200)), ""),
+  kind: v.optional(v.picklist(["", "device", "sms", "voice", "totp"]), ""),
+  page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
+  size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
+});
+const NOTHING = v.strictObject({});
+
+export function createDeviceRoutes(deps: DeviceRouteDeps) {
+  return new Hono<HttpEnv>()
+    .get("/", queryValues(LIST), async (c) => {
+      const { pairings } = required(deps.people);
+      const { q, kind, page, size } = c.req.valid("query");
+      const wanted = canonicalName(q.trim());
+      const fitting = [...pairings.all()]
+        .filter((pairing) => (kind === "" || pairing.kind === kind) && pairing.user.includes(wanted))
+        .sort(byUser);
+      const shown = fitting.slice((page - 1) * size, page * size);
+      const used = await lastUses(deps, shown);
+      const rows = shown.map((pairing): DeviceRow => ({
+        id: pairing.id,
+        kind: pairing.kind,
+        user: pairing.shownUser,
+        createdMs: pairing.createdMs,
+        number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
+        usedMs: used.get(useKey(pairing.user, pairing.kind)) ?? null,
+      }));
+      return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
+    })
+    .delete("/:id", jsonBody(NOTHING), async (c) => {
+      const people = required(deps.people);
+      const id = c.req.param("id");
+      const owner = people.pairings.ownerOf(id);
+      const pairing = owner === null ? undefined : people.pairings.of(owner).find((one) => one.id === id);
+      if (pairing === undefined) throw new Refusal("unknown_pairing");
+      const deed = {
+        user: pairing.shownUser,
+        actor: c.var.session.admin.name,
+        source: c.env.remoteAddress,
+      };
+      await createUserFactors({ ...deps, people }).revoke(deed, id);
+      return c.json({ revoked: id });
+    });
+}
+
+function byUser(a: Pairing, b: Pairing): number {
+  return a.user < b.user ? -1 : a.user > b.user ? 1 : a.createdMs - b.createdMs;
+}
+
+function useKey(user: string, kind: string): string {
+  return `${kind} ${user}`;
+}
+
+/** When each kind of factor last let each user in, as far back as a bounded look goes. */
+async function lastUses(
+  { store }: Pick<DeviceRouteDeps, "store">,
+  shown: readonly Pairing[],
+): Promise<Map<string, number>> {
+  const used = new Map<string, number>();
+  if (shown.length === 0) return used;
+  const filter = { outcome: "accepted", user: "", client: "", fromMs: null, toMs: null };
+  const { items } = await createHistoryReader({ store }).page(filter, {
+    before: null,
+    limit: LOGINS_LOOKED_AT,
+  });
+  for (const { user, factor, endedMs } of items) {
+    const key = useKey(canonicalName(user), factor ?? "");
+    if (factor !== null && !used.has(key)) used.set(key, endedMs);
+  }
+  return used;
+}

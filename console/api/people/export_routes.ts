@@ -1,0 +1,108 @@
+// The users that a list shows, or the groups, as a file: a table whose cells no spreadsheet calculates, or JSON.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { JsonObject, ResourceKind, Stored, Target } from "../../../scim/ports.ts";
+import type { Store } from "../../../store.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { HttpEnv } from "../http_env.ts";
+import { streamOf } from "../line_stream.ts";
+import { type People, required, targetOf } from "./people.ts";
+import { queryValues } from "../query_values.ts";
+import { requiredTransfer, type Transfer } from "../transfer.ts";
+import { matchingUsers } from "./user_walk.ts";
+
+export interface ExportRouteDeps {
+  /** Absent: this console runs without a directory. */
+  readonly people?: People;
+  readonly transfer?: Transfer;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Users that one export goes through; everything is a command's work. */
+const MOST = 100_000;
+const choice = <const T extends readonly string[]>(values: T) =>
+  v.optional(v.picklist(["", ...values] as ["", ...T]), "");
+const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
+const FORMAT = v.optional(v.picklist(["csv", "json"]), "csv");
+const TARGET = v.optional(text(256));
+const USERS = v.object({
+  target: TARGET,
+  format: FORMAT,
+  q: v.optional(text(2048), ""),
+  status: choice(["active", "inactive", "locked"]),
+  enrolled: choice(["yes", "no"]),
+  backend: v.optional(text(256), ""),
+  sync: choice(["present", "pending", "failed", "vanished", "differs", "absent"]),
+});
+const GROUPS = v.object({ target: TARGET, format: FORMAT });
+
+interface Wanted {
+  readonly target: Target;
+  readonly kind: ResourceKind;
+  readonly format: "csv" | "json";
+  /** Reads from the beginning, each time it is called. */
+  readonly resources: () => AsyncIterable<Stored>;
+  readonly actor: string;
+  readonly source: string;
+}
+
+export function createExportRoutes(deps: ExportRouteDeps) {
+  const answer = async (wanted: Wanted): Promise<Response> => {
+    const transfer = requiredTransfer(deps.transfer);
+    const { target, kind, format, actor, source } = wanted;
+    const object = `target:${target.name}`;
+    await deps.store.commit({
+      mutations: [auditMutation(deps, { actor, source, action: `${kind}.export`, object, after: format })],
+    });
+    const lines = format === "csv" ? tableLines(transfer, wanted) : jsonLines(transfer, wanted);
+    return new Response(streamOf(lines), {
+      headers: {
+        "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/json",
+        "content-disposition": `attachment; filename="${kind}s.${format}"`,
+      },
+    });
+  };
+  return new Hono<HttpEnv>()
+    .get("/users", queryValues(USERS), async (c) => {
+      const { target: name, format, ...filters } = c.req.valid("query");
+      const people = required(deps.people);
+      const target = targetOf(people, name);
+      const resources = () => matchingUsers(people, target, { filters, most: MOST });
+      // A search that cannot be answered is refused before the answer begins.
+      await resources().next();
+      const actor = c.var.session.admin.name;
+      return await answer({ target, kind: "user", format, resources, actor, source: c.env.remoteAddress });
+    })
+    .get("/groups", queryValues(GROUPS), async (c) => {
+      const { target: name, format } = c.req.valid("query");
+      const target = targetOf(required(deps.people), name);
+      const resources = () => target.directory.all("group");
+      const actor = c.var.session.admin.name;
+      return await answer({ target, kind: "group", format, resources, actor, source: c.env.remoteAddress });
+    });
+}
+
+/** Reads everything twice: which columns there are is known only at the end. */
+async function* tableLines(
+  transfer: Transfer,
+  { target, kind, resources }: Wanted,
+): AsyncGenerator<string> {
+  const table = transfer.table(kind, target.mapping);
+  const resourceOf = (stored: Stored) => JSON.parse(transfer.resourceText(target, stored)) as JsonObject;
+  for await (const stored of resources()) table.see(resourceOf(stored));
+  yield table.header();
+  for await (const stored of resources()) yield table.line(resourceOf(stored));
+}
+
+async function* jsonLines(transfer: Transfer, { target, resources }: Wanted): AsyncGenerator<string> {
+  let before = "[\n";
+  for await (const stored of resources()) {
+    yield before + transfer.resourceText(target, stored);
+    before = ",\n";
+  }
+  yield before === "[\n" ? "[]\n" : "\n]\n";
+}

@@ -1,0 +1,74 @@
+// What logins of a group's members are answered with, given in the console: changed as a whole, by whoever saw the newest.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import type { ReplyOutcome, ReplyRegister } from "../../../radius/doing/reply_register.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { type GroupDeps, groupView, readGroup } from "./group_writes.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { required, targetOf } from "./people.ts";
+import type { People } from "./people.ts";
+import { Refusal, type RefusalCode } from "../refusal.ts";
+import { DetailedRefusal } from "../connect/target_refusals.ts";
+
+export interface GroupReplyDeps {
+  readonly people?: People;
+  readonly replies?: ReplyRegister;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const MOST_ATTRIBUTES = 40;
+const ATTRIBUTE = v.strictObject({
+  name: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64)),
+  value: v.pipe(v.string(), v.maxLength(253)),
+});
+const REPLIES = v.strictObject({
+  attributes: v.pipe(v.array(ATTRIBUTE), v.maxLength(MOST_ATTRIBUTES)),
+  version: v.pipe(v.number(), v.integer(), v.minValue(0)),
+});
+const PROBLEMS = {
+  in_settings: "settings_replies",
+  changed: "changed_meanwhile",
+  full: "too_many_replies",
+} as const satisfies Record<string, RefusalCode>;
+
+/** `/groups/:id/replies`; only the target whose users log in has them. */
+export function createGroupReplyRoutes(deps: GroupReplyDeps) {
+  const audit = (c: Context<HttpEnv>, group: string, told: { before: string; after: string }) =>
+    auditMutation(deps, {
+      actor: c.var.session.admin.name,
+      source: c.env.remoteAddress,
+      action: "group.replies",
+      object: `group:${group}`,
+      ...told,
+    });
+  return new Hono<HttpEnv>()
+    .put("/:id/replies", jsonBody(REPLIES), async (c) => {
+      const people = required(deps.people);
+      const { replies } = deps;
+      if (replies === undefined) throw new Refusal("no_directory");
+      const { attributes: given, version } = c.req.valid("json");
+      const target = targetOf(people, undefined);
+      const { content: { name } } = await readGroup(target, c.req.param("id"));
+      const names = new Set(given.map((one) => one.name));
+      if (names.size < given.length) {
+        throw new DetailedRefusal("bad_value", { message: "An attribute stands there twice." });
+      }
+      const attributes = Object.fromEntries(given.map((one) => [one.name, one.value]));
+      const told = {
+        before: JSON.stringify(replies.find(name).attributes),
+        after: JSON.stringify(attributes),
+      };
+      settle(await replies.change(name, attributes, { version, audit: audit(c, name, told) }));
+      const parts: GroupDeps = { people, replies };
+      return c.json(groupView(parts, target, await readGroup(target, name)));
+    });
+}
+
+function settle(outcome: ReplyOutcome): void {
+  if (outcome.ok) return;
+  if (outcome.reason === "bad") throw new DetailedRefusal("bad_value", { message: outcome.detail });
+  throw new Refusal(PROBLEMS[outcome.reason]);
+}

@@ -1,0 +1,105 @@
+// Groups: the list, one with its members a page at a time, and what may be done to them.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import type { ReplyRegister } from "../../../radius/doing/reply_register.ts";
+import type { Written } from "../../../scim/ports.ts";
+import type { GroupChange } from "./group_shapes.ts";
+import {
+  changeMembers,
+  createGroup,
+  type GroupDeed,
+  type GroupDeps,
+  groupView,
+  listGroups,
+  listMembers,
+  readGroup,
+  removeGroup,
+} from "./group_writes.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { type People, required, targetOf } from "./people.ts";
+import { queryValues, wholeNumber } from "../query_values.ts";
+import { DetailedRefusal } from "../connect/target_refusals.ts";
+
+export interface GroupRouteDeps {
+  /** Absent: this console runs without a directory. */
+  readonly people?: People;
+  /** What logins of members are answered with. */
+  readonly replies?: ReplyRegister;
+}
+
+const MOST_NAMES = 1000;
+const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
+const name = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
+const names = v.pipe(v.array(name), v.maxLength(MOST_NAMES));
+const backends = v.optional(v.pipe(v.array(text(256)), v.minLength(1), v.maxLength(50)));
+const TARGET = v.object({ target: v.optional(text(256)) });
+const LIST = v.object({
+  ...TARGET.entries,
+  q: v.optional(text(2048), ""),
+  page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
+  size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
+});
+const CREATE = v.strictObject({ name, members: v.optional(names), backends });
+const MEMBERS = v.strictObject({ add: names, remove: names, backends });
+const REMOVE = v.strictObject({ backends, version: v.optional(text(256)) });
+
+export function createGroupRoutes({ people, replies }: GroupRouteDeps) {
+  const parts = (): GroupDeps => ({ people: required(people), replies });
+  const deedOf = (
+    c: Context<HttpEnv>,
+    { target, ...asked }: {
+      target?: string | undefined;
+      name: string;
+      backends?: readonly string[] | undefined;
+    },
+  ): GroupDeed => ({
+    ...asked,
+    target: targetOf(parts().people, target),
+    actor: { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress },
+  });
+  const changeOf = async (
+    { target, name }: GroupDeed,
+    { stored, receipt }: Pick<Written, "receipt"> & { stored: unknown },
+  ): Promise<GroupChange> => ({
+    receipt,
+    group: stored === null ? null : groupView(parts(), target, await readGroup(target, name)),
+  });
+
+  return new Hono<HttpEnv>()
+    .get("/", queryValues(LIST), async (c) => {
+      const query = c.req.valid("query");
+      return c.json(await listGroups(parts(), targetOf(parts().people, query.target), query));
+    })
+    .post("/", queryValues(TARGET), jsonBody(CREATE), async (c) => {
+      const { members = [], ...given } = c.req.valid("json");
+      const wanted = given.name.normalize("NFC").trim();
+      if (wanted === "") throw new DetailedRefusal("bad_value", { message: "A group needs a name." });
+      const deed = deedOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
+      return c.json(await changeOf(deed, await createGroup(deed, members)));
+    })
+    .get("/:id", queryValues(TARGET), async (c) => {
+      const target = targetOf(parts().people, c.req.valid("query").target);
+      return c.json(groupView(parts(), target, await readGroup(target, c.req.param("id"))));
+    })
+    .delete("/:id", queryValues(TARGET), jsonBody(REMOVE), async (c) => {
+      const { backends, version } = c.req.valid("json");
+      const { target } = c.req.valid("query");
+      const deed = deedOf(c, { target, name: c.req.param("id"), backends });
+      const change = await changeOf(deed, await removeGroup(deed, { version }));
+      const isLogin = deed.target.name === parts().people.loginTarget;
+      if (change.group === null && isLogin) await replies?.forget(deed.name);
+      return c.json(change);
+    })
+    .get("/:id/members", queryValues(LIST), async (c) => {
+      const query = c.req.valid("query");
+      const target = targetOf(parts().people, query.target);
+      return c.json(await listMembers(parts(), { target, name: c.req.param("id") }, query));
+    })
+    .put("/:id/members", queryValues(TARGET), jsonBody(MEMBERS), async (c) => {
+      const { backends, ...change } = c.req.valid("json");
+      const { target } = c.req.valid("query");
+      const deed = deedOf(c, { target, name: c.req.param("id"), backends });
+      return c.json(await changeOf(deed, { receipt: await changeMembers(deed, change), stored: true }));
+    });
+}

@@ -1,0 +1,87 @@
+// Imports over HTTP: a file begins, its text comes in pieces, its rows are looked through, put right, applied.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import { VERDICTS } from "./bulk_shapes.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { createImports, type Imports, type Which } from "./imports.ts";
+import { type People, required, targetOf } from "./people.ts";
+import { queryValues, wholeNumber } from "../query_values.ts";
+import { Refusal } from "../refusal.ts";
+import { requiredTransfer, type Transfer } from "../transfer.ts";
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+
+export interface ImportRouteDeps {
+  /** Absent: this console runs without a directory. */
+  readonly people?: People;
+  readonly transfer?: Transfer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const MOST_PIECE_CHARACTERS = 512 * 1024;
+const MOST_CELLS = 1000;
+const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
+const BEGIN = v.strictObject({
+  target: v.optional(text(256)),
+  file: v.pipe(v.string(), v.minLength(1), v.maxLength(300)),
+});
+const PIECE = v.strictObject({ text: text(MOST_PIECE_CHARACTERS) });
+const CHECK = v.strictObject({
+  mayUpdate: v.boolean(),
+  backends: v.optional(v.pipe(v.array(text(256)), v.minLength(1), v.maxLength(50))),
+});
+const CHANGE = v.strictObject({
+  skip: v.optional(v.boolean()),
+  cells: v.optional(v.pipe(v.array(v.nullable(text(100_000))), v.maxLength(MOST_CELLS))),
+});
+const VIEW = v.object({
+  verdict: v.optional(v.picklist(["", ...VERDICTS] as const), ""),
+  page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
+  size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
+});
+const NOTHING = v.strictObject({});
+
+export function createImportRoutes(deps: ImportRouteDeps) {
+  let made: Imports | null = null;
+  const imports = () => made ??= createImports({ ...deps, transfer: requiredTransfer(deps.transfer) });
+  const ownerOf = (c: Context<HttpEnv>): string => c.var.session.admin.name;
+  const whichOf = (c: Context<HttpEnv>, id: string): Which => ({ id, owner: ownerOf(c) });
+
+  return new Hono<HttpEnv>()
+    .post("/", jsonBody(BEGIN), (c) => {
+      const { target, file } = c.req.valid("json");
+      const options = { owner: ownerOf(c), target: targetOf(required(deps.people), target), file };
+      return c.json(imports().begin(options));
+    })
+    .post(
+      "/:id/text",
+      jsonBody(PIECE),
+      (c) => c.json(imports().add(whichOf(c, c.req.param("id")), c.req.valid("json").text)),
+    )
+    .post("/:id/check", jsonBody(CHECK), (c) => {
+      const { mayUpdate, backends } = c.req.valid("json");
+      return c.json(imports().check(whichOf(c, c.req.param("id")), { mayUpdate, backends }));
+    })
+    .get(
+      "/:id",
+      queryValues(VIEW),
+      (c) => c.json(imports().view(whichOf(c, c.req.param("id")), c.req.valid("query"))),
+    )
+    .put("/:id/rows/:line", jsonBody(CHANGE), async (c) => {
+      const line = Number(c.req.param("line"));
+      if (!Number.isInteger(line)) throw new Refusal("import_row_fixed");
+      const which = whichOf(c, c.req.param("id"));
+      return c.json(await imports().change(which, { ...c.req.valid("json"), line }));
+    })
+    .post("/:id/apply", jsonBody(NOTHING), (c) => {
+      const actor = { name: `console:${ownerOf(c)}`, source: c.env.remoteAddress };
+      return c.json(imports().apply(whichOf(c, c.req.param("id")), { actor }));
+    })
+    .delete("/:id", jsonBody(NOTHING), (c) => {
+      imports().end(whichOf(c, c.req.param("id")));
+      return c.json({ ended: true });
+    });
+}

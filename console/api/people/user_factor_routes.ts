@@ -1,0 +1,85 @@
+// A user's factors and lock, over HTTP. They belong to the users who log in, whatever target is looked at.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import { canonicalName } from "../../../canonical_name.ts";
+import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { createMeLinks } from "../me/me_links.ts";
+import { personOf } from "../me/me_people.ts";
+import { type People, required, targetOf } from "./people.ts";
+import { Refusal } from "../refusal.ts";
+import { createUserFactors, type FactorDeed, type FactorDeps, type UserFactors } from "./user_factors.ts";
+import type { UserView } from "./user_shapes.ts";
+import { pairingView, userView } from "./user_views.ts";
+
+export type UserFactorRouteDeps = FactorDeps & { readonly watch: GatewayWatch };
+type Deps = Omit<UserFactorRouteDeps, "people"> & { readonly people?: People };
+
+const text = (maxCharacters: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxCharacters));
+const NUMBER = v.strictObject({ kind: v.picklist(["sms", "voice"]), number: text(64) });
+const CODE = v.strictObject({ id: text(64), code: text(16) });
+const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
+const NOTHING = v.strictObject({});
+
+export function createUserFactorRoutes(deps: Deps) {
+  let made: UserFactors | null = null;
+  const factors = (): UserFactors => made ??= createUserFactors({ ...deps, people: required(deps.people) });
+  const viewOf = (user: string): Promise<UserView> => {
+    const people = required(deps.people);
+    return userView({ ...deps, people }, targetOf(people, undefined), user);
+  };
+  /** The name as the directory spells it; whoever is not in it has factors under the name as given. */
+  const deedOf = async (c: Context<HttpEnv>, given: string): Promise<FactorDeed> => {
+    const { directory } = targetOf(required(deps.people), undefined);
+    const stored = await directory.read("user", canonicalName(given));
+    return {
+      user: stored?.content.name ?? given.normalize("NFC"),
+      actor: c.var.session.admin.name,
+      source: c.env.remoteAddress,
+    };
+  };
+
+  return new Hono<HttpEnv>()
+    .post(
+      "/:id/invitation",
+      jsonBody(NOTHING),
+      async (c) => c.json(await factors().invite(await deedOf(c, c.req.param("id")))),
+    )
+    .post("/:id/pairings", jsonBody(NUMBER), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      const pairing = await factors().addNumber(deed, c.req.valid("json"));
+      return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
+    })
+    .delete("/:id/pairings/:pairing", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().revoke(deed, c.req.param("pairing"));
+      return c.json({ user: await viewOf(deed.user) });
+    })
+    .post(
+      "/:id/totp",
+      jsonBody(NOTHING),
+      async (c) => c.json(await factors().beginTotp(await deedOf(c, c.req.param("id")))),
+    )
+    .post("/:id/totp/confirm", jsonBody(CODE), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      const pairing = await factors().confirmTotp(deed, c.req.valid("json"));
+      return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
+    })
+    .put("/:id/preference", jsonBody(PREFERENCE), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().prefer(deed, c.req.valid("json").factor);
+      return c.json({ user: await viewOf(deed.user) });
+    })
+    .post("/:id/me-link", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      const person = await personOf(required(deps.people), deed.user);
+      if (person === null) throw new Refusal("me_inactive");
+      return c.json(await createMeLinks(deps).make(person, deed));
+    })
+    .post("/:id/unlock", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().unlock(deed);
+      return c.json({ user: await viewOf(deed.user) });
+    });
+}

@@ -1,0 +1,196 @@
+// What an administrator does to a user's factors and lock: each change with its audit record in one commit.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Log } from "../../../log.ts";
+import type { NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
+import type { Factor } from "../../../radius/facts/factors.ts";
+import { maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
+import { matchTotp } from "../../../radius/pure/totp.ts";
+import { type Clock, type Random, toHex } from "../../../runtime.ts";
+import type { Mutation, Store } from "../../../store.ts";
+import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { Vault } from "../../../vault.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { encodeBase32 } from "../sign_in/base32.ts";
+import type { People } from "./people.ts";
+import { Refusal } from "../refusal.ts";
+import { DetailedRefusal } from "../connect/target_refusals.ts";
+
+export interface FactorDeps {
+  readonly people: People;
+  readonly desk: SecondFactorDesk | null;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly http: { readonly publicUrl: string };
+}
+
+/** A user, and who asks. */
+export interface FactorDeed {
+  /** As the directory spells it. */
+  readonly user: string;
+  readonly actor: string;
+  readonly source: string;
+}
+
+/** RFC 4226 §4 R6 recommends 160 bits. */
+const SEED_OCTETS = 20;
+const TOTP_DIGITS = 6;
+/** RFC 6238 §5.2: one step of clock difference each way. */
+const TOLERANCE_STEPS = 1;
+const TOTP_BEGUN_MS = 15 * 60_000;
+
+interface BegunTotp {
+  readonly user: string;
+  readonly seed: Uint8Array;
+}
+
+export interface UserFactors {
+  /** A link that pairs a phone, once. @throws Refusal `no_invitations`. */
+  invite(deed: FactorDeed): Promise<{ link: string; deadlineMs: number }>;
+  /** @throws Refusal `bad_number`, `too_many_pairings`. */
+  addNumber(deed: FactorDeed, pairing: { kind: "sms" | "voice"; number: string }): Promise<Pairing>;
+  /** A seed that counts for nothing until a code of it was typed. */
+  beginTotp(deed: FactorDeed): Promise<{ id: string; secret: string; uri: string; deadlineMs: number }>;
+  /** @throws Refusal `no_totp_begun`, `wrong_totp`. */
+  confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing>;
+  /** @throws Refusal `unknown_pairing`. */
+  revoke(deed: FactorDeed, id: string): Promise<void>;
+  prefer(deed: FactorDeed, factor: Factor | null): Promise<void>;
+  /** Ten codes, to be shown once; those before count no more. @throws Refusal `changed_meanwhile`. */
+  makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]>;
+  unlock(deed: FactorDeed): Promise<void>;
+}
+
+export function createUserFactors(deps: FactorDeps): UserFactors {
+  const { people: { pairings, limits, factors, recoveryCodes }, desk, store, vault, clock, random } = deps;
+  const audit = (
+    { user, actor, source }: FactorDeed,
+    deed: { action: string; before?: string; after?: string },
+  ): Mutation => auditMutation(deps, { actor, source, object: `user:${user}`, ...deed });
+  const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
+
+  const add = async (
+    deed: FactorDeed,
+    wanted: NewPairing,
+    also: readonly Mutation[] = [],
+  ): Promise<Pairing> => {
+    const { mutation, pairing } = prepare(deed, wanted);
+    const record = audit(deed, { action: "pairing.add", after: pairingText(pairing) });
+    await store.commit({ mutations: [mutation, record, ...also] });
+    pairings.adopt(pairing);
+    return pairing;
+  };
+  const prepare = (deed: FactorDeed, wanted: NewPairing) => {
+    try {
+      return pairings.prepare({ canonical: canonicalName(deed.user), shown: deed.user }, wanted);
+    } catch (fault) {
+      if (fault instanceof RangeError) {
+        throw new DetailedRefusal("too_many_pairings", { message: fault.message });
+      }
+      throw fault;
+    }
+  };
+
+  return {
+    async invite(deed) {
+      if (desk === null) throw new Refusal("no_invitations");
+      const also = [audit(deed, { action: "invitation.make" })];
+      const { invitation, deadlineMs } = await desk.invite(deed.user, { also });
+      return { link: `${deps.http.publicUrl}/device#invite=${invitation}`, deadlineMs };
+    },
+    async addNumber(deed, { kind, number: given }) {
+      const number = reducePhoneNumber(given);
+      if (number === null) throw new Refusal("bad_number");
+      return await add(deed, { kind, number });
+    },
+    async beginTotp({ user }) {
+      const id = toHex(random.bytes(16));
+      const seed = random.bytes(SEED_OCTETS).slice();
+      const value: BegunTotp = { user: canonicalName(user), seed: vault.seal(begunKey(id), seed) };
+      await store.commit({
+        mutations: [{ type: "set", key: begunKey(id), value, expireInMs: TOTP_BEGUN_MS }],
+      });
+      const secret = encodeBase32(seed);
+      const deadlineMs = clock.nowMs() + TOTP_BEGUN_MS;
+      return { id, secret, uri: totpUri({ issuer: factors.requesterName, user, secret }), deadlineMs };
+    },
+    async confirmTotp(deed, { id, code }) {
+      const begun = (await store.get<BegunTotp>(begunKey(id))).value;
+      const seed = begun?.user === canonicalName(deed.user) ? vault.open(begunKey(id), begun.seed) : null;
+      if (seed === null) throw new Refusal("no_totp_begun");
+      const isRight = matchTotp({
+        seed,
+        code,
+        nowMs: clock.nowMs(),
+        digits: TOTP_DIGITS,
+        lastStep: -1,
+        toleranceSteps: TOLERANCE_STEPS,
+      }) !== null;
+      if (!isRight) throw new Refusal("wrong_totp");
+      return await add(deed, { kind: "totp", seed }, [{ type: "delete", key: begunKey(id) }]);
+    },
+    async revoke(deed, id) {
+      const known = pairings.of(canonicalName(deed.user)).find((pairing) => pairing.id === id);
+      if (known === undefined) throw new Refusal("unknown_pairing");
+      await pairings.revoke(id, [audit(deed, { action: "pairing.revoke", before: pairingText(known) })]);
+      // The gateway's own is gone by now, whatever the embedded service still knows.
+      if (known.kind === "device") {
+        await desk?.revokePairing(id).catch((fault: unknown) =>
+          deps.log.warn("a revoked phone could not be unpaired", { user: deed.user, fault: String(fault) })
+        );
+      }
+    },
+    async prefer(deed, factor) {
+      const canonical = canonicalName(deed.user);
+      const before = pairings.preferred(canonical);
+      const record = audit(deed, {
+        action: "preference.set",
+        ...(before === null ? {} : { before }),
+        ...(factor === null ? {} : { after: factor }),
+      });
+      await store.commit({ mutations: [pairings.preparePreference(canonical, factor), record] });
+      pairings.adoptPreference(canonical, factor);
+    },
+    async makeRecoveryCodes(deed) {
+      const canonical = canonicalName(deed.user);
+      const { left } = recoveryCodes.standing(canonical);
+      const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical);
+      const record = audit(deed, {
+        action: "recovery_codes.make",
+        before: `${left} left`,
+        after: `${codes.length} made`,
+      });
+      const done = await store.commit({ checks, mutations: [...mutations, record] });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
+      adopt(done.versionstamp);
+      return codes;
+    },
+    async unlock(deed) {
+      const canonical = canonicalName(deed.user);
+      const before = limits.failures(canonical);
+      const cleared = limits.clear(canonical);
+      if (cleared === null) return;
+      const record = audit(deed, { action: "user.unlock", before: `${before.total} failures` });
+      await store.commit({ mutations: [cleared, record] }).catch((fault: unknown) => {
+        limits.putBack(canonical, before);
+        throw fault;
+      });
+    },
+  };
+}
+
+function pairingText(pairing: Pairing): string {
+  if (pairing.kind === "device") return `device ${pairing.id}`;
+  return pairing.kind === "totp"
+    ? `totp ${pairing.id}`
+    : `${pairing.kind} ${maskPhoneNumber(pairing.number)}`;
+}
+
+/** What authenticator apps read from a QR code (the Key Uri Format of Google Authenticator). */
+function totpUri({ issuer, user, secret }: { issuer: string; user: string; secret: string }): string {
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(user)}`;
+  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
+}

@@ -1,0 +1,62 @@
+// A user's history: what was done to them and how their logins ended, from the audit records, newest first.
+
+import { auditActor, auditObjects } from "../../../audit_index.ts";
+import { canonicalName } from "../../../canonical_name.ts";
+import type { Store } from "../../../store.ts";
+import { auditRecords, type AuditValue, MOST_LOOKED_AT } from "../govern/audit_reader.ts";
+import type { TimelineEntry, TimelinePage } from "./user_shapes.ts";
+
+const PAGE_SIZE = 40;
+const MOST_DETAIL_CHARACTERS = 300;
+
+/**
+ * One page, found through the audit's index of objects.
+ *
+ * @param before the `next` of the page before; "" for the newest.
+ */
+export async function userTimeline(
+  store: Store,
+  { user, target, before }: { user: string; target: string; before: string },
+): Promise<TimelinePage> {
+  const filter = { actor: "", object: `user:${user}`, fromMs: null, toMs: null };
+  const entries: TimelineEntry[] = [];
+  let lookedAt = 0;
+  for await (const { id, value } of auditRecords(store, { filter, before: before === "" ? null : before })) {
+    lookedAt += 1;
+    if (value !== null && isAbout(value, { user, target })) entries.push(entryOf(id, value));
+    if (entries.length >= PAGE_SIZE || lookedAt >= MOST_LOOKED_AT) return { entries, next: id };
+  }
+  return { entries, next: null };
+}
+
+/** The index has names by their beginning only, and the same name in each target. */
+function isAbout(value: AuditValue, { user, target }: { user: string; target: string }): boolean {
+  const asked = canonicalName(`user:${user}`);
+  return auditObjects(value).some((object) => canonicalName(object) === asked) &&
+    (typeof value.target !== "string" || value.target === target);
+}
+
+const HEAD = new Set(["atMs", "actor", "source", "action", "user", "object", "objects", "target"]);
+
+function entryOf(id: string, value: AuditValue): TimelineEntry {
+  const details = Object.entries(value).flatMap(([name, detail]) =>
+    HEAD.has(name) || detail === null || detail === undefined ? [] : [[name, detailText(detail)] as const]
+  );
+  return {
+    id,
+    atMs: typeof value.atMs === "number" ? value.atMs : 0,
+    actor: auditActor(value),
+    source: textOf(value.source),
+    action: textOf(value.action),
+    details: Object.fromEntries(details),
+  };
+}
+
+function detailText(detail: unknown): string {
+  const text = Array.isArray(detail) ? detail.join(", ") : String(detail);
+  return text.slice(0, MOST_DETAIL_CHARACTERS);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,144 @@
+// Users as the console shows them, put together from the directory, the pairings, the limits and the gateway.
+
+import { canonicalName } from "../../../canonical_name.ts";
+import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import type { Pairing } from "../../../radius/doing/pairings.ts";
+import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
+import type { Content, JsonValue, Stored, Target } from "../../../scim/ports.ts";
+import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { People } from "./people.ts";
+import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_shapes.ts";
+
+export interface ViewDeps {
+  readonly people: People;
+  readonly watch: GatewayWatch;
+  readonly desk: SecondFactorDesk | null;
+}
+
+/** Conversations that are looked through for those of one user, and most that are shown. */
+const LOOKED_THROUGH = 20_000;
+const MOST_SHOWN = 20;
+
+/** One user as a row of the list. */
+export function userRow(people: People, target: Target, stored: Stored): UserRow {
+  const { content, groups, backends } = stored;
+  const canonical = canonicalName(content.name);
+  const logsIn = target.name === people.loginTarget;
+  const kinds = logsIn ? people.pairings.of(canonical).map(({ kind }) => kind) : [];
+  return {
+    name: content.name,
+    displayName: displayNameOf(content),
+    mail: mailOf(content),
+    active: content.kind === "user" && content.active,
+    groups: groups.length,
+    factors: [...new Set(kinds)],
+    locked: logsIn && people.limits.isLocked(canonical),
+    backends: Object.entries(backends).map(([name, { state, differs }]) => ({
+      name,
+      state,
+      differs: differs === true,
+    })),
+  };
+}
+
+/** Everything for one person. A name that the directory does not have gives what the gateway knows of it. */
+export async function userView(deps: ViewDeps, target: Target, name: string): Promise<UserView> {
+  const stored = await target.directory.read("user", canonicalName(name));
+  const held = stored === null ? new Map<string, Content>() : await target.heldElsewhere("user", name);
+  return storedView(deps, { target, name, stored, held });
+}
+
+function storedView(
+  deps: ViewDeps,
+  { target, name, stored, held }: {
+    target: Target;
+    name: string;
+    stored: Stored | null;
+    held: ReadonlyMap<string, Content>;
+  },
+): UserView {
+  const shown = stored?.content.name ?? name.normalize("NFC");
+  return {
+    target: target.name,
+    name: shown,
+    record: stored === null || stored.content.kind !== "user" ? null : {
+      active: stored.content.active,
+      attributes: stored.content.attributes,
+      groups: stored.groups,
+      createdMs: stored.createdMs,
+      modifiedMs: stored.modifiedMs,
+      version: stored.version,
+    },
+    backends: target.backends.map((backend): BackendView => {
+      const copy = held.get(backend.name);
+      return {
+        ...backend,
+        state: stored?.backends[backend.name] ?? null,
+        holds: copy?.kind === "user" ? { active: copy.active, attributes: copy.attributes } : null,
+      };
+    }),
+    login: target.name === deps.people.loginTarget ? loginView(deps, shown) : null,
+  };
+}
+
+function loginView({ people, watch, desk }: ViewDeps, name: string): LoginView {
+  const canonical = canonicalName(name);
+  const { pairings, factors } = people;
+  return {
+    pairings: pairings.of(canonical).map(pairingView),
+    preferred: pairings.preferred(canonical),
+    enabled: factors.enabled,
+    canInvite: desk !== null,
+    lock: lockView(people, canonical),
+    conversations: watch.conversations(LOOKED_THROUGH)
+      .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
+      .slice(0, MOST_SHOWN),
+    clients: people.trials.clients(),
+  };
+}
+
+/** A pairing as it may be seen. */
+export function pairingView(pairing: Pairing): PairingView {
+  const { id, kind, createdMs } = pairing;
+  if (pairing.kind === "device") return { id, kind, createdMs, totpLength: pairing.totpLength };
+  return pairing.kind === "totp"
+    ? { id, kind, createdMs }
+    : { id, kind, createdMs, number: maskPhoneNumber(pairing.number) };
+}
+
+function lockView({ limits }: People, canonical: string): LockView {
+  const { total, lockedUntilMs, hardLocked } = limits.failures(canonical);
+  return {
+    locked: limits.isLocked(canonical),
+    hardLocked,
+    failures: total,
+    lockedUntilMs,
+    pushesLeft: limits.pushesLeft(canonical),
+    sendsLeft: limits.sendsLeft(canonical, null),
+  };
+}
+
+/** What a person is called; "" when the directory does not say. */
+export function displayNameOf({ attributes }: Content): string {
+  const { displayName, name } = attributes;
+  if (typeof displayName === "string" && displayName !== "") return displayName;
+  if (!isObject(name)) return "";
+  const formatted = textOf(name.formatted);
+  return formatted !== "" ? formatted : `${textOf(name.givenName)} ${textOf(name.familyName)}`.trim();
+}
+
+/** The primary address, else the first. */
+function mailOf({ attributes: { emails } }: Content): string {
+  if (!Array.isArray(emails)) return "";
+  const entries = emails.filter(isObject);
+  const chosen = entries.find(({ primary }) => primary === true) ?? entries[0];
+  return chosen === undefined ? "" : textOf(chosen.value);
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isObject(value: JsonValue | undefined): value is Readonly<Record<string, JsonValue>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

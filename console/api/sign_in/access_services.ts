@@ -1,0 +1,70 @@
+// Makes what stands behind signing in and what may be done: one of each for an application.
+
+import type { AdminSettings, OidcSettings } from "../../../config.ts";
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import type { Vault } from "../../../vault.ts";
+import { createAdministrators } from "./administrators.ts";
+import type { Admins } from "./admins.ts";
+import { createApiTokens } from "./api_tokens.ts";
+import { createAttempts } from "./attempts.ts";
+import { createFactors } from "./factors.ts";
+import { createOidcAdmins } from "./oidc_admins.ts";
+import { createOidcProvider, type Fetch } from "./oidc_provider.ts";
+import { createPasskeys } from "./passkeys.ts";
+import { createSessions } from "./sessions.ts";
+import { createSignIn } from "./sign_in.ts";
+
+export interface AccessServiceDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly admins: Admins;
+  readonly console: {
+    readonly sessionMs: number;
+    readonly idleMs: number;
+    readonly admins?: readonly AdminSettings[];
+    readonly oidc?: OidcSettings | null;
+  };
+  /** How the sign-in provider is called; needed only where there is one. */
+  readonly fetch?: Fetch;
+}
+
+export type AccessServices = ReturnType<typeof createAccessServices>;
+
+export function createAccessServices(deps: AccessServiceDeps) {
+  const settings = deps.console;
+  const attempts = createAttempts(deps);
+  const sessions = createSessions({ ...deps, settings });
+  const factors = createFactors(deps);
+  const passkeys = createPasskeys({ ...deps, factors });
+  return {
+    attempts,
+    sessions,
+    factors,
+    passkeys,
+    signIn: createSignIn({ ...deps, factors, passkeys, attempts }),
+    tokens: createApiTokens(deps),
+    administrators: createAdministrators({
+      ...deps,
+      factors,
+      passkeys,
+      configAdmins: settings.admins ?? [],
+    }),
+    oidc: oidcOf(deps),
+    providerName: settings.oidc?.name ?? null,
+  };
+}
+
+function oidcOf(deps: AccessServiceDeps) {
+  const { oidc: settings } = deps.console;
+  if (settings === undefined || settings === null) return null;
+  const { fetch = globalThis.fetch } = deps;
+  return {
+    provider: createOidcProvider({ ...deps, settings, fetch }),
+    adminOf: createOidcAdmins({ ...deps, settings }),
+  };
+}

@@ -1,0 +1,90 @@
+// How administrators are kept: one record each, and one guard that every change of who may do what passes, so that two
+// changes at once cannot leave the console without an owner.
+
+import type { AdminSettings } from "../../../config.ts";
+import type { Store } from "../../../store.ts";
+import type { Vault } from "../../../vault.ts";
+import type { Role } from "../access.ts";
+import type { PasswordHash } from "./passwords.ts";
+
+/** Somebody who may sign in. `credential` changes with the password or the role, which ends their sessions. */
+export interface Admin {
+  /** Names the account for good: another account of the same name has another id. */
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly credential: string;
+  readonly origin: AdminOrigin;
+}
+
+/** Where an account comes from, and so who may change it. */
+export type AdminOrigin = "settings" | "console" | "provider";
+
+/** An account as it is kept. */
+export interface AdminRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  /** `null`: signs in with a passkey or at the provider. */
+  readonly password: PasswordHash | null;
+  readonly createdMs: number;
+  readonly disabled?: true;
+  /** The provider's name for the person: a digest of issuer and subject. */
+  readonly subject?: string;
+}
+
+export const MAX_ADMINS = 1000;
+export const MAX_NAME_CHARACTERS = 64;
+/** Held by every change of a role, and read before it. */
+export const ADMINS_GUARD: Deno.KvKey = ["console_admins_guard"];
+
+/** The name under which an administrator is kept: compared without case. */
+export function adminKeyName(name: string): string {
+  return name.normalize("NFC").trim().toLowerCase();
+}
+
+export function adminKey(name: string): Deno.KvKey {
+  return ["console_admin", adminKeyName(name)];
+}
+
+/** Who else stands in the audit as having done something: nobody may be called so. */
+const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh)$)/;
+
+/** One to 64 characters, none of them invisible, and no name of another actor. */
+export function isAdminName(name: string): boolean {
+  const trimmed = name.trim();
+  return trimmed.length > 0 && name.length <= MAX_NAME_CHARACTERS && !/\p{C}/u.test(name) &&
+    !OTHER_ACTORS.test(adminKeyName(name));
+}
+
+/** An account of the settings file. */
+export function adminOfSettings(admin: AdminSettings, vault: Vault): Admin {
+  return {
+    id: `settings:${adminKeyName(admin.name)}`,
+    name: admin.name,
+    role: admin.role,
+    credential: vault.digest("console credential", `config\0${admin.role}\0${admin.password}`),
+    origin: "settings",
+  };
+}
+
+/** An account of the store. */
+export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
+  const { id, role, password } = record;
+  return {
+    id,
+    name: record.name,
+    role,
+    credential: vault.digest("console credential", `store\0${role}\0${password?.hash ?? ""}\0${id}`),
+    origin: record.subject === undefined ? "console" : "provider",
+  };
+}
+
+/** All accounts of the store, in order of their names. */
+export async function listAdminRecords(store: Store): Promise<AdminRecord[]> {
+  const records: AdminRecord[] = [];
+  for await (const entry of store.list<AdminRecord>(["console_admin"], { limit: MAX_ADMINS })) {
+    if (entry.value !== null) records.push(entry.value);
+  }
+  return records;
+}

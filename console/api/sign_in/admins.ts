@@ -1,0 +1,185 @@
+// The console's administrators as sign-in sees them: those of the configuration, those of the store, and the links by
+// which a new one, or one who lost the way in, chooses how to sign in.
+
+import type { AdminSettings } from "../../../config.ts";
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Check, Mutation, Store } from "../../../store.ts";
+import { equalDigests, type Vault } from "../../../vault.ts";
+import {
+  type Admin,
+  adminKey,
+  adminKeyName,
+  adminOfRecord,
+  adminOfSettings,
+  type AdminRecord,
+  ADMINS_GUARD,
+  isAdminName,
+  listAdminRecords,
+} from "./admin_records.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { factorsKey, newAccountId } from "./factors.ts";
+import { type Claim, type ClaimLink, createInvitations, type Invitations } from "./invitations.ts";
+import { createPasswordHasher, type PasswordHasher } from "./passwords.ts";
+import { Refusal } from "../refusal.ts";
+
+export type { Admin } from "./admin_records.ts";
+
+/** What somebody with a link asks for. Without a password, `also` must write another way to sign in. */
+export interface AdminClaim {
+  readonly token: string;
+  /** Ignored when the link names the person. */
+  readonly name: string;
+  readonly password: string | null;
+  readonly source: string;
+  /** More to write in the same commit, such as a passkey. */
+  readonly also?: (admin: Admin) => readonly Mutation[];
+}
+
+export interface Admins {
+  /** Whether somebody can sign in as owner; until then the console asks for the set-up link. */
+  hasOwner(): Promise<boolean>;
+  /**
+   * Makes the one-time link that creates the first owner and voids an earlier one; `null` when there is an owner.
+   * It holds for an hour.
+   */
+  setupLink(): Promise<string | null>;
+  /** What a link is for. @throws Refusal `bad_set_up_link`, `bad_invitation`. */
+  link(token: string): Promise<ClaimLink>;
+  /**
+   * Creates the first owner, or the account of an invitation; or gives an account its new way in.
+   *
+   * @throws Refusal `bad_set_up_link`, `bad_invitation`, `bad_name`, `weak_password`, `busy`.
+   */
+  setUp(claim: AdminClaim): Promise<Admin>;
+  /** Who that name and password belong to, or `null`; takes the same time whether the name is known or not. */
+  check(name: string, password: string): Promise<Admin | null>;
+  /** Whoever may sign in by that name; `null` also for those who are disabled. */
+  find(name: string): Promise<Admin | null>;
+  /** Whether that account can sign in by a password. */
+  hasPassword(name: string): Promise<boolean>;
+  readonly invitations: Invitations;
+}
+
+export interface AdminsDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly configAdmins: readonly AdminSettings[];
+  readonly log: Log;
+  /** The set-up link starts with it. */
+  readonly publicUrl: string;
+  readonly hasher?: PasswordHasher;
+}
+
+export const MIN_PASSWORD_CHARACTERS = 12;
+const MAX_PASSWORD_CHARACTERS = 1024;
+
+export function createAdmins(deps: AdminsDeps): Admins {
+  const { store, vault, clock, random } = deps;
+  const hasher = deps.hasher ?? createPasswordHasher({ random });
+  const configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
+
+  const recordOf = async (name: string): Promise<AdminRecord | null> =>
+    isAdminName(name) ? (await store.get<AdminRecord>(adminKey(name))).value : null;
+
+  let ownerSeen = false;
+  const hasOwner = async (): Promise<boolean> => {
+    ownerSeen ||= await findOwner();
+    return ownerSeen;
+  };
+  const findOwner = async (): Promise<boolean> =>
+    deps.configAdmins.some(({ role }) => role === "owner") ||
+    (await listAdminRecords(store)).some(({ role, disabled }) => role === "owner" && disabled === undefined);
+  const invitations = createInvitations({ ...deps, hasOwner });
+
+  /** The record that a claim makes: a new account, or the old one with a new way in; good while the old one stands as it was. */
+  const recordFor = async (
+    claim: Claim,
+    { name, password }: AdminClaim,
+  ): Promise<{ record: AdminRecord; check: Check }> => {
+    const wanted = claim.link.name ?? name;
+    if (!isAdminName(wanted) || configured.has(adminKeyName(wanted))) throw new Refusal("bad_name");
+    if (password !== null && !isStrong(password)) throw new Refusal("weak_password");
+    const { key, value: known, versionstamp } = await store.get<AdminRecord>(adminKey(wanted));
+    const renewed = known !== null && known.id === claim.accountId ? known : null;
+    if (known !== null && renewed === null) throw new Refusal("name_taken");
+    const record = {
+      ...(renewed ??
+        { name: wanted.normalize("NFC").trim(), role: claim.link.role, createdMs: clock.nowMs() }),
+      // Also for an account that is kept: its old sessions and factors end with the old id.
+      id: newAccountId(random),
+      password: password === null ? null : await hasher.make(password),
+    };
+    return { record, check: { key, versionstamp } };
+  };
+
+  return {
+    hasOwner,
+    invitations,
+    setupLink: invitations.setupLink,
+    link: async (token) => (await invitations.open(token)).link,
+    async setUp(asked) {
+      const early = await invitations.open(asked.token);
+      const { record, check } = await recordFor(early, asked);
+      // Read again after the hash: whoever commits first has used the link up.
+      const claim = await invitations.open(asked.token);
+      const admin = adminOfRecord(record, vault);
+      const done = await store.commit({
+        checks: [claim.check, check],
+        mutations: [
+          { type: "set", key: adminKey(record.name), value: record },
+          { type: "delete", key: claim.check.key },
+          { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+          ...(claim.accountId === null
+            ? []
+            : [{ type: "delete" as const, key: factorsKey(claim.accountId) }]),
+          ...(asked.also?.(admin) ?? []),
+          auditMutation(deps, {
+            actor: record.name,
+            source: asked.source,
+            action: claim.accountId === null ? "administrator.create" : "administrator.renew",
+            object: `administrator:${record.name}`,
+            after: record.role,
+          }),
+        ],
+      });
+      if (!done.ok) {
+        // Used up by somebody else; else the account was changed meanwhile, and its new standing must not be lost.
+        await invitations.open(asked.token);
+        throw new Refusal("changed_meanwhile");
+      }
+      deps.log.info("an administrator was set up", { admin: record.name, role: record.role });
+      return admin;
+    },
+    async check(name, password) {
+      if (password.length > MAX_PASSWORD_CHARACTERS) return null;
+      const setting = configured.get(adminKeyName(name));
+      const record = setting === undefined ? await recordOf(name) : null;
+      const matches = await hasher.check(password, record?.password ?? null);
+      if (record !== null) {
+        return matches && record.disabled === undefined ? adminOfRecord(record, vault) : null;
+      }
+      // A password of the configuration is known in clear anyway; its digest is compared, after the same work.
+      const given = vault.digest("console password", password);
+      const wanted = vault.digest("console password", setting?.password ?? "");
+      const same = equalDigests(given, wanted);
+      return setting !== undefined && setting.password !== "" && same
+        ? adminOfSettings(setting, vault)
+        : null;
+    },
+    hasPassword: async (name) =>
+      configured.has(adminKeyName(name)) || ((await recordOf(name))?.password ?? null) !== null,
+    async find(name) {
+      const setting = configured.get(adminKeyName(name));
+      if (setting !== undefined) return adminOfSettings(setting, vault);
+      const record = await recordOf(name);
+      return record === null || record.disabled !== undefined ? null : adminOfRecord(record, vault);
+    },
+  };
+}
+
+function isStrong(password: string): boolean {
+  return [...password].length >= MIN_PASSWORD_CHARACTERS && password.length <= MAX_PASSWORD_CHARACTERS;
+}

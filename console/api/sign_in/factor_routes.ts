@@ -1,0 +1,178 @@
+// One's own factors: the authenticator app, recovery codes and passkeys of whoever is signed in.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Check, Mutation, Store } from "../../../store.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { Admins } from "./admins.ts";
+import type { FactorRecord, Factors } from "./factors.ts";
+import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
+import type { Passkeys } from "./passkeys.ts";
+import { Refusal } from "../refusal.ts";
+import type { Session } from "./sessions.ts";
+import type { FactorSummary } from "../shapes.ts";
+import { REGISTRATION } from "./webauthn_shapes.ts";
+
+export interface FactorRouteDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly admins: Admins;
+  readonly factors: Factors;
+  readonly passkeys: Passkeys;
+}
+
+const MAX_PASSKEYS = 10;
+const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
+const NOTHING = v.strictObject({});
+const CODE = v.strictObject({ code: text(64) });
+const LABEL = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.regex(/^\P{C}*$/u));
+const PASSKEY_MADE = v.strictObject({ label: LABEL, response: REGISTRATION });
+
+export function createFactorRoutes(deps: FactorRouteDeps) {
+  const { store, factors, passkeys, clock } = deps;
+
+  /** Commits a changed record with what else changes and its audit record. */
+  const change = async (
+    session: Session,
+    wanted: {
+      record: FactorRecord;
+      check: Check;
+      action: string;
+      source: string;
+      after?: string;
+      checks?: readonly Check[];
+      mutations?: readonly Mutation[];
+    },
+  ): Promise<FactorSummary> => {
+    const { admin } = session;
+    const done = await store.commit({
+      checks: [wanted.check, ...(wanted.checks ?? [])],
+      mutations: [
+        factors.write(admin.id, wanted.record),
+        ...(wanted.mutations ?? []),
+        auditMutation(deps, {
+          actor: admin.name,
+          source: wanted.source,
+          action: wanted.action,
+          object: `administrator:${admin.name}`,
+          after: wanted.after,
+        }),
+      ],
+    });
+    if (!done.ok) throw new Refusal("changed_meanwhile");
+    return factorSummary(wanted.record);
+  };
+  const purpose = (session: Session) => `register\0${session.id}`;
+
+  return new Hono<HttpEnv>()
+    .get("/", async (c) => c.json(factorSummary((await factors.read(c.var.session.admin.id)).record)))
+    .post("/totp", jsonBody(NOTHING), async (c) => {
+      const { id, name } = c.var.session.admin;
+      const secret = await factors.beginTotp(id);
+      const label = encodeURIComponent(`Countersign:${name}`);
+      return c.json({ secret, uri: `otpauth://totp/${label}?secret=${secret}&issuer=Countersign` });
+    })
+    .post("/totp/confirm", jsonBody(CODE), async (c) => {
+      const { session } = c.var;
+      const { record, check } = await factors.confirmedTotp(session.admin.id, c.req.valid("json").code);
+      const { codes, digests } = factors.makeRecoveryCodes(session.admin.id);
+      const summary = await change(session, {
+        record: { ...record, recovery: digests },
+        check,
+        action: "administrator.totp_add",
+        source: c.env.remoteAddress,
+      });
+      return c.json({ codes, factors: summary });
+    })
+    .delete("/totp", async (c) => {
+      const { session } = c.var;
+      const { record, check } = await factors.read(session.admin.id);
+      const { totp: _gone, pendingTotp: _alsoGone, ...rest } = record;
+      const summary = await change(session, {
+        record: { ...rest, recovery: [] },
+        check,
+        action: "administrator.totp_remove",
+        source: c.env.remoteAddress,
+      });
+      return c.json(summary);
+    })
+    .post("/recovery-codes", jsonBody(NOTHING), async (c) => {
+      const { session } = c.var;
+      const { record, check } = await factors.read(session.admin.id);
+      if (record.totp === undefined) throw new Refusal("no_totp");
+      const { codes, digests } = factors.makeRecoveryCodes(session.admin.id);
+      const summary = await change(session, {
+        record: { ...record, recovery: digests },
+        check,
+        action: "administrator.recovery_codes",
+        source: c.env.remoteAddress,
+      });
+      return c.json({ codes, factors: summary });
+    })
+    .post("/passkeys/options", jsonBody(NOTHING), async (c) => {
+      const { session } = c.var;
+      const { record } = await factors.read(session.admin.id);
+      if (record.passkeys.length >= MAX_PASSKEYS) throw new Refusal("too_many_passkeys");
+      return c.json(
+        await passkeys.registrationOptions({
+          origin: ownOrigin(c),
+          userName: session.admin.name,
+          purpose: purpose(session),
+          known: record.passkeys,
+        }),
+      );
+    })
+    .post("/passkeys", jsonBody(PASSKEY_MADE), async (c) => {
+      const { session } = c.var;
+      const { label, response } = c.req.valid("json");
+      const made = await passkeys.register({
+        origin: ownOrigin(c),
+        purpose: purpose(session),
+        label,
+        response,
+      });
+      const { record, check } = await factors.read(session.admin.id);
+      if (record.passkeys.length >= MAX_PASSKEYS) throw new Refusal("too_many_passkeys");
+      const { id: accountId, name } = session.admin;
+      const summary = await change(session, {
+        record: { ...record, passkeys: [...record.passkeys, made.passkey] },
+        check,
+        checks: made.checks,
+        mutations: made.mutations({ name, accountId }),
+        action: "administrator.passkey_add",
+        after: label,
+        source: c.env.remoteAddress,
+      });
+      return c.json(summary);
+    })
+    .delete("/passkeys/:id", async (c) => {
+      const { session } = c.var;
+      const { record, check } = await factors.read(session.admin.id);
+      const gone = record.passkeys.find(({ id }) => id === c.req.param("id"));
+      if (gone === undefined) throw new Refusal("not_found");
+      const left = record.passkeys.filter((one) => one !== gone);
+      if (left.length === 0 && !(await deps.admins.hasPassword(session.admin.name))) {
+        throw new Refusal("last_factor");
+      }
+      const summary = await change(session, {
+        record: { ...record, passkeys: left },
+        check,
+        mutations: [passkeys.forget(gone.id)],
+        action: "administrator.passkey_remove",
+        after: gone.label,
+        source: c.env.remoteAddress,
+      });
+      return c.json(summary);
+    });
+
+  function factorSummary(record: FactorRecord): FactorSummary {
+    return {
+      nowMs: clock.nowMs(),
+      totpSinceMs: record.totp?.sinceMs ?? null,
+      recoveryCodesLeft: record.recovery.length,
+      passkeys: record.passkeys.map(({ id, label, createdMs, usedMs }) => ({ id, label, createdMs, usedMs })),
+    };
+  }
+}

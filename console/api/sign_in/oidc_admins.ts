@@ -1,0 +1,110 @@
+// Administrators who come from the sign-in provider: found by issuer and subject, named and given a role by its claims, each
+// time anew.
+
+import type { JWTPayload } from "jose";
+import type { OidcSettings } from "../../../config.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import type { Vault } from "../../../vault.ts";
+import { type Role, ROLES } from "../access.ts";
+import {
+  type Admin,
+  adminKey,
+  adminKeyName,
+  adminOfRecord,
+  type AdminRecord,
+  ADMINS_GUARD,
+  isAdminName,
+  listAdminRecords,
+  MAX_ADMINS,
+} from "./admin_records.ts";
+import type { Admins } from "./admins.ts";
+import { auditMutation } from "../govern/audit.ts";
+import { newAccountId } from "./factors.ts";
+import { Refusal } from "../refusal.ts";
+
+export interface OidcAdminsDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly admins: Admins;
+  readonly settings: OidcSettings;
+}
+
+/** The highest role that the claim's values give, or `null`. Pure. */
+export function roleOfClaims(claims: JWTPayload, settings: OidcSettings): Role | null {
+  const claim = claims[settings.roleClaim];
+  const values = new Set(Array.isArray(claim) ? claim : typeof claim === "string" ? [claim] : []);
+  const wanted = {
+    owner: settings.owners,
+    user_manager: settings.userManagers,
+    operator: settings.operators,
+    viewer: settings.viewers,
+  };
+  return ROLES.toReversed().find((role) => wanted[role].some((value) => values.has(value))) ?? null;
+}
+
+/** What the person is called here, or `null` when no claim can be a name. Pure. */
+export function nameOfClaims(claims: JWTPayload): string | null {
+  const candidates = [claims.preferred_username, claims.email, claims.name];
+  const name = candidates.find((one) => typeof one === "string" && isAdminName(one));
+  return typeof name === "string" ? name.normalize("NFC").trim() : null;
+}
+
+/**
+ * The account of whom the provider's claims are about: made at the first time, changed when the role is another now.
+ *
+ * @returns a function that throws Refusal `oidc_no_role`, `oidc_name`, `name_taken`, `changed_meanwhile`, `oidc_denied`.
+ */
+export function createOidcAdmins(deps: OidcAdminsDeps) {
+  const { store, vault, clock, random, settings } = deps;
+  return async (claims: JWTPayload, { source }: { source: string }): Promise<Admin> => {
+    const role = roleOfClaims(claims, settings);
+    if (role === null) throw new Refusal("oidc_no_role");
+    const guard = await store.get(ADMINS_GUARD);
+    const subject = vault.digest("console oidc subject", `${settings.issuer}\0${claims.sub ?? ""}`);
+    const records = await listAdminRecords(store);
+    const known = records.find((one) => one.subject === subject);
+    if (known?.disabled) throw new Refusal("oidc_denied");
+    if (known?.role === role) return adminOfRecord(known, vault);
+    const record = known === undefined
+      ? await newRecord({ claims, role, subject, records })
+      : { ...known, role };
+    const done = await store.commit({
+      checks: [{ key: ADMINS_GUARD, versionstamp: guard.versionstamp }],
+      mutations: [
+        { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+        { type: "set", key: adminKey(record.name), value: record },
+        auditMutation(deps, {
+          actor: record.name,
+          source,
+          action: known === undefined ? "administrator.create" : "administrator.change",
+          object: `administrator:${record.name}`,
+          before: known?.role,
+          after: `${role}, by the sign-in provider`,
+        }),
+      ],
+    });
+    if (!done.ok) throw new Refusal("changed_meanwhile");
+    return adminOfRecord(record, vault);
+  };
+
+  async function newRecord(
+    { claims, role, subject, records }: {
+      claims: JWTPayload;
+      role: Role;
+      subject: string;
+      records: readonly AdminRecord[];
+    },
+  ): Promise<AdminRecord> {
+    const name = nameOfClaims(claims);
+    if (name === null) throw new Refusal("oidc_name");
+    // Names are what audit records and roles hang on: the provider must not be able to take over somebody else's.
+    const taken = records.some((one) => adminKeyName(one.name) === adminKeyName(name)) ||
+      await deps.admins.find(name) !== null;
+    if (taken) throw new Refusal("name_taken");
+    if (records.length >= MAX_ADMINS) throw new Refusal("too_many_administrators");
+    return { id: newAccountId(random), name, role, password: null, createdMs: clock.nowMs(), subject };
+  }
+}

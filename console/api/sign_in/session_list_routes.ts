@@ -1,0 +1,44 @@
+// One's own sessions: when each began, from where and with what, and their end.
+
+import { Hono } from "hono";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
+import { auditMutation } from "../govern/audit.ts";
+import type { HttpEnv } from "../http_env.ts";
+import { Refusal } from "../refusal.ts";
+import type { Sessions } from "./sessions.ts";
+
+export interface SessionListDeps {
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function createSessionListRoutes(deps: SessionListDeps) {
+  const { sessions, store, clock } = deps;
+  return new Hono<HttpEnv>()
+    .get("/", async (c) => {
+      const { id: ownId, admin } = c.var.session;
+      const items = (await sessions.list(admin)).map((row) => ({ ...row, current: row.id === ownId }));
+      return c.json({ nowMs: clock.nowMs(), items });
+    })
+    .delete("/:id", async (c) => {
+      const { admin } = c.var.session;
+      const row = (await sessions.list(admin)).find(({ id }) => id === c.req.param("id"));
+      if (row === undefined) throw new Refusal("unknown_session");
+      await store.commit({
+        mutations: [
+          ...sessions.ending([row.id]),
+          auditMutation(deps, {
+            actor: admin.name,
+            source: c.env.remoteAddress,
+            action: "session.end",
+            object: `administrator:${admin.name}`,
+            after: row.source,
+          }),
+        ],
+      });
+      return c.json({ done: true });
+    });
+}

@@ -1,0 +1,87 @@
+// Who somebody is: a name with a password and, where there is one, a code; or a passkey. For signing in, and for showing a
+// factor again.
+
+import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
+import type { Log } from "../../../log.ts";
+import type { Admin, Admins } from "./admins.ts";
+import type { Attempts } from "./attempts.ts";
+import type { Factors } from "./factors.ts";
+import type { Passkeys } from "./passkeys.ts";
+import { Refusal, type RefusalCode } from "../refusal.ts";
+
+/** What is typed. Without a `code` an account that has one is asked for it. */
+export interface Typed {
+  readonly name: string;
+  readonly password: string;
+  readonly code?: string;
+  readonly source: string;
+}
+
+export interface SignIn {
+  /**
+   * Who typed that.
+   *
+   * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `locked_out`, `too_many_attempts`, `busy`.
+   */
+  withPassword(typed: Typed): Promise<Admin>;
+  /** Whose passkey answered. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
+  withPasskey(
+    shown: { response: AuthenticationResponseJSON; origin: string; source: string },
+  ): Promise<Admin>;
+}
+
+export interface SignInDeps {
+  readonly admins: Admins;
+  readonly factors: Factors;
+  readonly passkeys: Passkeys;
+  readonly attempts: Attempts;
+  readonly log: Log;
+}
+
+/** What tells nothing about a password, so it is no guess. */
+const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+  "busy",
+  "code_needed",
+  "locked_out",
+  "passkeys_need_name",
+]);
+
+export function createSignIn(deps: SignInDeps): SignIn {
+  const { admins, factors, passkeys, attempts, log } = deps;
+
+  /** Takes a place among the source's attempts, and gives it back unless it was a wrong guess. */
+  const counted = async (source: string, judge: () => Promise<Admin>): Promise<Admin> => {
+    const attempt = attempts.take(source);
+    try {
+      const admin = await judge();
+      attempt.forgive();
+      return admin;
+    } catch (fault) {
+      if (!(fault instanceof Refusal) || NO_GUESS.has(fault.code)) attempt.forgive();
+      else log.warn("console sign-in refused", { source, reason: fault.code });
+      throw fault;
+    }
+  };
+
+  return {
+    withPassword: ({ name, password, code, source }) =>
+      counted(source, async () => {
+        const admin = await admins.check(name, password);
+        if (admin === null) throw new Refusal("wrong_sign_in");
+        const { record } = await factors.read(admin.id);
+        if (record.totp === undefined) return admin;
+        if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
+        const kind = await factors.useCode(admin.id, code);
+        if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
+        return admin;
+      }),
+    withPasskey: ({ response, origin, source }) =>
+      counted(source, async () => {
+        const owner = await passkeys.use({ origin, response });
+        const admin = await admins.find(owner.name);
+        // Another account of the same name is somebody else.
+        if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
+        return admin;
+      }),
+  };
+}

@@ -1,0 +1,254 @@
+// One's own ways in: the authenticator app with its recovery codes, and passkeys.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { FactorSummary } from "../../../api/shapes.ts";
+import { ApiFailure, failureText } from "../../api_client.ts";
+import { relativeText } from "../../format.ts";
+import { sayOrProblem } from "../../models/deed.ts";
+import {
+  addPasskey,
+  fetchFactors,
+  newRecoveryCodes,
+  removePasskey,
+  removeTotp,
+} from "../../models/factor_calls.ts";
+import type { Models } from "../../models/models.ts";
+import { type Resource, useResource } from "../../models/resource.ts";
+import { refreshSession, whyNoPasskey } from "../../models/sign_in_calls.ts";
+import { t } from "../../words/translate.ts";
+import { ConfirmDialog } from "../confirm_dialog.tsx";
+import { Dialog } from "../dialog.tsx";
+import { Field } from "../field.tsx";
+import { FormDialog } from "../form_dialog.tsx";
+import { Note } from "../note.tsx";
+import { ErrorState, Skeleton } from "../states.tsx";
+import { Symbol } from "../symbol.tsx";
+import { Time } from "../time.tsx";
+import { RecoveryCodes, TotpSetUp } from "./totp_set_up.tsx";
+
+type Passkey = FactorSummary["passkeys"][number];
+type Open =
+  | { readonly kind: "totp" | "totp_remove" | "passkey" }
+  | { readonly kind: "codes"; readonly codes: readonly string[] }
+  | { readonly kind: "passkey_remove"; readonly passkey: Passkey }
+  | null;
+
+interface PartProps {
+  readonly models: Models;
+  readonly resource: Resource<FactorSummary>;
+  readonly open: Signal<Open>;
+}
+
+export function OwnFactors({ models }: { models: Models }) {
+  const resource = useResource(models, { fetch: () => fetchFactors(models), inputs: [] });
+  const open = useSignal<Open>(null);
+  const state = resource.state.value;
+  if (state.kind === "failed") {
+    return (
+      <ErrorState title={t("access.not_read")} onRetry={() => void resource.reload()}>
+        {state.message}
+      </ErrorState>
+    );
+  }
+  if (state.kind !== "ready") return <Skeleton rows={4} />;
+  const part = { models, resource, open };
+  return (
+    <div class="access-columns">
+      <App {...part} factors={state.value} />
+      <Passkeys {...part} factors={state.value} />
+      <OpenDialog {...part} />
+    </div>
+  );
+}
+
+function App({ models, factors, open }: PartProps & { factors: FactorSummary }) {
+  const problem = useSignal<string | null>(null);
+  const since = factors.totpSinceMs;
+  const renew = async () => {
+    try {
+      open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes };
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+  };
+  return (
+    <section class="panel access-panel" aria-label={t("access.app")}>
+      <h2>{t("access.app")}</h2>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <p>
+        {since === null
+          ? t("access.app_none")
+          : t("access.app_since", { time: relativeText(since, factors.nowMs) })}{" "}
+        {since !== null && t("access.codes_left", { count: factors.recoveryCodesLeft })}
+      </p>
+      <div class="access-actions">
+        {since === null
+          ? (
+            <button type="button" class="button button-primary" onClick={() => open.value = { kind: "totp" }}>
+              {t("access.totp_add")}
+            </button>
+          )
+          : (
+            <>
+              <button type="button" class="button" onClick={() => void renew()}>
+                {t("access.codes_new")}
+              </button>
+              <button type="button" class="button" onClick={() => open.value = { kind: "totp_remove" }}>
+                {t("access.app_remove")}
+              </button>
+            </>
+          )}
+      </div>
+    </section>
+  );
+}
+
+function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
+  const why = whyNoPasskey();
+  const reason = why === null ? undefined : t(`access.${why}`);
+  return (
+    <section class="panel access-panel" aria-label={t("access.passkeys")}>
+      <h2>{t("access.passkeys")}</h2>
+      {factors.passkeys.length === 0
+        ? (
+          <p>
+            {t("access.passkeys_none")} {t("access.passkeys_none_next")}
+          </p>
+        )
+        : (
+          <ul class="access-rows">
+            {factors.passkeys.map((passkey) => (
+              <li key={passkey.id}>
+                <Symbol name="key-round" />
+                <span>
+                  <bdi>{passkey.label}</bdi>
+                  <span class="hint">
+                    {t("access.passkey_used")}: {passkey.usedMs === null
+                      ? t("access.passkey_unused")
+                      : <Time models={models} atMs={passkey.usedMs} />}
+                  </span>
+                </span>
+                <button
+                  type="button"
+                  class="button button-small"
+                  onClick={() => open.value = { kind: "passkey_remove", passkey }}
+                >
+                  {t("access.remove")} <span class="unseen">{passkey.label}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      <div class="access-actions">
+        <button
+          type="button"
+          class="button"
+          disabled={reason !== undefined}
+          title={reason}
+          onClick={() => open.value = { kind: "passkey" }}
+        >
+          <Symbol name="plus" /> {t("access.passkey_add")}
+        </button>
+        {reason !== undefined && <span class="hint">{reason}</span>}
+      </div>
+    </section>
+  );
+}
+
+function OpenDialog({ models, resource, open }: PartProps) {
+  const shown = open.value;
+  const close = () => {
+    open.value = null;
+  };
+  const closeAndLoad = () => {
+    close();
+    void resource.reload();
+    void refreshSession(models);
+  };
+  /** Does it, shows the factors as they are then. */
+  const run = (call: () => Promise<FactorSummary>, said: string) =>
+    sayOrProblem(models, {
+      call,
+      said: (summary: FactorSummary) => {
+        resource.put(summary);
+        // What can be shown as a fresh factor is another now.
+        void refreshSession(models);
+        return said;
+      },
+    });
+  if (shown === null) return null;
+  if (shown.kind === "totp") {
+    return (
+      <Dialog title={t("access.totp_add")} onClose={closeAndLoad}>
+        <TotpSetUp models={models} onDone={closeAndLoad} />
+      </Dialog>
+    );
+  }
+  if (shown.kind === "codes") {
+    return (
+      <Dialog title={t("access.recovery_codes")} onClose={closeAndLoad}>
+        <RecoveryCodes codes={shown.codes} onDone={closeAndLoad} />
+      </Dialog>
+    );
+  }
+  if (shown.kind === "passkey") {
+    return (
+      <AddPasskey
+        onAdd={(label) =>
+          run(() => addPasskey(models, label), t("access.passkey_added_said", { name: label }))}
+        onClose={close}
+      />
+    );
+  }
+  if (shown.kind === "totp_remove") {
+    return (
+      <ConfirmDialog
+        title={t("access.app_remove_title")}
+        verb={t("access.app_remove")}
+        onClose={close}
+        onConfirm={() => run(() => removeTotp(models), t("access.app_removed_said"))}
+      >
+        <p>{t("access.app_remove_why")}</p>
+      </ConfirmDialog>
+    );
+  }
+  if (shown.kind !== "passkey_remove") return null;
+  const { id, label: name } = shown.passkey;
+  return (
+    <ConfirmDialog
+      title={t("access.passkey_remove_title", { name })}
+      verb={t("access.remove")}
+      onClose={close}
+      onConfirm={() => run(() => removePasskey(models, id), t("access.passkey_removed_said", { name }))}
+    >
+      <p>{t("access.passkey_remove_why")}</p>
+    </ConfirmDialog>
+  );
+}
+
+interface AddPasskeyProps {
+  readonly onAdd: (label: string) => Promise<string | null>;
+  readonly onClose: () => void;
+}
+
+function AddPasskey({ onAdd, onClose }: AddPasskeyProps) {
+  return (
+    <FormDialog
+      title={t("access.passkey_add")}
+      verb={t("access.passkey_add")}
+      onClose={onClose}
+      onSubmit={async (field) => {
+        const problem = await onAdd(field("label"));
+        if (problem !== null) throw new ApiFailure("passkey", { message: problem });
+        onClose();
+      }}
+    >
+      <Field
+        id="passkey-label"
+        label={t("access.passkey_label")}
+        hint={t("access.passkey_label_hint")}
+        input={{ name: "label", required: true, maxLength: 64, autofocus: true, autocomplete: "off" }}
+      />
+    </FormDialog>
+  );
+}

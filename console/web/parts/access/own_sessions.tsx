@@ -1,0 +1,83 @@
+// One's own sessions: since when, from where, with what; each can be ended.
+
+import { useSignal } from "@preact/signals";
+import type { SessionRow } from "../../../api/sign_in/sessions.ts";
+import { endSession, fetchSessions } from "../../models/access_calls.ts";
+import { sayOrProblem } from "../../models/deed.ts";
+import type { Models } from "../../models/models.ts";
+import { useResource } from "../../models/resource.ts";
+import { t } from "../../words/translate.ts";
+import { AccessTable } from "./access_table.tsx";
+import type { Column } from "../data_table.tsx";
+import { Note } from "../note.tsx";
+import { Time } from "../time.tsx";
+
+type Row = SessionRow & { readonly current: boolean };
+
+export function OwnSessions({ models }: { models: Models }) {
+  const resource = useResource(models, { fetch: () => fetchSessions(models), inputs: [] });
+  const problem = useSignal<string | null>(null);
+  const end = async ({ id, source }: Row) => {
+    problem.value = await sayOrProblem(models, {
+      call: () => endSession(models, id),
+      said: () => t("access.session_ended_said", { name: source }),
+    });
+    await resource.reload();
+  };
+  const columns: readonly Column<Row>[] = [
+    {
+      name: "source",
+      label: t("access.session_source"),
+      cell: ({ source, current }) => (
+        <>
+          <bdi class="mono">{source}</bdi> {current && <span class="hint">({t("access.session_this")})</span>}
+        </>
+      ),
+    },
+    {
+      name: "agent",
+      label: t("access.session_agent"),
+      width: "36%",
+      wideOnly: true,
+      cell: ({ agent }) => <span class="cut" title={agent}>{agent}</span>,
+    },
+    {
+      name: "began",
+      label: t("access.session_began"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
+    },
+    {
+      name: "used",
+      label: t("access.session_used"),
+      width: "26%",
+      cell: ({ usedMs }) => <Time models={models} atMs={usedMs} />,
+    },
+    {
+      name: "end",
+      label: t("access.actions"),
+      width: "100px",
+      cell: (row) =>
+        row.current ? null : (
+          <button type="button" class="button button-small" onClick={() => void end(row)}>
+            {t("access.session_end")}{" "}
+            <span class="unseen">{t("access.session_end_named", { name: row.source })}</span>
+          </button>
+        ),
+    },
+  ];
+  return (
+    <>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <AccessTable
+        label={t("access.sessions")}
+        resource={resource}
+        columns={columns}
+        keyOf={({ id }) => id}
+        nameOf={({ source }) => source}
+        empty={{ title: t("access.sessions"), next: "" }}
+      />
+    </>
+  );
+}

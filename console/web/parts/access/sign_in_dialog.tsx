@@ -1,0 +1,56 @@
+// The session ended while somebody worked, or what they ask for needs a fresh factor: signing in over the page, which keeps
+// what it shows.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { Models } from "../../models/models.ts";
+import { refreshSession } from "../../models/sign_in_calls.ts";
+import { valueOf } from "../../remote.ts";
+import { t } from "../../words/translate.ts";
+import { Dialog } from "../dialog.tsx";
+import { SignInForm } from "./sign_in_form.tsx";
+
+export function SignInDialog({ models }: { models: Models }) {
+  const { session } = models;
+  useReturn(models);
+  const who = valueOf(session.session.value);
+  if (session.interrupted.value) return <Again models={models} name={who?.name ?? ""} />;
+  if (!session.steppingUp.value || who === null) return null;
+  return (
+    <Dialog title={t("access.step_up")} onClose={session.leaveStepUp}>
+      <p>{t("access.step_up_why")}</p>
+      <SignInForm models={models} name={who.name} stepUp={who} />
+    </Dialog>
+  );
+}
+
+/** Escape would leave a page that can do nothing, so this one has no way out but in. */
+function Again({ models, name }: { models: Models; name: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (dialog.current?.open === false) dialog.current.showModal();
+  }, []);
+  return (
+    <dialog
+      class="dialog"
+      ref={dialog}
+      aria-labelledby="sign-in-again"
+      onCancel={(event) => event.preventDefault()}
+    >
+      <div class="panel-head">
+        <h2 id="sign-in-again">{t("access.sign_in_again")}</h2>
+      </div>
+      <SignInForm models={models} name={name} />
+    </dialog>
+  );
+}
+
+/** Somebody may sign in in another tab, as at the provider: coming back here asks. */
+function useReturn(models: Models): void {
+  useEffect(() => {
+    const look = () => {
+      if (document.visibilityState === "visible") void refreshSession(models);
+    };
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
+}

@@ -1,0 +1,107 @@
+// API tokens for scripts: made here, shown once, revoked at once.
+
+import { useSignal } from "@preact/signals";
+import type { TokenRow } from "../../../api/shapes.ts";
+import { whyNot } from "../../access_words.ts";
+import { fetchTokens, revokeToken } from "../../models/access_calls.ts";
+import { sayOrProblem } from "../../models/deed.ts";
+import type { Models } from "../../models/models.ts";
+import { useResource } from "../../models/resource.ts";
+import { t } from "../../words/translate.ts";
+import { AccessTable } from "./access_table.tsx";
+import type { Column } from "../data_table.tsx";
+import { late } from "../late.tsx";
+import { Note } from "../note.tsx";
+import { Symbol } from "../symbol.tsx";
+import { Time } from "../time.tsx";
+
+const ConfirmDialog = late(async () => (await import("../confirm_dialog.tsx")).ConfirmDialog);
+const TokenDialog = late(async () => (await import("./token_dialog.tsx")).TokenDialog);
+
+export function TokenList({ models }: { models: Models }) {
+  const reason = whyNot(models, "owner");
+  return reason === undefined ? <OwnersTokens models={models} /> : <Note tone="idle">{reason}</Note>;
+}
+
+function OwnersTokens({ models }: { models: Models }) {
+  const resource = useResource(models, { fetch: () => fetchTokens(models), inputs: [] });
+  const making = useSignal(false);
+  const revoking = useSignal<TokenRow | null>(null);
+  const columns: readonly Column<TokenRow>[] = [
+    { name: "name", label: t("access.name"), cell: ({ name }) => <bdi class="mono">{name}</bdi> },
+    { name: "role", label: t("access.role"), width: "22%", cell: ({ role }) => t(`frame.role_${role}`) },
+    {
+      name: "by",
+      label: t("access.token_by"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ createdBy }) => <bdi class="mono">{createdBy}</bdi>,
+    },
+    {
+      name: "used",
+      label: t("access.token_used"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ usedMs }) =>
+        usedMs === null ? t("access.passkey_unused") : <Time models={models} atMs={usedMs} />,
+    },
+    {
+      name: "ends",
+      label: t("access.token_expires"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ expiresMs }) => <Time models={models} atMs={expiresMs} />,
+    },
+    {
+      name: "actions",
+      label: t("access.actions"),
+      width: "110px",
+      cell: (row) => (
+        <button type="button" class="button button-small" onClick={() => revoking.value = row}>
+          {t("access.token_revoke")} <span class="unseen">{row.name}</span>
+        </button>
+      ),
+    },
+  ];
+  const token = revoking.value;
+  return (
+    <>
+      <AccessTable
+        label={t("access.tokens")}
+        resource={resource}
+        columns={columns}
+        keyOf={({ id }) => id}
+        nameOf={({ name }) => name}
+        empty={{ title: t("access.tokens_none"), next: t("access.tokens_none_next") }}
+      >
+        <button type="button" class="button button-primary" onClick={() => making.value = true}>
+          <Symbol name="plus" /> {t("access.token_make")}
+        </button>
+      </AccessTable>
+      {making.value && (
+        <TokenDialog
+          models={models}
+          onDone={() => void resource.reload()}
+          onClose={() => making.value = false}
+        />
+      )}
+      {token !== null && (
+        <ConfirmDialog
+          title={t("access.token_revoke_title", { name: token.name })}
+          verb={t("access.token_revoke_verb")}
+          onClose={() => revoking.value = null}
+          onConfirm={async () => {
+            const problem = await sayOrProblem(models, {
+              call: () => revokeToken(models, token.id),
+              said: () => t("access.token_revoked_said", { name: token.name }),
+            });
+            if (problem === null) void resource.reload();
+            return problem;
+          }}
+        >
+          <p>{t("access.token_revoke_why")}</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+// Sets up an authenticator app: the QR code and its text, a first code to check, then the recovery codes, shown once.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { failureText } from "../../api_client.ts";
+import { beginTotp, confirmTotp } from "../../models/factor_calls.ts";
+import type { Models } from "../../models/models.ts";
+import { t } from "../../words/translate.ts";
+import { Note } from "../note.tsx";
+import { CodeField } from "./password_fields.tsx";
+import { QrCode } from "../qr_code.tsx";
+import { SecretOnce } from "../secret_once.tsx";
+
+interface TotpSetUpProps {
+  readonly models: Models;
+  readonly onDone: () => void;
+}
+
+export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
+  const seed = useSignal<{ secret: string; uri: string } | null>(null);
+  const codes = useSignal<readonly string[] | null>(null);
+  const problem = useSignal<string | null>(null);
+  const busy = useSignal(false);
+  useEffect(() => {
+    beginTotp(models).then(
+      (value) => seed.value = value,
+      (fault: unknown) => problem.value = failureText(fault),
+    );
+  }, []);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (busy.value || !(event.currentTarget instanceof HTMLFormElement)) return;
+    const code = String(new FormData(event.currentTarget).get("code") ?? "");
+    busy.value = true;
+    problem.value = null;
+    try {
+      codes.value = (await confirmTotp(models, code)).codes;
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    busy.value = false;
+  };
+  if (codes.value !== null) return <RecoveryCodes codes={codes.value} onDone={onDone} />;
+  return (
+    <form class="gate-fields" onSubmit={submit}>
+      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      {seed.value !== null && (
+        <>
+          <p>{t("access.totp_scan")}</p>
+          <QrCode text={seed.value.uri} label={t("access.totp_qr")} />
+          <p class="hint">
+            {t("access.totp_by_hand")} <code class="mono">{grouped(seed.value.secret)}</code>
+          </p>
+          <CodeField hint={t("access.totp_first_code")} />
+          <button class="button button-primary" type="submit" disabled={busy.value}>
+            {t("access.totp_confirm")}
+          </button>
+        </>
+      )}
+    </form>
+  );
+}
+
+/** Ten codes, shown once: whoever leaves without them has said so. */
+export function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
+  return (
+    <div class="gate-fields">
+      <p>{t("access.recovery_why")}</p>
+      <SecretOnce label={t("access.recovery_codes")} secret={codes.join("\n")} onDone={onDone} />
+    </div>
+  );
+}
+
+/** Groups of four are easier to type. */
+function grouped(secret: string): string {
+  return secret.replace(/.{4}(?=.)/g, "$& ");
+}

@@ -1,0 +1,111 @@
+// Draws the page of the address: waits for its files, moves the focus to its heading, puts the scroll back, and says so
+// when it breaks.
+
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { whyNot } from "../../access_words.ts";
+import type { Models } from "../../models/models.ts";
+import { type Visit, visitOf } from "../../places.ts";
+import type { PageModule } from "../../routes.ts";
+import { scrollBackTo } from "../../scroll_back.ts";
+import { t } from "../../words/translate.ts";
+import { Note } from "../note.tsx";
+
+export function PageHost({ models }: { models: Models }) {
+  const path = models.router.path.value;
+  const visit = visitOf(path);
+  useEffect(() => {
+    // After a sign-in: before it nothing of the page was asked for.
+    if (visit !== null && models.pages.pageOf(visit.name).kind === "loading") void models.pages.prepare(path);
+  }, [path]);
+  if (visit === null) return <Missing />;
+  const { needs } = visit.place;
+  const reason = needs === "anyone" ? undefined : whyNot(models, needs);
+  if (reason !== undefined) return <Unavailable visit={visit} reason={reason} />;
+  const loaded = models.pages.pageOf(visit.name);
+  if (loaded.kind === "loading") return <main class="page" aria-busy="true" />;
+  if (loaded.kind === "failed") return <Unloaded />;
+  return (
+    <Boundary key={path}>
+      <Arrived models={models} visit={visit} page={loaded.page} />
+    </Boundary>
+  );
+}
+
+function Arrived({ models, visit, page }: { models: Models; visit: Visit; page: PageModule }) {
+  const { visits, topPx } = models.router;
+  const Page = page.default;
+  const title = t(`frame.${visit.place.title}`);
+  const arrived = useRef(-1);
+  useLayoutEffect(() => {
+    // A page's own heading says more, such as whose page it is; children have drawn theirs before.
+    const heading = document.querySelector("main h1")?.textContent ?? title;
+    document.title = `${heading} · Countersign`;
+  }, [title]);
+  useLayoutEffect(() => {
+    if (arrived.current === visits.value) return;
+    arrived.current = visits.value;
+    // The page that the browser opened keeps the browser's own start of the focus.
+    if (visits.value > 0) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+    scrollBackTo(topPx.value);
+  });
+  return <Page models={models} params={visit.params} />;
+}
+
+function Missing() {
+  return (
+    <main class="page">
+      <h1 tabIndex={-1}>{t("frame.page_missing")}</h1>
+      <p>
+        {t("frame.page_missing_next")} <a href="/live">{t("frame.to_live")}</a>
+      </p>
+    </main>
+  );
+}
+
+function Unavailable({ visit, reason }: { visit: Visit; reason: string }) {
+  return (
+    <main class="page">
+      <h1 tabIndex={-1}>{t(`frame.${visit.place.title}`)}</h1>
+      <Note tone="idle">{reason}</Note>
+    </main>
+  );
+}
+
+function Unloaded() {
+  return (
+    <main class="page">
+      <Note tone="bad" role="alert">
+        <strong>{t("frame.page_unloaded")}</strong> {t("frame.page_unloaded_next")} <Reload />
+      </Note>
+    </main>
+  );
+}
+
+function Reload() {
+  return (
+    <button type="button" class="button button-small" onClick={() => location.reload()}>
+      {t("frame.reload")}
+    </button>
+  );
+}
+
+/** A page that broke says so and leaves the rail; another path starts afresh. */
+class Boundary extends Component<{ children: ComponentChildren }, { broken: boolean }> {
+  override state = { broken: false };
+
+  static override getDerivedStateFromError() {
+    return { broken: true };
+  }
+
+  override render() {
+    if (!this.state.broken) return this.props.children;
+    return (
+      <main class="page">
+        <Note tone="bad" role="alert">
+          <strong>{t("frame.page_broken")}</strong> {t("frame.page_broken_next")} <Reload />
+        </Note>
+      </main>
+    );
+  }
+}

@@ -1,0 +1,129 @@
+// One login, closely: what became of it and why, each step on the way, its packets, and all of it played back.
+
+import type { ConversationView } from "../../../../radius/doing/ports.ts";
+import type { LoginDetails } from "../../../api/live/live_details.ts";
+import { take } from "../../api_client.ts";
+import { fullTimeText, offsetText, spanText } from "../../format.ts";
+import type { Models } from "../../models/models.ts";
+import { useResource } from "../../models/resource.ts";
+import { momentWords, stateWords, wordOr } from "../../words.ts";
+import { t } from "../../words/translate.ts";
+import { ExplanationText } from "./explanation_text.tsx";
+import { PacketsView } from "./packets_view.tsx";
+import { momentOf, ReplayBar } from "./replay_bar.tsx";
+import { ErrorState, Skeleton } from "../states.tsx";
+import { Chip } from "../status.tsx";
+import { Symbol } from "../symbol.tsx";
+import { TimeLeft } from "../time_left.tsx";
+
+interface InspectorProps {
+  readonly models: Models;
+  readonly id: string;
+  /** As the stream has it, ahead of what is fetched; `null` where there is no stream. */
+  readonly view: ConversationView | null;
+}
+
+export function LoginInspector({ models, id, view }: InspectorProps) {
+  const details = useResource<LoginDetails>(models, {
+    fetch: () => take(models.api.live.logins[":id"].$get({ param: { id } })),
+    inputs: [id, view?.moments.length, view?.outcome],
+  });
+  const fetched = details.state.value;
+  const shown = view ?? (fetched.kind === "ready" ? fetched.value.view : null);
+  if (shown === null) {
+    return fetched.kind === "failed"
+      ? (
+        <ErrorState title={t("live.could_not_fetch")} onRetry={() => void details.reload()}>
+          {fetched.message}
+        </ErrorState>
+      )
+      : <Skeleton rows={4} />;
+  }
+  const value = fetched.kind === "ready" ? fetched.value : null;
+  const explanation = value?.explanation ?? null;
+  const atMs = momentOf(models.router, shown);
+  return (
+    <>
+      <div class="verdict">
+        <Chip words={stateWords(shown)} />
+        {explanation !== null && shown.outcome !== null && <ExplanationText explanation={explanation} />}
+      </div>
+      <Facts models={models} view={shown} />
+      <ReplayBar models={models} view={shown} packets={value?.packets ?? []} />
+      <Steps view={shown} atMs={atMs} />
+      {details.problem.value !== null && (
+        <ErrorState
+          title={t("live.could_not_fetch")}
+          onRetry={() => void details.reload()}
+        >
+          {details.problem.value}
+        </ErrorState>
+      )}
+      {value !== null && <PacketsView view={shown} packets={value.packets} atMs={atMs} />}
+    </>
+  );
+}
+
+function Facts({ models, view }: { models: Models; view: ConversationView }) {
+  const { client, source, place, factor, startedMs, updatedMs, deadlineMs, outcome } = view;
+  return (
+    <dl class="facts">
+      <dt>{t("live.client")}</dt>
+      <dd class="mono">{client}</dd>
+      <dt>{t("live.packets_from")}</dt>
+      <dd class="mono">{source}</dd>
+      {place !== "" && <dt>{t("live.calling_from")}</dt>}
+      {place !== "" && <dd class="mono">{place}</dd>}
+      <dt>{t("live.factor")}</dt>
+      <dd>{t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}</dd>
+      <dt>{t("live.started")}</dt>
+      <dd class="mono">{fullTimeText(startedMs)}</dd>
+      <dt>{t(outcome === null ? "live.time_left" : "live.took")}</dt>
+      {outcome === null
+        ? (
+          <dd>
+            <TimeLeft
+              startMs={startedMs}
+              deadlineMs={deadlineMs}
+              nowMs={models.clock.nowMs.value}
+              label={t("live.time_left")}
+            />
+          </dd>
+        )
+        : <dd class="mono">{spanText(updatedMs - startedMs)}</dd>}
+    </dl>
+  );
+}
+
+/** The end of a login that failed is explained above, in a sentence of its own. */
+function isExplained(at: number, { moments, outcome }: ConversationView): boolean {
+  return at === moments.length - 1 && outcome !== null && outcome !== "accepted";
+}
+
+/** @param props.atMs the moment of the replay; what comes after it is still to come. */
+function Steps({ view, atMs }: { view: ConversationView; atMs: number }) {
+  return (
+    <section aria-label={t("live.steps")}>
+      <h2>{t("live.steps")}</h2>
+      <ol class="moments">
+        {view.moments.map((moment, at) => {
+          const words = momentWords(moment.step);
+          return (
+            <li key={at} class={`tone-${words.tone} ${moment.atMs > atMs ? "to-come" : ""}`}>
+              <span class="at mono" title={fullTimeText(moment.atMs)}>
+                {offsetText(moment.atMs - view.startedMs)}
+              </span>
+              <Symbol name={`line-${words.shape}`} size={14} />
+              <span>
+                {words.label}
+                {!isExplained(at, view) && (
+                  <span class="why">{wordOr(`explain.row_${moment.row}`, moment.row)}</span>
+                )}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
