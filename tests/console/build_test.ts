@@ -85,7 +85,7 @@ Deno.test("readLate() knows what every module exports that is fetched later", as
   const web = decodeURIComponent(new URL("../../console/web/", import.meta.url).pathname);
   const late = await readLate(web);
   assertEquals(late.get(`${web}pages/live_page.tsx`), ["default"]);
-  assertEquals(late.get(`${web}parts/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
+  assertEquals(late.get(`${web}parts/live/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
   for (const [path, names] of late) {
     const module: Record<string, unknown> = await import(`file://${path}`);
     for (const name of names) assert(name in module, `${path} exports ${name}`);

@@ -76,13 +76,13 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     fails: { role: "status", says: "The server does not answer." },
     dialogs: [
       {
-        file: file("help_dialog"),
+        file: file("frame/help_dialog"),
         name: "Keys",
         steps: [["button", "Keys"]],
         smallSteps: [["button", "More"], ["button", "Keys"]],
       },
       {
-        file: file("look_dialog"),
+        file: file("frame/look_dialog"),
         name: "Look",
         steps: [["button", "Look"]],
         smallSteps: [["button", "More"], ["button", "Look"]],
@@ -157,12 +157,12 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     dialogs: [
       { file: people("create_user_dialog"), name: "Create user", steps: [["button", "Create user"]] },
       {
-        file: file("bulk_dialogs"),
+        file: people("bulk_dialogs"),
         name: "Delete 1 user?",
         steps: [["checkbox", `Choose ${FULL_OTHER}`], ["button", "Delete"]],
       },
-      { file: file("bulk_dialogs"), name: "Deactivate 1 user?", steps: [["button", "Deactivate"]] },
-      { file: file("bulk_dialogs"), name: "Add to a group", steps: [["button", "Add to a group"]] },
+      { file: people("bulk_dialogs"), name: "Deactivate 1 user?", steps: [["button", "Deactivate"]] },
+      { file: people("bulk_dialogs"), name: "Add to a group", steps: [["button", "Add to a group"]] },
     ],
   },
   "users, narrowed to nothing": {
@@ -475,19 +475,19 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: ALWAYS_SOMETHING,
     dialogs: [
       {
-        file: file("invite_dialog"),
+        file: file("access/invite_dialog"),
         name: "Invite an administrator",
         steps: [["button", "Invite an administrator"]],
       },
       {
-        file: file("invite_dialog"),
+        file: file("access/invite_dialog"),
         name: "Link for Dot",
         steps: [["button", "Invite an administrator"], ["fill", "Name", "Dot"], ["button", "Make the link"]],
       },
-      { file: file("admin_dialog"), name: "viewer", steps: [["button", "Change viewer"]] },
-      { file: file("admin_dialog"), name: "Invited", steps: [["button", "Change Invited"]] },
+      { file: file("access/admin_dialog"), name: "viewer", steps: [["button", "Change viewer"]] },
+      { file: file("access/admin_dialog"), name: "Invited", steps: [["button", "Change Invited"]] },
       {
-        file: file("admin_dialog"),
+        file: file("access/admin_dialog"),
         name: /^Remove /,
         steps: [["button", /^Change (?!viewer|Invited|owner|operator|user_manager|Dot)/], [
           "button",
@@ -505,11 +505,11 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     part: true,
     dialogs: [
       {
-        file: file("own_factors"),
+        file: file("access/own_factors"),
         name: "Set up an authenticator app",
         steps: [["button", "Set up an authenticator app"], ["see", "Or type it there:"]],
       },
-      { file: file("own_factors"), name: "Add a passkey", steps: [["button", "Add a passkey"]] },
+      { file: file("access/own_factors"), name: "Add a passkey", steps: [["button", "Add a passkey"]] },
     ],
     byName: true,
   },
@@ -530,7 +530,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
     nothing: { says: "No API tokens.", path: "/access#tokens" },
     part: true,
     dialogs: [
-      { file: file("token_dialog"), name: "Make a token", steps: [["button", "Make a token"]] },
+      { file: file("access/token_dialog"), name: "Make a token", steps: [["button", "Make a token"]] },
       {
         file: file("secret_once"),
         name: "Token script",
@@ -539,7 +539,7 @@ export const PLACE_ROWS: Readonly<Record<string, PlaceRow>> = {
           "Make a token",
         ]],
       },
-      { file: file("token_list"), name: /^Revoke the token/, steps: [["button", /^Revoke /]] },
+      { file: file("access/token_list"), name: /^Revoke the token/, steps: [["button", /^Revoke /]] },
     ],
   },
 };
@@ -550,8 +550,8 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "parts/dialog.tsx": "draws all of them",
   "parts/confirm_dialog.tsx": "draws all that ask",
   "parts/form_dialog.tsx": "draws all that are forms",
-  "parts/palette.tsx": "on every page, in places_test.ts",
-  "parts/sign_in_dialog.tsx": "over every form, in forms_test.ts",
+  "parts/frame/palette.tsx": "on every page, in places_test.ts",
+  "parts/access/sign_in_dialog.tsx": "over every form, in forms_test.ts",
 };
 
 /** The row of that name, which must be there. */
