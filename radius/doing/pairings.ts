@@ -24,7 +24,8 @@ export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
 export type NewPairing =
   | { kind: "device"; id: string; totpLength: number }
   | { kind: "sms" | "voice"; number: string }
-  | { kind: "totp"; seed: Uint8Array };
+  /** `lastStep`: the step of the code that proved the seed, so that it counts once (RFC 6238 §5.2); absent: none was asked for. */
+  | { kind: "totp"; seed: Uint8Array; lastStep?: number };
 
 export interface Pairings {
   of(user: string): readonly Pairing[];
@@ -158,7 +159,7 @@ export function createPairings(
     const pairing: Pairing = wanted.kind === "device"
       ? { ...head, kind: "device", totpLength: wanted.totpLength }
       : wanted.kind === "totp"
-      ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: -1 }
+      ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: wanted.lastStep ?? -1 }
       : { ...head, kind: wanted.kind, number: wanted.number };
     notePrepared(pairing);
     return { mutation: { type: "set", key, value: pairing }, pairing };

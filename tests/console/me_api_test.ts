@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { MeFactors, MeLinkLook, MeLogins, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
 import type { NoticeList } from "../../console/api/live/notices.ts";
-import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import type { CallOptions } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -208,7 +208,12 @@ Deno.test("me factors: an authenticator app is set up with a code of it, counts 
   const seed = decodeBase32(secret) ?? new Uint8Array();
   const code = totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS), 6);
   const { pairingId } = await browser.ask<{ pairingId: string }>("/totp/confirm", post({ code }));
-  assertEquals(site.pairings.of("ada").map(({ id }) => id), [pairingId]);
+  const [app] = site.pairings.of("ada");
+  assertEquals(app?.id, pairingId);
+  // RFC 6238 §5.2: the code that proved the secret opens no login.
+  const lastStep = app?.kind === "totp" ? app.lastStep : -1;
+  const open = { seed, code, nowMs: Date.now(), digits: 6, lastStep, toleranceSteps: 1 };
+  assertEquals(matchTotp(open), null);
   await browser.ask("/preference", { method: "PUT", json: { factor: "totp" } });
   const factors = await browser.ask<MeFactors>("/factors");
   assertEquals([factors.totp.length, factors.preference, factors.locked], [1, "totp", null]);

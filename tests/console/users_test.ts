@@ -8,7 +8,7 @@ import type {
   UserPage,
   UserView,
 } from "../../console/api/people/user_shapes.ts";
-import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 
 const USERS = "/console/api/users";
@@ -215,6 +215,18 @@ Deno.test("users: the list pages, searches, and is narrowed by status, factors a
   assertEquals(await list("backend=ldap&sync=absent"), [0, ""]);
 });
 
+/** The step that a login would take the code for, of the user's kept app. */
+function matchKept(
+  site: Awaited<ReturnType<typeof startPeopleConsole>>,
+  { user, code }: { user: string; code: string },
+): number | null {
+  const app = site.pairings.of(user).find(({ kind }) => kind === "totp");
+  const seed = app?.kind === "totp" ? site.pairings.seedOf(app) : null;
+  if (app?.kind !== "totp" || seed === null) throw new Error("There is no app");
+  const { lastStep } = app;
+  return matchTotp({ seed, code, nowMs: Date.now(), digits: 6, lastStep, toleranceSteps: 1 });
+}
+
 Deno.test("users: numbers, an authenticator app and the preference, masked and each once recorded", async () => {
   await using site = await startPeopleConsole();
   await site.put("Ada");
@@ -245,6 +257,10 @@ Deno.test("users: numbers, an authenticator app and the preference, masked and e
   assertMatch(login?.pairings[0]?.number ?? "", /\*|…|•/);
   assertNotMatch(JSON.stringify(login), /15112345678/);
   assertEquals(login?.preferred, "totp");
+  // RFC 6238 §5.2: the code that proved the secret opens no login.
+  const trial = (typed: string) => matchKept(site, { user: "ada", code: typed });
+  assertEquals(trial(code), null);
+  assertEquals(typeof trial(totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS) + 1, 6)), "number");
   const [voice] = site.pairings.of("ada");
   await ask(`${USERS}/ada/pairings/${voice?.id}`, { method: "DELETE", json: {} });
   const audits = JSON.stringify(await site.audits());

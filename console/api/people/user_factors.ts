@@ -121,16 +121,17 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const begun = (await store.get<BegunTotp>(begunKey(id))).value;
       const seed = begun?.user === canonicalName(deed.user) ? vault.open(begunKey(id), begun.seed) : null;
       if (seed === null) throw new Refusal("no_totp_begun");
-      const isRight = matchTotp({
+      const step = matchTotp({
         seed,
         code,
         nowMs: clock.nowMs(),
         digits: TOTP_DIGITS,
         lastStep: -1,
         toleranceSteps: TOLERANCE_STEPS,
-      }) !== null;
-      if (!isRight) throw new Refusal("wrong_totp");
-      return await add(deed, { kind: "totp", seed }, [{ type: "delete", key: begunKey(id) }]);
+      });
+      if (step === null) throw new Refusal("wrong_totp");
+      const proven: NewPairing = { kind: "totp", seed, lastStep: step };
+      return await add(deed, proven, [{ type: "delete", key: begunKey(id) }]);
     },
     async revoke(deed, id) {
       const known = pairings.of(canonicalName(deed.user)).find((pairing) => pairing.id === id);
