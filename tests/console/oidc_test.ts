@@ -20,6 +20,15 @@ const trusting = (provider: FakeOidcProvider, clock?: ReturnType<typeof createMa
     change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
   });
 
+const withoutOwners = (provider: FakeOidcProvider) =>
+  startConsole({
+    admins: [],
+    change: (deps) => ({
+      ...deps,
+      console: { ...deps.console, admins: [], oidc: oidcSettings(provider) },
+    }),
+  });
+
 const cookieOf = (response: Response, name: string) =>
   response.headers.getSetCookie().map((one) => one.split(";")[0] ?? "")
     .find((one) => one.startsWith(`${name}=`) && !one.endsWith("=")) ?? "";
@@ -181,6 +190,27 @@ Deno.test("createOidcAdmins() follows the provider's role, which ends older sess
   assertEquals(await change({ disabled: true }), 200);
   assertEquals(await whoIs(site, second.session), null);
   assertEquals((await arrive(site, await leave(site))).location, "/?problem=oidc_denied");
+});
+
+Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the log, until there is another", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await withoutOwners(provider);
+  const roleNow = async () => (await whoIs(site, (await arrive(site, await leave(site))).session))?.role;
+  assertEquals(await roleNow(), "owner");
+  provider.wishes = { claims: { groups: ["staff"] } };
+  assertEquals(await roleNow(), "owner");
+  await site.log.flush();
+  assertMatch(site.lines.join(""), /the sign-in provider's role is not taken.*last_owner/);
+  provider.wishes = { claims: { sub: "second", preferred_username: "bert" } };
+  assertEquals(await roleNow(), "owner");
+  provider.wishes = { claims: { groups: ["staff"] } };
+  assertEquals(await roleNow(), "viewer");
+  const audits = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  assertEquals(audits.map(({ value }) => value?.after), [
+    "owner, by the sign-in provider",
+    "owner, by the sign-in provider",
+    "viewer, by the sign-in provider",
+  ]);
 });
 
 Deno.test("createOidcRoutes() takes a factor to be as fresh as the provider says, and asks anew where one is wanted", async () => {

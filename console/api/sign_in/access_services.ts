@@ -65,6 +65,6 @@ function oidcOf(deps: AccessServiceDeps) {
   const { fetch = globalThis.fetch } = deps;
   return {
     provider: createOidcProvider({ ...deps, settings, fetch }),
-    adminOf: createOidcAdmins({ ...deps, settings }),
+    adminOf: createOidcAdmins({ ...deps, settings, configAdmins: deps.console.admins ?? [] }),
   };
 }

@@ -80,6 +80,12 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
   };
 }
 
+/** Whether somebody could still decide who may do what, were `records` all that is kept beside the settings. Pure. */
+export function hasOwner(configured: readonly AdminSettings[], records: readonly AdminRecord[]): boolean {
+  return configured.some(({ role }) => role === "owner") ||
+    records.some(({ role, disabled }) => role === "owner" && disabled === undefined);
+}
+
 /** All accounts of the store, in order of their names. */
 export async function listAdminRecords(store: Store): Promise<AdminRecord[]> {
   const records: AdminRecord[] = [];

@@ -13,6 +13,7 @@ import {
   adminOfSettings,
   type AdminRecord,
   ADMINS_GUARD,
+  hasOwner,
   isAdminName,
   listAdminRecords,
   MAX_ADMINS,
@@ -105,11 +106,7 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
     if (!done.ok) throw new Refusal("changed_meanwhile");
   };
   const refuseLastOwner = (after: readonly AdminRecord[]): void => {
-    const isOwner = ({ role, disabled }: { role: Role; disabled?: true }) =>
-      role === "owner" && disabled === undefined;
-    if (!deps.configAdmins.some(({ role }) => role === "owner") && !after.some(isOwner)) {
-      throw new Refusal("last_owner");
-    }
+    if (!hasOwner(deps.configAdmins, after)) throw new Refusal("last_owner");
   };
   /** The record of an account that the console may change, among all of them. */
   const changeable = async (name: string) => {

@@ -2,7 +2,8 @@
 // time anew.
 
 import type { JWTPayload } from "jose";
-import type { OidcSettings } from "../../../config.ts";
+import type { AdminSettings, OidcSettings } from "../../../config.ts";
+import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
@@ -14,6 +15,7 @@ import {
   adminOfRecord,
   type AdminRecord,
   ADMINS_GUARD,
+  hasOwner,
   isAdminName,
   listAdminRecords,
   MAX_ADMINS,
@@ -28,8 +30,10 @@ export interface OidcAdminsDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
   readonly admins: Admins;
   readonly settings: OidcSettings;
+  readonly configAdmins: readonly AdminSettings[];
 }
 
 /** The highest role that the claim's values give, or `null`. Pure. */
@@ -53,7 +57,8 @@ export function nameOfClaims(claims: JWTPayload): string | null {
 }
 
 /**
- * The account of whom the provider's claims are about: made at the first time, changed when the role is another now.
+ * The account of whom the provider's claims are about: made at the first time, changed when the role is another now. The
+ * last owner stays one, whatever role the claims give, and the log says so.
  *
  * @returns a function that throws Refusal `oidc_no_role`, `oidc_name`, `name_taken`, `changed_meanwhile`, `oidc_denied`.
  */
@@ -67,7 +72,18 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
     const records = await listAdminRecords(store);
     const known = records.find((one) => one.subject === subject);
     if (known?.disabled) throw new Refusal("oidc_denied");
-    if (known?.role === role) return adminOfRecord(known, vault);
+    if (known?.role === role || (known !== undefined && isLastOwner(known, records))) {
+      if (known.role !== role) {
+        const { name, role: kept } = known;
+        deps.log.warn("the sign-in provider's role is not taken", {
+          reason: "last_owner",
+          name,
+          kept,
+          given: role,
+        });
+      }
+      return adminOfRecord(known, vault);
+    }
     const record = known === undefined
       ? await newRecord({ claims, role, subject, records })
       : { ...known, role };
@@ -89,6 +105,11 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
     if (!done.ok) throw new Refusal("changed_meanwhile");
     return adminOfRecord(record, vault);
   };
+
+  function isLastOwner(known: AdminRecord, records: readonly AdminRecord[]): boolean {
+    const others = records.filter((one) => one !== known);
+    return known.role === "owner" && !hasOwner(deps.configAdmins, others);
+  }
 
   async function newRecord(
     { claims, role, subject, records }: {
