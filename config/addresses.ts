@@ -116,6 +116,16 @@ export function isWildcard(hostname: string): boolean {
   return hostname === "::" || hostname === "0.0.0.0";
 }
 
+/**
+ * Where a browser on this host finds what listens at `listen`: at that address, or on loopback where every address is listened on.
+ * Port 0, which the host chooses later, cannot be told: `null`.
+ */
+export function ownUrl(listen: SocketAddress, { tls }: { tls: boolean }): string | null {
+  if (listen.port === 0) return null;
+  const hostname = isWildcard(listen.hostname) ? "127.0.0.1" : listen.hostname;
+  return canonicalUrl(`${tls ? "https" : "http"}://${socketAddressText({ ...listen, hostname })}`);
+}
+
 /** An http or https URL without user, query and fragment, and without a slash at its end; `null` for anything else. */
 export function canonicalUrl(text: string): string | null {
   if (text.length > 2048 || !/^https?:\/\//i.test(text)) return null;

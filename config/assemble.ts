@@ -29,6 +29,8 @@ export interface Parts {
   readonly targets: readonly TargetSettings[];
   readonly credentials: readonly ScimCredentialSettings[];
   readonly tls: Config["http"]["tls"];
+  /** `http.public_url` as the file has it, else where `http.listen` is. */
+  readonly publicUrl: string;
 }
 
 function policyOf(of: Policy): ClientPolicy {
@@ -139,7 +141,7 @@ export function assemble(parts: Parts): Config {
       logFormat: general["server.log_format"],
       logLevel: general["server.log_level"],
     },
-    http: { listen: general["http.listen"], publicUrl: general["http.public_url"], tls: parts.tls },
+    http: { listen: general["http.listen"], publicUrl: parts.publicUrl, tls: parts.tls },
     radius: {
       listen: general["radius.listen"],
       secret: general["radius.secret"],

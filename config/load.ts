@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import type { ConfigFault, ConfigOutcome, ConfigSources, ConfigWarning } from "../config.ts";
+import { ownUrl } from "./addresses.ts";
 import { assemble, type Parts } from "./assemble.ts";
 import { type Found, parseToml, type Shape, sortTable, type Table } from "./document.ts";
 import { FAULT_CHECKS, type View } from "./fault_checks.ts";
@@ -71,6 +72,8 @@ function readParts(
   const general = readRows(GENERAL_ROWS, reading, { found: found.values });
   const map = (name: string): Table => found.maps.get(name) ?? {};
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
+  const tls = readTls(general, reading);
+  const own = ownUrl(general["http.listen"], { tls: tls !== null }) ?? general["http.public_url"];
   return {
     file: path,
     cwd: sources.cwd,
@@ -82,7 +85,8 @@ function readParts(
     replyGroups: readReplyGroups(map("radius.reply.group"), reading),
     targets: readTargets(map("targets"), reading),
     credentials: readCredentials(found.lists.get("scim.credential") ?? [], reading),
-    tls: readTls(general, reading),
+    tls,
+    publicUrl: found.values.has("http.public_url") ? general["http.public_url"] : own,
   };
 }
 
@@ -113,5 +117,10 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
     ...check(view),
   ]);
-  return { ok: true, config: sealed(view.config), warnings, settings: shownSettings(found) };
+  return {
+    ok: true,
+    config: sealed(view.config),
+    warnings,
+    settings: shownSettings(found, { "http.public_url": view.config.http.publicUrl }),
+  };
 }

@@ -134,7 +134,8 @@ export const GENERAL_ROWS = {
     doc: "console, device page, health and metrics; port 0 lets the host choose",
   }),
   "http.public_url": row(value.origin, "http://127.0.0.1:8080", {
-    doc: "how browsers and phones reach it; phones cannot reach a loopback address",
+    doc:
+      "how browsers and phones reach it; phones cannot reach a loopback address; not set: where http.listen is, on loopback if that is every address",
   }),
   "http.tls_cert": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
   "http.tls_key": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),

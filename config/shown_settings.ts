@@ -5,10 +5,20 @@ import type { ShownSetting } from "../config.ts";
 import type { Found } from "./document.ts";
 import { GENERAL_ROWS, POLICY_ROWS, type Row, type Rows } from "./settings.ts";
 
-/** Every setting that stands once, in the order of the table; those of one part of the file together. */
-export function shownSettings({ values }: Pick<Found, "values">): ShownSetting[] {
+/**
+ * Every setting that stands once, in the order of the table; those of one part of the file together.
+ *
+ * @param derived what holds for keys that the file does not have and whose preset follows another key.
+ */
+export function shownSettings(
+  { values }: Pick<Found, "values">,
+  derived: Readonly<Record<string, string>> = {},
+): ShownSetting[] {
   const shown = (rows: Rows, prefix = "") =>
-    Object.entries(rows).map(([name, row]) => shownSetting(prefix + name, row, values.get(prefix + name)));
+    Object.entries(rows).map(([name, row]) => {
+      const key = prefix + name;
+      return shownSetting(key, { ...row, preset: derived[key] ?? row.preset }, values.get(key));
+    });
   const all = [...shown(GENERAL_ROWS), ...shown(POLICY_ROWS, "radius.")];
   const tables = [...new Set(all.map(tableOf))];
   return all.toSorted((a, b) => tables.indexOf(tableOf(a)) - tables.indexOf(tableOf(b)));

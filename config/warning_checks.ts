@@ -1,7 +1,7 @@
 // What settings allow, but somebody should know: each check sees the whole Config and says what follows from it.
 
 import type { ClientPolicy, ConfigWarning } from "../config.ts";
-import { isLoopback } from "./addresses.ts";
+import { isLoopback, isWildcard } from "./addresses.ts";
 import type { Check, View } from "./fault_checks.ts";
 import { POLICY_ROWS } from "./settings.ts";
 import { entryPrefix } from "./tables.ts";
@@ -131,13 +131,8 @@ function* services({ parts: { general }, given }: View): Iterable<ConfigWarning>
 
 function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> {
   const key = "http.public_url";
-  if (
-    !given.has(key) && http.listen.port !== 0 && URL.parse(http.publicUrl)?.port !== String(http.listen.port)
-  ) {
-    yield {
-      key,
-      problem: `it still says ${http.publicUrl}; links to the phone page would not reach http.listen`,
-    };
+  if (!given.has(key) && isWildcard(http.listen.hostname)) {
+    yield { key, problem: `it is not set; links say ${http.publicUrl}, where a phone finds nothing` };
   }
   const url = URL.parse(http.publicUrl);
   if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {

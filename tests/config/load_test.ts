@@ -285,6 +285,25 @@ Deno.test("loadConfig() gives names with units, canonical addresses and borrowed
   assertEquals(telephony.url, "https://api.example.com/base");
 });
 
+Deno.test("loadConfig() makes links that carry the address and port listened on, while http.public_url is not set", () => {
+  const cases: readonly (readonly [listen: string, publicUrl: string])[] = [
+    ["127.0.0.1:9090", "http://127.0.0.1:9090"],
+    ["0.0.0.0:9090", "http://127.0.0.1:9090"],
+    ["[::]:9090", "http://127.0.0.1:9090"],
+    ["[::1]:9090", "http://[::1]:9090"],
+    ["192.0.2.7:80", "http://192.0.2.7"],
+    ["gate.example.org:9090", "http://gate.example.org:9090"],
+    ["127.0.0.1:0", "http://127.0.0.1:8080"],
+  ];
+  for (const [listen, publicUrl] of cases) {
+    assertEquals(configOf(`http.listen = "${listen}"`).http.publicUrl, publicUrl, listen);
+  }
+  const tls = `[http]\nlisten = "[::]:8443"\ntls_cert = "cert.pem"\ntls_key = "key.pem"\n`;
+  assertEquals(configOf(tls, { files: PEM_FILES }).http.publicUrl, "https://127.0.0.1:8443");
+  const given = `[http]\nlisten = "0.0.0.0:9090"\npublic_url = "http://127.0.0.1:8080"\n`;
+  assertEquals(configOf(given).http.publicUrl, "http://127.0.0.1:8080");
+});
+
 Deno.test("loadConfig() lets clients share an address when nas_identifier or nas_ip_address differs", () => {
   const other = (name: string, key: string) => CLIENT.replace("vpn", name) + key;
   assertEquals(
@@ -331,7 +350,7 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
     key: "second_factor.url",
   },
   { toml: `${CLIENT}first_factor_backend = 'x'`, key: "radius.client[0].first_factor_backend" },
-  { toml: "http.listen = '127.0.0.1:9090'", key: "http.public_url" },
+  { toml: "http.listen = '0.0.0.0:9090'", key: "http.public_url" },
   { toml: "http.public_url = 'http://gate.example.org:8080'", key: "http.public_url" },
   {
     toml: "http = { tls_cert = 'cert.pem', tls_key = 'key.pem', public_url = 'http://127.0.0.1:8080' }",

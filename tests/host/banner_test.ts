@@ -69,3 +69,18 @@ Deno.test("bannerText() sends to a client of the console as to one of the file, 
   assertStringIncludes(text, "from a host that is a client of yours, with its secret");
   assertEquals(text.includes("radius.secret") || text.includes("RADIUS secret"), false);
 });
+
+Deno.test("bannerText() names pages on the port that is listened on, while http.public_url is not set", () => {
+  const text = bannerText(factsOf('[http]\nlisten = "0.0.0.0:9090"', { setupLink: null }), {
+    terminal: false,
+  });
+  for (
+    const line of [
+      "Console  http://127.0.0.1:9090 ",
+      "Phones   http://127.0.0.1:9090/device ",
+      "open http://127.0.0.1:9090\n",
+    ]
+  ) {
+    assertStringIncludes(text, line);
+  }
+});
