@@ -127,6 +127,7 @@ async function start(): Promise<void> {
     orderedId: createOrderedIds(clock, random),
     // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
     prepareLeaving: (name) => radius.prepareLeaving(name),
+    prepareGroupTurn: (name) => radius.replies.prepareForget(name),
   });
   const directory = directoryOf(identity);
   const services = await createServices({

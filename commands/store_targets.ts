@@ -5,6 +5,7 @@ import type { DataDir } from "../host/data_dir.ts";
 import type { Log } from "../log.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
 import type { Pairing, Pairings } from "../radius/doing/pairings.ts";
+import { replyGroupKey } from "../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../runtime.ts";
 import { createIdentity, type Identity } from "../scim/identity.ts";
 import type { Leaving, Target } from "../scim/ports.ts";
@@ -51,6 +52,11 @@ export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
       hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
       orderedId,
       prepareLeaving: (user) => prepareLeaving(deps, { user, unpaired }),
+      prepareGroupTurn: (group) => ({
+        mutations: [{ type: "delete", key: replyGroupKey(group) }],
+        done: () => undefined,
+        undo: () => undefined,
+      }),
     });
   };
   return {

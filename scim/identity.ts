@@ -12,7 +12,15 @@ import { type BackendStanding, watchBackend, type Watched } from "./backends/wat
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { createCredentials, type Credentials } from "./http/credentials.ts";
-import type { Backend, BackendOutcome, Leaving, PrepareLeaving, Target, Targets } from "./ports.ts";
+import type {
+  Backend,
+  BackendOutcome,
+  Leaving,
+  PrepareGroupTurn,
+  PrepareLeaving,
+  Target,
+  Targets,
+} from "./ports.ts";
 import { createMapping } from "./pure/mapping.ts";
 import { createTargets } from "./targets/targets.ts";
 
@@ -29,6 +37,8 @@ export interface IdentityDeps {
   readonly orderedId: () => string;
   /** What leavers of the target whose users log in leave behind in the gateway. */
   readonly prepareLeaving: PrepareLeaving;
+  /** What is kept for groups of that target elsewhere. */
+  readonly prepareGroupTurn: PrepareGroupTurn;
 }
 
 /** The verdict on a password, as the gateway's first factor gives it. */
@@ -93,7 +103,9 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
         log,
         target,
         mapping: mappings.get(target),
-        prepareLeaving: target === config.radius.directory ? deps.prepareLeaving : () => NOTHING_LEFT,
+        ...(target === config.radius.directory
+          ? { prepareLeaving: deps.prepareLeaving, prepareGroupTurn: deps.prepareGroupTurn }
+          : { prepareLeaving: () => NOTHING_LEFT }),
       }),
     openBackend,
     orderedId: deps.orderedId,

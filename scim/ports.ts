@@ -159,6 +159,9 @@ export interface Leaving {
 /** Asked when a user is deleted or stops being active. */
 export type PrepareLeaving = (canonicalName: string) => Leaving;
 
+/** Asked when a group begins or is deleted: what was kept for one of its name goes in the commit of that. */
+export type PrepareGroupTurn = (canonicalName: string) => Leaving;
+
 /** The resources of one target in the store. Names are taken canonical (canonical_name.ts) where they are called so. */
 export interface Directory {
   readonly target: string;

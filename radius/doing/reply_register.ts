@@ -7,6 +7,7 @@ import type { Mutation, Store } from "../../store.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../facts/codes.ts";
 import { encodeReplyAttribute } from "../pure/attributes.ts";
 import { type AcceptAttributes, replyKey } from "./accept_attributes.ts";
+import type { Leaving } from "./leaving.ts";
 
 interface ReplyRecord {
   /** As it was spelled when it was given. */
@@ -49,12 +50,13 @@ export interface ReplyRegister {
     attributes: ReplyAttributes,
     given: { version: number; audit: Mutation },
   ): Promise<ReplyOutcome>;
-  /** Forgets what the console gave a group that is gone: the next of its name begins without. */
-  forget(group: string): Promise<void>;
+  /** Takes away what the console gave a group that begins or is deleted, in the commit of that: none inherits from one of its name. */
+  prepareForget(canonical: string): Leaving;
 }
 
 const MOST_GROUPS = 2000;
-const keyOf = (canonical: string): Deno.KvKey => ["reply_group", canonical];
+/** Where a group's attributes are kept. */
+export const replyGroupKey = (canonical: string): Deno.KvKey => ["reply_group", canonical];
 
 export function createReplyRegister({ store, settings, accept }: {
   store: Store;
@@ -123,24 +125,27 @@ export function createReplyRegister({ store, settings, accept }: {
       if (before === undefined && records.size >= MOST_GROUPS) return { ok: false, reason: "full" };
       const detail = problemOf(canonical, attributes);
       if (detail !== null) return { ok: false, reason: "bad", detail };
-      const entry = await store.get<ReplyRecord>(keyOf(canonical));
+      const entry = await store.get<ReplyRecord>(replyGroupKey(canonical));
       if ((entry.value?.version ?? 0) !== version) return { ok: false, reason: "changed" };
       const record = { group, attributes, version: version + 1 };
       const { ok } = await store.commit({
         checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
-        mutations: [{ type: "set", key: keyOf(canonical), value: record }, audit],
+        mutations: [{ type: "set", key: replyGroupKey(canonical), value: record }, audit],
       });
       if (!ok) return { ok: false, reason: "changed" };
       records.set(canonical, record);
       apply();
       return { ok: true, replies: find(group) };
     },
-    async forget(group) {
-      const canonical = canonicalName(group);
-      if (!records.has(canonical)) return;
-      await store.commit({ mutations: [{ type: "delete", key: keyOf(canonical) }] });
-      records.delete(canonical);
-      apply();
+    prepareForget(canonical) {
+      return {
+        // Also without a record in memory: one may be on its way into the store.
+        mutations: [{ type: "delete", key: replyGroupKey(canonical) }],
+        done() {
+          if (records.delete(canonical)) apply();
+        },
+        undo: () => undefined,
+      };
     },
   };
 }

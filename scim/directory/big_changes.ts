@@ -2,10 +2,10 @@
 // the rest (users' records, the old set) follows. A chore in the store makes a later start finish what a crash cut off.
 
 import type { Mutation } from "../../store.ts";
-import type { WriteResult } from "../ports.ts";
+import type { PrepareGroupTurn, WriteResult } from "../ports.ts";
 import type { MemberChange } from "./member_sets.ts";
 import type { Pack, PackDeps } from "./pack.ts";
-import { type GroupChange, regroup } from "./plan.ts";
+import { type GroupChange, regroup, turnGroup } from "./plan.ts";
 import { readRecord, storedOf } from "./records.ts";
 
 /** What is owed, under ["chore", target, id]. */
@@ -26,6 +26,7 @@ export type Chore =
 export interface BigChangeDeps extends PackDeps {
   readonly newPack: () => Pack;
   readonly newSetId: () => string;
+  readonly prepareGroupTurn: PrepareGroupTurn;
 }
 
 export interface BigChanges {
@@ -162,6 +163,7 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
       await pack.keep({ kind: "group", canonical }, after);
       pack.remove(sweeping);
       pack.set(flipped, chore, 2000);
+      turnGroup(deps.prepareGroupTurn, pack, change);
       pack.also(also);
       if (to !== "") pack.whenDone(() => memberSets.keep(to, membersAfter));
       const outcome = await pack.commit();

@@ -7,8 +7,10 @@ import type { Store } from "../../store.ts";
 import type {
   Directory,
   KeptPassword,
+  Leaving,
   Mapping,
   PageOptions,
+  PrepareGroupTurn,
   PrepareLeaving,
   ResourceKind,
   Stored,
@@ -32,12 +34,15 @@ export interface DirectoryDeps {
   /** The `<target_id>`. */
   readonly target: string;
   readonly prepareLeaving: PrepareLeaving;
+  /** Absent: nothing is kept for groups elsewhere. */
+  readonly prepareGroupTurn?: PrepareGroupTurn;
   /** For filters that name attributes of the mapping; by default the document's. */
   readonly mapping?: Mapping;
   /** How many deleted users are remembered; beyond, the oldest are forgotten. */
   readonly tombstonesKept?: number;
 }
 
+const NOTHING_KEPT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 const TOMBSTONES_KEPT = 1_000_000;
 
 /** What waits for the counts of words: everything that writes or searches. */
@@ -79,6 +84,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     const indexes = await withWordIndexes(names, { store, keys });
     const packDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
     const newPack = () => createPack(packDeps);
+    const prepareGroupTurn = deps.prepareGroupTurn ?? (() => NOTHING_KEPT);
     const writer = createWriter({
       keys,
       clock,
@@ -88,7 +94,8 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       newSetId,
       newPack,
       prepareLeaving: deps.prepareLeaving,
-      big: createBigChanges({ ...packDeps, newPack, newSetId }),
+      prepareGroupTurn,
+      big: createBigChanges({ ...packDeps, newPack, newSetId, prepareGroupTurn }),
       tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
       onChange: tell,
     });

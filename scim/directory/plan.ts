@@ -3,7 +3,14 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
-import type { Content, DirectoryWrite, GroupContent, PrepareLeaving, Stored } from "../ports.ts";
+import type {
+  Content,
+  DirectoryWrite,
+  GroupContent,
+  PrepareGroupTurn,
+  PrepareLeaving,
+  Stored,
+} from "../ports.ts";
 import { wordsOfGroup } from "../pure/words.ts";
 import type { Keys } from "./keys.ts";
 import {
@@ -22,6 +29,7 @@ export interface PlanDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly prepareLeaving: PrepareLeaving;
+  readonly prepareGroupTurn: PrepareGroupTurn;
   /** Grows; never the same twice. */
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
@@ -216,9 +224,9 @@ export function fitsOneCommit({ before, after, changes }: GroupChange): boolean 
 
 /** Puts a change of a group that fits into one commit into the pack. */
 export async function planGroup(
+  { prepareGroupTurn }: Pick<PlanDeps, "prepareGroupTurn">,
   pack: Pack,
-  change: GroupChange,
-  also: readonly Mutation[],
+  { also, ...change }: GroupChange & { also: readonly Mutation[] },
 ): Promise<Planned> {
   const { canonical, before, after, membersAfter, changes } = change;
   const setId = after?.setId ?? before?.setId ?? "";
@@ -230,12 +238,26 @@ export async function planGroup(
     const group = name === null ? before?.name : after?.name;
     await regroup(pack, user, { name: group ?? canonical, isMember: name !== null });
   }
+  turnGroup(prepareGroupTurn, pack, change);
   pack.also(also);
   return {
     kind: "planned",
     stored: () => after === null ? null : storedOf("group", after, membersAfter),
     owes: null,
   };
+}
+
+/** A group that begins inherits nothing from one of its name, and one that ends leaves nothing behind. */
+export function turnGroup(
+  prepare: PrepareGroupTurn,
+  pack: Pack,
+  { canonical, before, after }: Pick<GroupChange, "canonical" | "before" | "after">,
+): void {
+  if (before !== null && after !== null) return;
+  const turn = prepare(canonical);
+  pack.whenDone(() => turn.done());
+  pack.whenUndone(() => turn.undo());
+  pack.also(turn.mutations);
 }
 
 /** Brings the groups in a user's record in step; nothing happens where there is no such user. */

@@ -88,7 +88,7 @@ export function createWriter(deps: WriterDeps): Writer {
     const change = await readGroup(pack, asked);
     if (change === null) return { kind: "changed" };
     if (!fitsOneCommit(change)) return { kind: "alone" };
-    return await planGroup(pack, change, alsoOf(asked));
+    return await planGroup(deps, pack, { ...change, also: alsoOf(asked) });
   };
 
   const runBig = async (job: Job): Promise<void> => {

@@ -153,6 +153,33 @@ Deno.test("groups: an owner gives reply attributes; the view says what counts, a
   assertEquals((await ask<GroupView>(`${GROUPS}/ops`)).replies, []);
 });
 
+Deno.test("groups: one that anybody deletes takes its reply attributes along in the same commit", async () => {
+  await using site = await startPeopleConsole();
+  const ask = apiCaller(site, await site.signIn("owner"));
+  const target = site.target;
+  for (const members of [[], Array.from({ length: 300 }, (_, at) => `user${at}`)]) {
+    await site.putGroup("ops", members);
+    const json = { attributes: [{ name: "Filter-Id", value: "ops" }], version: 0 };
+    await ask(`${GROUPS}/ops/replies`, { method: "PUT", json });
+    const actor = { name: "scim:provisioner", source: "192.0.2.9" };
+    const removed = await target.remove("group", "OPS", { actor });
+    assertEquals(removed.stored, null);
+    assertEquals(await Array.fromAsync(site.store.list(["reply_group"])), []);
+    await site.putGroup("Ops", []);
+    const { replies, repliesVersion } = await ask<GroupView>(`${GROUPS}/ops`);
+    assertEquals([replies, repliesVersion], [[], 0]);
+    await target.remove("group", "ops", { actor });
+  }
+});
+
+Deno.test("groups: one that begins does not inherit what a crash or an older version left", async () => {
+  await using site = await startPeopleConsole();
+  const value = { group: "ops", attributes: { Class: "left over" }, version: 3 };
+  await site.store.commit({ mutations: [{ type: "set", key: ["reply_group", "ops"], value }] });
+  await site.putGroup("ops");
+  assertEquals(await Array.fromAsync(site.store.list(["reply_group"])), []);
+});
+
 for (
   const [what, attributes, version, role, code] of [
     ["an older version", [{ name: "Class", value: "x" }], 3, "owner", "changed_meanwhile"],

@@ -75,7 +75,11 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     log,
     hashPassword: (password) => hasher.make(password),
     openDirectory: (target) =>
-      createDirectory({ store, clock, random, log, target, prepareLeaving: () => NOTHING_LEFT }),
+      createDirectory({
+        ...{ store, clock, random, log, target },
+        prepareLeaving: () => NOTHING_LEFT,
+        prepareGroupTurn: (group) => replies.prepareForget(group),
+      }),
     openBackend: (_target, { name }) => {
       const backend = backends.get(name);
       if (backend === undefined) throw new Error(`Cannot find the backend ${name}`);

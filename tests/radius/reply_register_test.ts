@@ -88,11 +88,16 @@ Deno.test("effective() says what is of every login and what the group puts in it
   assertEquals(register.effective("nobody").map(({ from }) => from), ["default", "default"]);
 });
 
-Deno.test("forget() takes a group's attributes away; the next of its name begins without", async () => {
+Deno.test("prepareForget() takes a group's attributes away with the commit, and not before", async () => {
   using kv = await Deno.openKv(":memory:");
-  const { register, textOf } = await world(kv);
+  const { register, textOf, store } = await world(kv);
   await register.change("ops", { Class: "ops-class" }, { version: 0, audit: AUDIT });
-  await register.forget("OPS");
+  const forgotten = register.prepareForget("ops");
+  assert(textOf("ops").includes("ops-class"));
+  forgotten.undo();
+  assert(textOf("ops").includes("ops-class"));
+  await store.commit({ mutations: forgotten.mutations });
+  forgotten.done();
   assert(!textOf("ops").includes("ops-class"));
   assertEquals(register.find("ops"), { from: null, attributes: {}, version: 0 });
   const again = await world(kv);

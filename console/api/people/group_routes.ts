@@ -86,10 +86,7 @@ export function createGroupRoutes({ people, replies }: GroupRouteDeps) {
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const deed = deedOf(c, { target, name: c.req.param("id"), backends });
-      const change = await changeOf(deed, await removeGroup(deed, { version }));
-      const isLogin = deed.target.name === parts().people.loginTarget;
-      if (change.group === null && isLogin) await replies?.forget(deed.name);
-      return c.json(change);
+      return c.json(await changeOf(deed, await removeGroup(deed, { version })));
     })
     .get("/:id/members", queryValues(LIST), async (c) => {
       const query = c.req.valid("query");

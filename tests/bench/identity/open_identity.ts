@@ -39,6 +39,7 @@ export async function openIdentity(
     hasher: createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
     prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+    prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
   });
   return {
     identity,

@@ -42,6 +42,7 @@ async function openIdentity(folder: string): Promise<{ identity: Identity; close
     hasher,
     orderedId: createOrderedIds(systemClock, random),
     prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+    prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
   });
   return {
     identity,
