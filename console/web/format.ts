@@ -3,17 +3,25 @@
 import { locale } from "./words/translate.ts";
 
 const numberFormat = new Intl.NumberFormat("en", { useGrouping: true });
-const timeFormat = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-});
-const fullFormat = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "medium",
-  hourCycle: "h23",
-});
+const timeFormat = spoken((here) =>
+  new Intl.DateTimeFormat(here, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })
+);
+const fullFormat = spoken((here) =>
+  new Intl.DateTimeFormat(here, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
+);
+const relativeFormat = spoken((here) =>
+  new Intl.RelativeTimeFormat(here, { style: "short", numeric: "auto" })
+);
+
+/** A format of the language that is on: made anew when that changes, since making one is slow. */
+function spoken<T>(make: (locale: string) => T): () => T {
+  let made: { readonly locale: string; readonly format: T } | null = null;
+  return () => {
+    const here = locale();
+    if (made?.locale !== here) made = { locale: here, format: make(here) };
+    return made.format;
+  };
+}
 
 export function countText(count: number): string {
   return numberFormat.format(count).replaceAll(",", "\u202f");
@@ -21,11 +29,11 @@ export function countText(count: number): string {
 
 /** The time of day, to the second. */
 export function timeText(atMs: number): string {
-  return timeFormat.format(atMs);
+  return timeFormat().format(atMs);
 }
 
 export function fullTimeText(atMs: number): string {
-  return fullFormat.format(atMs);
+  return fullFormat().format(atMs);
 }
 
 /** How long, in the largest unit that says enough: "6 s", "4 min", "2 h". */
@@ -71,16 +79,3 @@ const RELATIVE_UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number, n
   ["hour", 3600, 48 * 3600],
   ["day", 86_400, 15 * 86_400],
 ];
-
-let relative: { readonly locale: string; readonly format: Intl.RelativeTimeFormat } | null = null;
-
-function relativeFormat(): Intl.RelativeTimeFormat {
-  const here = locale();
-  if (relative?.locale !== here) {
-    relative = {
-      locale: here,
-      format: new Intl.RelativeTimeFormat(here, { style: "short", numeric: "auto" }),
-    };
-  }
-  return relative.format;
-}

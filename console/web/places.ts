@@ -160,7 +160,7 @@ export const PLACES = {
     pattern: "/settings",
     needs: "viewer",
     title: "settings",
-    words: ["settings", "overlays"],
+    words: ["settings", "overlays", "meanings"],
     rail: { group: "govern", icon: "settings", key: "," },
   },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },

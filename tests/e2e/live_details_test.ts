@@ -212,7 +212,7 @@ browserTest(
     assertEquals(download.suggestedFilename(), "logins.csv");
     await page.getByRole("link", { name: /ago|now/ }).first().click();
     await page.getByRole("heading", { name: "Login", exact: true }).waitFor();
-    await page.getByText("The device's passcode was right").waitFor();
+    await page.getByText("The authenticator app's code was right").waitFor();
     assertEquals(await page.title(), "Login · Countersign");
   },
 );

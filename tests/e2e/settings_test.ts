@@ -44,6 +44,26 @@ const PARTS: Readonly<Record<string, { hash: string; seen: (page: Page) => Promi
   "about": { hash: "#about", seen: (page) => page.getByRole("row", { name: "hono MIT" }).waitFor() },
 };
 
+browserTest(
+  "/settings and /audit speak German, dates too, where the browser speaks English",
+  async ({ page }) => {
+    await using site = await openSite();
+    await enterAs(page, { site, role: "owner", path: "/settings", heading: "Settings" });
+    await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
+    await page.reload();
+    await page.getByRole("heading", { name: "Einstellungen", exact: true }).waitFor();
+    await page.getByRole("row", { name: /console\.idle_minutes .*zählt als Benutzung/ }).waitFor();
+    assertEquals(await page.locator("main [lang=en]").count(), 0);
+    await site.put("ada");
+    const atMs = Date.UTC(2031, 4, 9, 12);
+    const deed = { atMs, actor: "command", action: "invitation.made", user: "ada", deadlineMs: atMs };
+    await site.store.commit({ mutations: [{ type: "set", key: ["audit", "zzzzzzzzzzz1"], value: deed }] });
+    await page.goto(`${site.origin}/audit`);
+    const row = page.getByRole("row", { name: /Einladung für ein Telefon erstellt/ });
+    await row.getByText(/^Bis: 09\.05\.2031, \d\d:00:00$/).waitFor();
+  },
+);
+
 for (const [name, { hash, seen }] of Object.entries(PARTS)) {
   browserTest(
     `/settings: ${name} opens by its address and holds in light, dark and at 320 px`,

@@ -19,7 +19,12 @@ import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../routes.ts";
 import { readable } from "../words.ts";
-import { t } from "../words/translate.ts";
+import { knownWord, t } from "../words/translate.ts";
+
+/** What a reason is called; one that the words do not know is called as the gateway has it. */
+function dropTitle(reason: string): string {
+  return knownWord("explain", `title_${reason}`) ?? readable(reason);
+}
 
 export default function DroppedPage({ models: frame }: PageProps) {
   const models = withLive(frame);
@@ -156,7 +161,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
         {tallies.map(({ reason, source, client, count, firstMs }) => (
           <li key={`${source} ${reason}`}>
             <b class="number">{countText(count)}</b>
-            {narrowing("reason", reason, readable(reason))}
+            {narrowing("reason", reason, dropTitle(reason))}
             <span class="mono">{narrowing("source", source)}</span>
             {client !== null && <span class="mono quiet">{client}</span>}
             <span class="quiet small">
@@ -183,7 +188,7 @@ function Filters({ models: { router } }: { models: Models }) {
           onClick={() => router.setParams({ [name]: "" })}
         >
           <span class="unseen">{`${t("frame.clear_filter")} `}</span>
-          {name === "reason" ? readable(router.param(name)) : router.param(name)}
+          {name === "reason" ? dropTitle(router.param(name)) : router.param(name)}
           <Symbol name="x" size={12} />
         </button>
       ))}
@@ -195,7 +200,7 @@ function Stray({ models, item }: { models: Models; item: ExplainedStray }) {
   const { reason, source, answered, lastMs, explanation } = item;
   return (
     <li class="panel stray">
-      <h2>{t("live.stray_from", { reason: readable(reason), source })}</h2>
+      <h2>{t("live.stray_from", { reason: dropTitle(reason), source })}</h2>
       <p class="quiet small">
         <Time models={models} atMs={lastMs} />
         {` · ${t(answered ? "live.stray_answered" : "live.stray_silent")}`}

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { GroupPage, GroupRow } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
+import { countText } from "../format.ts";
 import { groupHref, listGroups } from "../models/group_calls.ts";
 import { useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
@@ -131,7 +132,7 @@ function columnsOf(): Column<GroupRow>[] {
       label: t("groups.members"),
       width: "110px",
       number: true,
-      cell: ({ members }) => members.toLocaleString(),
+      cell: ({ members }) => countText(members),
     },
     {
       name: "replies",

@@ -10,6 +10,7 @@ import type { words as govern } from "./en/govern.ts";
 import type { words as groups } from "./en/groups.ts";
 import type { words as live } from "./en/live.ts";
 import type { words as me } from "./en/me.ts";
+import type { words as meanings } from "./en/meanings.ts";
 import type { words as overlays } from "./en/overlays.ts";
 import type { words as people } from "./en/people.ts";
 import type { words as records } from "./en/records.ts";
@@ -43,6 +44,8 @@ export interface Areas {
   readonly connect: typeof connect;
   readonly govern: typeof govern;
   readonly settings: typeof settings;
+  /** Sentences by a setting's key; empty where the server's own stand. */
+  readonly meanings: typeof meanings;
   readonly me: typeof me;
   /** The server writes that page. */
   readonly approve: typeof approve;

@@ -1,6 +1,7 @@
 // What a record says of before and after, as a small diff: the parts that differ where both are known part by part.
 
 import type { AuditItem } from "../../../api/govern/audit_reader.ts";
+import { fullTimeText } from "../../format.ts";
 import { readable } from "../../words.ts";
 import { knownWord, t } from "../../words/translate.ts";
 
@@ -14,7 +15,9 @@ interface ChangeRow {
 export function ChangeText({ item }: { item: AuditItem }) {
   const rows = changeRows(item);
   const { conversation, ...rest } = item.details;
-  const details = Object.entries(rest).map(([name, value]) => `${detailName(name)}: ${value}`);
+  const details = Object.entries(rest).map(([name, value]) =>
+    `${detailName(name)}: ${detailText(name, value)}`
+  );
   return (
     <>
       {rows.length > 0 && (
@@ -37,10 +40,20 @@ function detailName(name: string): string {
   return knownWord("govern", `detail_${name}`) ?? readable(name);
 }
 
+/** A moment as people read it; everything else as the record has it. */
+function detailText(name: string, value: string): string {
+  return name === "deadlineMs" ? fullTimeText(Number(value)) : value;
+}
+
+/** A part of what changed; what is no setting of ours, such as a RADIUS attribute, keeps its name. */
+function partName(name: string): string {
+  return knownWord("govern", `part_${name}`) ?? name;
+}
+
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {
   return (
     <li>
-      {name !== "" && <span class="quiet">{`${name}: `}</span>}
+      {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
       {before !== "" && <del>{before}</del>}
       {after === "" ? <span class="quiet">{` → ${t("govern.nothing")}`}</span> : <ins>{after}</ins>}
     </li>

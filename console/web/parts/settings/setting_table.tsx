@@ -2,7 +2,7 @@
 
 import type { ShownSetting } from "../../../api/govern/setting_shapes.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { knownWord, t } from "../../words/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
 import { Note } from "../note.tsx";
 import { SearchBox } from "../search_box.tsx";
@@ -48,8 +48,8 @@ export function SettingTable({ models, answer, label, tables }: SettingTableProp
   );
 }
 
-function isAbout({ key, value, doc }: ShownSetting, text: string): boolean {
-  return [key, value, doc].some((one) => one.toLowerCase().includes(text));
+function isAbout(row: ShownSetting, text: string): boolean {
+  return [row.key, row.value, meaningOf(row) ?? row.doc].some((one) => one.toLowerCase().includes(text));
 }
 
 function columns(): Column<ShownSetting>[] {
@@ -83,10 +83,21 @@ function columns(): Column<ShownSetting>[] {
       name: "means",
       label: t("settings.means"),
       wideOnly: true,
-      // The one source of these sentences is the table of settings, which is English.
-      cell: ({ doc }) => <span class="quiet wrap" lang="en">{doc}</span>,
+      cell: (row) => <Meaning row={row} />,
     },
   ];
+}
+
+/** In the language that is on; `null`: only the settings' own English is there. */
+function meaningOf({ key }: ShownSetting): string | null {
+  return knownWord("meanings", key);
+}
+
+function Meaning({ row }: { row: ShownSetting }) {
+  const meaning = meaningOf(row);
+  return meaning === null
+    ? <span class="quiet wrap" lang="en">{row.doc}</span>
+    : <span class="quiet wrap">{meaning}</span>;
 }
 
 function Value({ row: { isSecret, isSet, value } }: { row: ShownSetting }) {

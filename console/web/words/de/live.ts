@@ -39,7 +39,7 @@ export const words: SameWords<typeof en> = {
   factor_device: "Telefon",
   factor_sms: "SMS",
   factor_voice: "Anruf",
-  factor_totp: "Gerätecode",
+  factor_totp: "Authenticator-App",
   factor_recovery: "Wiederherstellungscode",
   factor_none: "Noch keiner",
   factor_not_passed: "Keiner bestanden",
