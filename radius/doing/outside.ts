@@ -207,6 +207,9 @@ async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs:
       const answer = await deps.secondFactor.status(requestId);
       attempt.decision = decisionOf(answer);
       if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
+      // A request that runs out together with the login was denied by nobody: the end of the login answers.
+      const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
+      if (loginIsOver && attempt.decision === "denied") attempt.decision = "pending";
       const left = untilMs - deps.clock.nowMs();
       if (attempt.decision === "granted" || attempt.decision === "denied" || left <= 0) return;
       await notice.wait(Math.min(pollMs, left));

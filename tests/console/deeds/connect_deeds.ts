@@ -37,6 +37,11 @@ function waiting(verb: "deny" | "cancel") {
 const CREDENTIAL = { name: "saas", targets: ["default"], access: "write" };
 
 export const CONNECT_DEEDS: Deeds = {
+  "PUT /first-steps/:name": {
+    prepare: () => ({ path: "/first-steps/client", json: { skipped: true } }),
+    action: "first_step.skip",
+    object: "first_step:client",
+  },
   "POST /approvals/:id/deny": { prepare: waiting("deny"), action: "approval.deny", object: "user:ada" },
   "POST /approvals/:id/cancel": { prepare: waiting("cancel"), action: "approval.cancel", object: VPN },
   "POST /clients": { prepare: () => NEW_CLIENT, action: "client.create", object: VPN },

@@ -51,6 +51,8 @@ export const words: SameWords<typeof en> = {
   deed_user_me_entered: "Eigene Seite geöffnet",
   deed_user_not_me: "Gemeldet: Das war ich nicht",
   deed_notice_dismiss: "Hinweis erledigt",
+  deed_first_step_skip: "Erster Schritt übersprungen",
+  deed_first_step_take_up: "Erster Schritt wieder aufgenommen",
   deed_group_created: "Gruppe angelegt",
   deed_group_replaced: "Gruppe geändert",
   deed_group_deleted: "Gruppe gelöscht",

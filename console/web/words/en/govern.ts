@@ -47,6 +47,8 @@ export const words = {
   deed_user_me_entered: "Own page opened",
   deed_user_not_me: "Said: this was not me",
   deed_notice_dismiss: "Notice dismissed",
+  deed_first_step_skip: "First step skipped",
+  deed_first_step_take_up: "First step taken up again",
   deed_group_created: "Group created",
   deed_group_replaced: "Group changed",
   deed_group_deleted: "Group deleted",
