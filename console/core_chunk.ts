@@ -6,6 +6,8 @@ import { type Core, type RoomName, roomOf, ROOMS } from "./rooms.ts";
 
 const IS_MODULE = /\.tsx?$/;
 const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
+/** The usual case: one name of it and nothing else, which needs no object around the room's names. */
+const ONE_NAME_LATER = /\(await import\("(\.[^"]{1,200})"\)\)\.(\w+)/g;
 const EXPORTED = /^export (?:default )?(?:async )?(?:function|class|const) (\w+)/gm;
 const PASSED_ON = /^export \{ ([^}]+) \} from/gm;
 const IS_DEFAULT = /^export default /m;
@@ -66,9 +68,16 @@ function roomText(name: RoomName, { web, late }: { web: string; late: Late }): s
 
 /** Has what a module fetches later be fetched as a part of its room. */
 function throughRooms(text: string, { path, web, late }: { path: string; web: string; late: Late }): string {
-  return text.replace(FETCHED_LATER, (whole, target: string) => {
+  const placeOf = (target: string) => {
     const found = resolved(target, path);
-    const name = roomOf(found.slice(web.length));
+    return { found, name: roomOf(found.slice(web.length)) };
+  };
+  const short = text.replace(ONE_NAME_LATER, (whole, target: string, one: string) => {
+    const { found, name } = placeOf(target);
+    return name === null ? whole : `(await import("${ROOM}:${name}")).${stemOf(found)}_${one}`;
+  });
+  return short.replace(FETCHED_LATER, (whole, target: string) => {
+    const { found, name } = placeOf(target);
     if (name === null) return whole;
     const parts = (late.get(found) ?? []).map((one) => `${one}: room.${stemOf(found)}_${one}`);
     return `import("${ROOM}:${name}").then((room) => ({ ${parts.join(", ")} }))`;
@@ -86,6 +95,7 @@ const CORE_FILES: Readonly<Record<Core, string>> = {
   field_core: "cores/fields.ts",
   dialog_core: "cores/dialogs.ts",
   people_core: "cores/people.ts",
+  people_list_core: "cores/people_lists.ts",
   profile_core: "cores/profiles.ts",
   connect_core: "cores/connect.ts",
   access_core: "cores/access.ts",

@@ -9,6 +9,7 @@ export type Core =
   | "field_core"
   | "dialog_core"
   | "people_core"
+  | "people_list_core"
   | "profile_core"
   | "connect_core"
   | "access_core"
@@ -26,19 +27,19 @@ const LOGINS = ["main", "login_core"] as const;
 const LISTS = ["main", "list_core"] as const;
 const TABLES = [...LISTS, "table_core"] as const;
 const DIALOGS = ["main", "field_core", "dialog_core"] as const;
-const PEOPLE = [...TABLES, "people_core"] as const;
+const PEOPLE = [...TABLES, "people_core", "people_list_core"] as const;
 const FORMS = [...LISTS, "field_core", "dialog_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
   live: { of: /^pages\/live_page$/, cores: [...LOGINS, "live_core"] },
-  dropped: { of: /^pages\/dropped_page$/, cores: [...LOGINS, "live_core"] },
+  dropped: { of: /^pages\/dropped_page$/, cores: [...LISTS, "login_core", "live_core"] },
   login: { of: /^(pages\/conversation_page|parts\/live\/inspector_panel)$/, cores: [...LISTS, "login_core"] },
   /** Comes while the board is drawn and its snapshot is on the way. */
   stream: {
     of:
-      /^(live_focus|parts\/live\/(notices|waiting_panels|first_steps|reconnect_note)|models\/(shared_channel|dwell|hidden_tab))$/,
-    cores: LISTS,
+      /^(parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
+    cores: [...LISTS, "login_core"],
   },
   overlays: { of: /^parts\/frame\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
   gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/access\/sign_in_dialog)$/, cores: DIALOGS },
@@ -48,21 +49,24 @@ export const ROOMS = {
     cores: [...TABLES, "field_core", "dialog_core", "access_core"],
   },
   settings: { of: /^(pages\/settings_page|parts\/settings\/\w+)$/, cores: [...TABLES, "field_core"] },
+  charts: { of: /^pages\/charts_page$/, cores: [...TABLES, "login_core"] },
   records: { of: /^pages\/(history|audit)_page$/, cores: [...TABLES, "login_core"] },
   connect: { of: /^pages\/(clients|targets|health|credentials)_page$/, cores: [...TABLES, "connect_core"] },
   client: { of: /^(pages\/client_page|parts\/connect\/edit_client)$/, cores: [...FORMS, "connect_core"] },
   target: { of: /^(pages\/target_page|parts\/connect\/mapping_editor)$/, cores: [...FORMS, "connect_core"] },
   users: { of: /^(pages\/users_page|parts\/groups\/export_button)$/, cores: PEOPLE },
-  group: { of: /^pages\/group_page$/, cores: [...PEOPLE, "field_core", "receipt_core"] },
+  group: { of: /^pages\/group_page$/, cores: [...TABLES, "people_list_core", "field_core"] },
   groups: { of: /^pages\/(groups|devices)_page$/, cores: PEOPLE },
   user: {
-    of: /^(pages\/user_page|parts\/people\/(user_profile|said_note))$/,
-    cores: [...FORMS, "people_core", "profile_core", "receipt_core"],
+    of: /^(pages\/user_page|parts\/people\/user_profile)$/,
+    cores: [...LISTS, "field_core", "people_core", "profile_core"],
   },
   user_parts: {
     of: /^parts\/people\/user_\w+$/,
     cores: [...PEOPLE, "field_core", "dialog_core", "profile_core", "login_core"],
   },
+  /** Comes when something was changed. */
+  said: { of: /^parts\/people\/said_note$/, cores: ["main", "receipt_core"] },
   import: { of: /^pages\/import_page$/, cores: [...TABLES, "field_core"] },
   /** Whatever is opened over a page: one file for all, so that it is here when the second one is asked for. */
   dialogs: {

@@ -5,24 +5,17 @@ interface CallArgs {
   readonly param?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly json?: unknown;
-  readonly header?: Readonly<Record<string, string>>;
 }
 
-interface CallOptions {
-  readonly init?: RequestInit;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** The calls below a path. `index` stands for the path itself, `$url` gives the address instead of fetching it. */
+/** The calls below a path. `index` stands for the path itself. */
 export function calls(path: string): unknown {
   return new Proxy(Object, {
     get(_target, name) {
       // Nobody may take it for a promise.
       if (typeof name !== "string" || name === "then") return undefined;
-      if (name === "$url") return (args?: CallArgs) => new URL(addressOf(path, args), location.origin);
       if (name.startsWith("$")) {
         const method = name.slice(1).toUpperCase();
-        return (args?: CallArgs, options?: CallOptions) => call({ method, path, args, options });
+        return (args?: CallArgs) => call({ method, path, args });
       }
       return calls(name === "index" ? path : `${path}/${name}`);
     },
@@ -33,18 +26,14 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly args: CallArgs | undefined;
-  readonly options: CallOptions | undefined;
 }
 
-function call({ method, path, args = {}, options = {} }: Call): Promise<Response> {
-  const { json, header } = args;
-  const init: RequestInit = { ...options.init, method };
-  const headers = new Headers({ ...header, ...options.headers });
-  if (json !== undefined) {
-    headers.set("content-type", "application/json");
-    init.body = JSON.stringify(json);
-  }
-  return fetch(addressOf(path, args), { ...init, headers });
+function call({ method, path, args = {} }: Call): Promise<Response> {
+  const { json } = args;
+  const sent = json === undefined
+    ? {}
+    : { headers: { "content-type": "application/json" }, body: JSON.stringify(json) };
+  return fetch(addressOf(path, args), { method, ...sent });
 }
 
 function addressOf(path: string, { param = {}, query = {} }: CallArgs = {}): string {

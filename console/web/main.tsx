@@ -4,11 +4,12 @@ import { render } from "preact";
 import "./core.ts";
 import { App } from "./app.tsx";
 import { createModels } from "./models/models.ts";
+import { ROUTES } from "./routes.ts";
 import { loadWords, restoreLanguage } from "./words/translate.ts";
 import type { Area } from "./words/words.ts";
 
 restoreLanguage();
-const models = createModels(window);
+const models = createModels(window, { routes: ROUTES });
 const root = document.getElementById("app");
 // The server says which words come first: of the page, or of signing in. Words, page and session are asked for at once.
 const areas = (root?.dataset.areas ?? "frame").split(" ").filter((name) => name !== "") as Area[];

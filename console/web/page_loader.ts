@@ -1,9 +1,22 @@
 // Fetches pages and their words, once each, and says which are here.
 
 import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
 import { type Area } from "./words/words.ts";
 import { type PlaceName, type Visit, visitOf } from "./places.ts";
-import type { PageModule } from "./routes.ts";
+import type { Models } from "./models/models.ts";
+
+/** What every page is given. */
+export interface PageProps {
+  readonly models: Models;
+  /** The named segments of the address, decoded: `{ id }` for `/users/:id`. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** A page's module: its default export draws it, with an `h1` that can take the focus. */
+export interface PageModule {
+  readonly default: ComponentType<PageProps>;
+}
 
 /** A page: on its way, here, or not to be had. */
 export type LoadedPage = { readonly kind: "loading" } | { readonly kind: "failed" } | {

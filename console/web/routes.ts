@@ -1,20 +1,7 @@
 // The page of each place, fetched when somebody goes there.
 
-import type { ComponentType } from "preact";
-import type { Models } from "./models/models.ts";
+import type { PageModule } from "./page_loader.ts";
 import type { PlaceName } from "./places.ts";
-
-/** What every page is given. */
-export interface PageProps {
-  readonly models: Models;
-  /** The named segments of the address, decoded: `{ id }` for `/users/:id`. */
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** A page's module: its default export draws it, with an `h1` that can take the focus. */
-export interface PageModule {
-  readonly default: ComponentType<PageProps>;
-}
 
 export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
   live: () => import("./pages/live_page.tsx"),

@@ -10,12 +10,12 @@ interface Seen {
   readonly body: string;
 }
 
-type Get = (args?: object, options?: object) => Promise<Response>;
+type Get = (args?: object) => Promise<Response>;
 interface Users {
   readonly index: { readonly $get: Get };
   readonly ":id": {
     readonly $put: Get;
-    readonly groups: { readonly $get: Get; readonly $url: (args: object) => URL };
+    readonly groups: { readonly $get: Get };
   };
   readonly $get: Get;
 }

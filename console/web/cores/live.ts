@@ -1,5 +1,3 @@
 // What is fed by the live stream, in one file for all who use it; see ../core.ts.
 
 import "../models/live_models.ts";
-import "../parts/icon.tsx";
-import "../parts/live/reconnect_note.tsx";

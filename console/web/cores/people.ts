@@ -1,7 +1,4 @@
 // What the pages of people, groups and devices share, in one file for all who use it; see ../core.ts.
 
-import "../models/group_calls.ts";
-import "../models/selection.ts";
 import "../models/user_calls.ts";
-import "../parts/groups/export_button.tsx";
 import "../parts/people/user_states.tsx";

@@ -3,4 +3,3 @@
 import "../parts/data_table.tsx";
 import "../parts/filter_chips.tsx";
 import "../parts/pager.tsx";
-import "../parts/search_box.tsx";

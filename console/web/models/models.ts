@@ -3,10 +3,9 @@
 import { createApiClient } from "../api_client.ts";
 import { signal } from "@preact/signals";
 import { createPreferences } from "../preferences.ts";
-import { createPageLoader } from "../page_loader.ts";
-import { visitOf } from "../places.ts";
+import { createPageLoader, type PageModule } from "../page_loader.ts";
+import { type PlaceName, visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
-import { ROUTES } from "../routes.ts";
 import { loadWords } from "../words/translate.ts";
 import { createClockModel } from "./clock_model.ts";
 import { createSessionModel } from "./session_model.ts";
@@ -18,10 +17,15 @@ export type Models = ReturnType<typeof createModels>;
 
 const STAY_EVERY_MS = 60_000;
 
-export function createModels(window: Window & typeof globalThis) {
+interface ModelsDeps {
+  /** What fetches the page of each place: models know of no page. */
+  readonly routes: Readonly<Record<PlaceName, () => Promise<PageModule>>>;
+}
+
+export function createModels(window: Window & typeof globalThis, { routes }: ModelsDeps) {
   const { document, history } = window;
   const api = createApiClient();
-  const pages = createPageLoader({ routes: ROUTES, loadWords });
+  const pages = createPageLoader({ routes, loadWords });
   const router = createRouter(window, { prepare: pages.prepare });
   const clock = createClockModel();
   const session = createSessionModel(api, { onServerTime: clock.adjust });

@@ -2,7 +2,7 @@
 
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
 

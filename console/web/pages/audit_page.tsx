@@ -15,7 +15,7 @@ import { Moment } from "../parts/live/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const FILTERS = ["actor", "object", "action", "source", "from", "to"] as const;

@@ -11,7 +11,7 @@ import { Moment } from "../parts/live/history_filters.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
 import { TimeChart } from "../parts/live/time_chart.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const HOUR_MS = 3_600_000;

@@ -15,7 +15,7 @@ import { Note } from "../parts/note.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 import type { WordKey } from "../words/words.ts";
 

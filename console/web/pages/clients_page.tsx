@@ -15,7 +15,7 @@ import { EmptyState } from "../parts/states.tsx";
 import { Status } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const AddClientDialog = late(async () =>

@@ -2,7 +2,7 @@
 
 import { LoginInspector } from "../parts/live/login_inspector.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 export default function ConversationPage({ models, params }: PageProps) {

@@ -14,7 +14,7 @@ import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);

@@ -17,7 +17,7 @@ import { factorLabel } from "../parts/people/user_states.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);

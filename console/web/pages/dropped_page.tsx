@@ -10,14 +10,14 @@ import { droppedTotal } from "../models/dropped_total.ts";
 import { createFollower } from "../models/follower.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { useResource } from "../models/resource.ts";
+import { late } from "../parts/late.tsx";
 import { ExplanationText } from "../parts/live/explanation_text.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Packet } from "../parts/live/packets_view.tsx";
-import { ReconnectNote } from "../parts/live/reconnect_note.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { readable } from "../words.ts";
 import { knownWord, t } from "../words/translate.ts";
 
@@ -25,6 +25,8 @@ import { knownWord, t } from "../words/translate.ts";
 function dropTitle(reason: string): string {
   return knownWord("explain", `title_${reason}`) ?? readable(reason);
 }
+
+const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);
 
 export default function DroppedPage({ models: frame }: PageProps) {
   const models = withLive(frame);

@@ -12,12 +12,12 @@ import { GroupPolicy } from "../parts/groups/group_policy.tsx";
 import { late } from "../parts/late.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { SaidNote } from "../parts/people/said_note.tsx";
 import { Symbol } from "../parts/symbol.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 import type { Said } from "./user_page.tsx";
 
+const SaidNote = late(async () => (await import("../parts/people/said_note.tsx")).SaidNote);
 const DeleteGroupDialog = late(async () =>
   (await import("../parts/groups/delete_group_dialog.tsx")).DeleteGroupDialog
 );
@@ -82,7 +82,7 @@ export default function GroupPage({ models, params }: PageProps) {
           </button>
         )}
       </PageBar>
-      <SaidNote said={said} onRetry={() => loaded.reload()} />
+      {said.value !== null && <SaidNote said={said} onRetry={() => loaded.reload()} />}
       <Fetched resource={loaded}>
         {(value) => (
           <>

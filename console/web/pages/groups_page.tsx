@@ -17,7 +17,7 @@ import { BackendMarks } from "../parts/people/user_states.tsx";
 import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 

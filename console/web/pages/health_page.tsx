@@ -12,7 +12,7 @@ import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 type Models = PageProps["models"];

@@ -10,7 +10,7 @@ import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Symbol } from "../parts/symbol.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 const RowDialog = late(async () => (await import("../parts/import/row_dialog.tsx")).RowDialog);

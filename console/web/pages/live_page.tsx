@@ -1,15 +1,13 @@
 // Live: the traffic, where it stands, and what waits for somebody.
 
-import { useComputed, useSignal } from "@preact/signals";
+import { useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type * as Focus from "../live_focus.ts";
 import { droppedTotal } from "../models/dropped_total.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { ConversationList } from "../parts/live/conversation_list.tsx";
 import { FilterBar } from "../parts/filter_bar.tsx";
 import { FlowDiagram } from "../parts/live/flow_diagram.tsx";
-import type { PageProps } from "../routes.ts";
-import { useShortcuts } from "../shortcuts.ts";
+import type { PageProps } from "../page_loader.ts";
 import { Chip } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { placeName } from "../words.ts";
@@ -25,11 +23,11 @@ const InspectorPanel = late(async () => {
   ]);
   return InspectorPanel;
 });
+const LiveKeys = late(async () => (await import("../parts/live/live_keys.tsx")).LiveKeys);
+const LiveSummary = late(async () => (await import("../parts/live/live_summary.tsx")).LiveSummary);
 const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);
 const FirstSteps = late(async () => (await import("../parts/live/first_steps.tsx")).FirstSteps);
 const OutboxPanel = late(async () => (await import("../parts/live/waiting_panels.tsx")).OutboxPanel);
-
-const SUMMARY_EVERY_MS = 10_000;
 
 export default function LivePage({ models: frame }: PageProps) {
   const models = withLive(frame);
@@ -41,25 +39,7 @@ export default function LivePage({ models: frame }: PageProps) {
   const chosenId = router.param("c");
   // Another one only when that login changed, not with every event.
   const chosen = useComputed(() => board.conversation(router.param("c"))).value;
-  /** Goes into the inspector: of the chosen login, or of the newest. */
-  const choose = (also: Readonly<Record<string, string>>) => {
-    const id = chosenId || board.rows.peek()[0]?.id;
-    if (id === undefined) return;
-    if (chosenId !== id) router.setParams({ c: id, ...also });
-    focusing(({ focusInspector }) => focusInspector());
-  };
   const path = ["start", ...chosen?.moments.map(({ step }) => placeName(step)) ?? []];
-  useShortcuts([
-    { keys: " ", does: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
-    { keys: "n", does: "live.key_newer", run: () => board.showNewer() },
-    { keys: "j", does: "frame.key_down", run: () => focusing(({ moveInList }) => moveInList(1)) },
-    { keys: "k", does: "frame.key_up", run: () => focusing(({ moveInList }) => moveInList(-1)) },
-    { keys: "i", does: "live.key_inspector", run: () => choose({}) },
-    // The inspector of a chosen login brings the key itself, and plays.
-    ...(chosenId === ""
-      ? [{ keys: "r", does: "live.key_replay", run: () => choose({ t: "0" }) } as const]
-      : []),
-  ]);
   // Known before the lists are, so that their place is kept and nothing moves when they come.
   const { approvals, outbox } = models.session.features.value;
   const below = Number(approvals) + Number(outbox);
@@ -68,6 +48,7 @@ export default function LivePage({ models: frame }: PageProps) {
       <LiveBar models={models} />
       <ReconnectNote models={models} />
       <Notices models={frame} />
+      <LiveKeys models={models} chosenId={chosenId} />
       <div class="flow-room">
         <FlowDiagram models={models} path={chosen === null ? [] : path} />
       </div>
@@ -99,11 +80,6 @@ export default function LivePage({ models: frame }: PageProps) {
   );
 }
 
-/** Where the focus goes is worked out in a file that comes after the board; without it a key does nothing. */
-function focusing(act: (focus: typeof Focus) => void): void {
-  import("../live_focus.ts").then(act, () => undefined);
-}
-
 function LiveBar({ models: { live, board } }: { models: Models }) {
   const paused = board.paused.value;
   const goOn = useComputed(() => {
@@ -123,7 +99,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
           {paused ? goOn : t("live.pause")}
         </button>
       </div>
-      <Summary live={live} />
+      <LiveSummary live={live} />
     </header>
   );
 }
@@ -145,17 +121,4 @@ function linkWords(kind: "connecting" | "live" | "reconnecting", paused: boolean
   return paused
     ? { label: t("live.link_paused"), tone: "wait", shape: "clock" } as const
     : { label: t("live.link_live"), tone: "ok", shape: "check" } as const;
-}
-
-/** What screen readers hear: how many are under way, at most every ten seconds, never each row. */
-function Summary({ live }: { live: Models["live"] }) {
-  const said = useSignal("");
-  const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
-  useEffect(() => {
-    const timer = setInterval(() => {
-      said.value = t("live.under_way", { count: underWay.peek() });
-    }, SUMMARY_EVERY_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return <span class="unseen" role="status">{said}</span>;
 }

@@ -14,7 +14,7 @@ import { NextSteps } from "../parts/live/next_steps.tsx";
 import { Note } from "../parts/note.tsx";
 import { TotpSetUp } from "../parts/access/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 type Step = "account" | "factor" | "totp" | "next";

@@ -7,7 +7,7 @@ import { late } from "../parts/late.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
 /** What each part of the page is given. */

@@ -8,7 +8,7 @@ import { Fetched } from "../parts/connect/fetched.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState } from "../parts/states.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { countText } from "../format.ts";
 import { t } from "../words/translate.ts";
 

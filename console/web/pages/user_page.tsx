@@ -15,7 +15,7 @@ import { userState } from "../parts/people/user_states.tsx";
 import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { Chip } from "../parts/status.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";

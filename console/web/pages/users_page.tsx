@@ -18,7 +18,7 @@ import { SearchBox } from "../parts/search_box.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
 import { Status } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
-import type { PageProps } from "../routes.ts";
+import type { PageProps } from "../page_loader.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import type { WordKey } from "../words/words.ts";

@@ -1,21 +1,19 @@
 // What the list is narrowed to: a search, a state and a client. It lives in the address, so a filtered list is a link.
 
-import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useComputed } from "@preact/signals";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
 import { OUTCOME_NAMES, outcomeWords, STEP_NAMES, stepLabel } from "../words.ts";
 import { t } from "../words/translate.ts";
+import { SearchBox } from "./search_box.tsx";
 import { Symbol } from "./symbol.tsx";
-
-const TYPING_PAUSE_MS = 150;
 
 export function FilterBar({ models }: { models: Models }) {
   const { router, board } = models;
   const state = router.param("state");
   return (
     <div class="filters" role="search" aria-label={t("live.logins")}>
-      <Search models={models} />
+      <SearchBox models={models} label={t("live.search")} placeholder={t("live.search_short")} />
       <select
         class="input"
         aria-label={t("live.state")}
@@ -65,42 +63,6 @@ function Shown({ board }: { board: Models["board"] }) {
       : t("live.shown_some", { shown: countText(shown), count: total });
   });
   return <span class="shown">{text}</span>;
-}
-
-/** The box is ahead of the address while somebody types, and follows it otherwise. */
-function Search({ models: { router } }: { models: Models }) {
-  const text = router.param("q");
-  const typed = useSignal(text);
-  const written = useRef(text);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  useEffect(() => {
-    if (text === written.current) return;
-    written.current = text;
-    typed.value = text;
-  }, [text]);
-  const write = () => {
-    written.current = typed.value.trim();
-    router.setParams({ q: written.current });
-  };
-  return (
-    <div class="search">
-      <Symbol name="line-search" size={14} />
-      <input
-        class="input"
-        type="search"
-        aria-label={t("live.search")}
-        placeholder={t("live.search_short")}
-        data-search=""
-        maxLength={200}
-        value={typed.value}
-        onInput={(event) => {
-          typed.value = event.currentTarget.value;
-          clearTimeout(timer.current);
-          timer.current = setTimeout(write, TYPING_PAUSE_MS);
-        }}
-      />
-    </div>
-  );
 }
 
 /** A link may name a client that has not logged anybody in lately. */

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { Models } from "../../models/models.ts";
 import { type Visit, visitOf } from "../../places.ts";
-import type { PageModule } from "../../routes.ts";
+import type { PageModule } from "../../page_loader.ts";
 import { scrollBackTo } from "../../scroll_back.ts";
 import { t } from "../../words/translate.ts";
 import { Note } from "../note.tsx";
@@ -24,7 +24,7 @@ export function PageHost({ models }: { models: Models }) {
   if (reason !== undefined) return <Unavailable visit={visit} reason={reason} />;
   const loaded = models.pages.pageOf(visit.name);
   if (loaded.kind === "loading") return <main class="page" aria-busy="true" />;
-  if (loaded.kind === "failed") return <Unloaded />;
+  if (loaded.kind === "failed") return <Gone why="page_unloaded" />;
   return (
     <Boundary key={path}>
       <Arrived models={models} visit={visit} page={loaded.page} />
@@ -72,21 +72,17 @@ function Unavailable({ visit, reason }: { visit: Visit; reason: string }) {
   );
 }
 
-function Unloaded() {
+/** A page that is not to be had, or broke. */
+function Gone({ why }: { why: "page_unloaded" | "page_broken" }) {
   return (
     <main class="page">
       <Note tone="bad" role="alert">
-        <strong>{t("frame.page_unloaded")}</strong> {t("frame.page_unloaded_next")} <Reload />
+        <strong>{t(`frame.${why}`)}</strong> {t(`frame.${why}_next`)}{" "}
+        <button type="button" class="button button-small" onClick={() => location.reload()}>
+          {t("frame.reload")}
+        </button>
       </Note>
     </main>
-  );
-}
-
-function Reload() {
-  return (
-    <button type="button" class="button button-small" onClick={() => location.reload()}>
-      {t("frame.reload")}
-    </button>
   );
 }
 
@@ -99,13 +95,6 @@ class Boundary extends Component<{ children: ComponentChildren }, { broken: bool
   }
 
   override render() {
-    if (!this.state.broken) return this.props.children;
-    return (
-      <main class="page">
-        <Note tone="bad" role="alert">
-          <strong>{t("frame.page_broken")}</strong> {t("frame.page_broken_next")} <Reload />
-        </Note>
-      </main>
-    );
+    return this.state.broken ? <Gone why="page_broken" /> : this.props.children;
   }
 }

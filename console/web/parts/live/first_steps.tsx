@@ -6,8 +6,8 @@ import type { FirstStep } from "../../../api/live/first_steps.ts";
 import { failureText, take } from "../../api_client.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { TRY_COMMAND } from "../../words.ts";
+import { Symbol } from "../symbol.tsx";
 import { t } from "../../words/translate.ts";
-import { Icon } from "../icon.tsx";
 import { Note } from "../note.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 
@@ -55,7 +55,7 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
   return (
     <li class={state === "open" ? "" : "quiet"}>
       <span class={`status tone-${state === "done" ? "ok" : "idle"}`}>
-        <Icon name={SIGNS[state]} />
+        <Symbol name={`line-${SIGNS[state]}`} size={14} />
         <span class="unseen">{t(`live.first_${state}`)}</span>
       </span>
       {state === "open" && name === "login"

@@ -5,8 +5,8 @@ import type { OutboxItem } from "../../../../upstream/embedded/interfaces.ts";
 import { failureText, take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
+import { Symbol } from "../symbol.tsx";
 import { t } from "../../words/translate.ts";
-import { Icon } from "../icon.tsx";
 import { Empty } from "../note.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 import { TimeLeft } from "../time_left.tsx";
@@ -63,7 +63,7 @@ function Message({ item, nowMs, reason, models: { api, session } }: MessageProps
   return (
     <li class="entry message">
       <span class="status tone-idle">
-        <Icon name={item.kind === "text" ? "text" : "call"} />
+        <Symbol name={item.kind === "text" ? "line-text" : "line-call"} size={14} />
         <span>{t(`live.${item.kind === "text" ? "text" : "call"}`)}</span>
       </span>
       <span class="mono cut">{item.to}</span>

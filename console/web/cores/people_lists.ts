@@ -1,0 +1,5 @@
+// What lists of people and groups share, in one file for all who use it; see ../core.ts.
+
+import "../models/group_calls.ts";
+import "../models/selection.ts";
+import "../parts/groups/export_button.tsx";
