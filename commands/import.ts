@@ -147,8 +147,10 @@ function faultTitle({ count }: FaultList, { isDryRun }: ImportPlan): string {
   return isDryRun ? `${rows} would be refused` : `${rows} cannot be imported`;
 }
 
-function summary({ isDryRun }: ImportPlan, counts: ImportCounts): string {
-  const number = (value: number) => value.toLocaleString("en-US");
+const number = (value: number) => value.toLocaleString("en-US");
+
+/** What was counted, as one sentence; what backends have not got yet is said of each. */
+export function summary({ isDryRun }: Pick<ImportPlan, "isDryRun">, counts: ImportCounts): string {
   const { created, updated, unchanged, refused, filledGroups, madeGroups } = counts;
   const rows = `${number(created)} created, ${number(updated)} updated, ${number(unchanged)} left alone, ${
     number(refused)
@@ -158,7 +160,10 @@ function summary({ isDryRun }: ImportPlan, counts: ImportCounts): string {
     : `; ${number(filledGroups)} ${filledGroups === 1 ? "group" : "groups"} with new members, ${
       number(madeGroups)
     } of them new`;
-  return `${isDryRun ? "Dry run, nothing is changed. It would be: " : ""}${rows}${groups}.`;
+  const owed = [...counts.owed].map(([backend, count]) =>
+    `; ${number(count)} ${count === 1 ? "write" : "writes"} still owed to ${printable(backend)}`
+  ).join("");
+  return `${isDryRun ? "Dry run, nothing is changed. It would be: " : ""}${rows}${groups}${owed}.`;
 }
 
 function stoppedText(

@@ -18,6 +18,8 @@ export interface ImportCounts {
   /** Groups that got members by the rows of users, and those of them that were made for it. */
   readonly filledGroups: number;
   readonly madeGroups: number;
+  /** Writes that a backend gets later, by its name. */
+  readonly owed: ReadonlyMap<string, number>;
 }
 
 export interface ImportRun {
@@ -67,6 +69,7 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
   const sentGroups = new Set<string>();
   const filledGroups = new Set<string>();
   const madeGroups = new Set<string>();
+  const owed = new Map<string, number>();
   const flying: Promise<void>[] = [];
   let lastKind: ResourceKind | null = null;
   let batch: Waiting[] = [];
@@ -104,8 +107,12 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
       if (outcome === undefined) {
         throw new ImportStopped(waiting.line, "The answer is not that of this version.");
       }
-      if (outcome.did === "refused") refuse(waiting, outcome.detail);
-      else if (waiting.name === null) noteMembers(String(waiting.request["group"]), outcome.did);
+      if (outcome.did === "refused") {
+        refuse(waiting, outcome.detail);
+        continue;
+      }
+      for (const backend of outcome.owes ?? []) owed.set(backend, (owed.get(backend) ?? 0) + 1);
+      if (waiting.name === null) noteMembers(String(waiting.request["group"]), outcome.did);
       else noteRow(waiting, { ...outcome, member: waiting.name });
     }
     const [first] = outcomes;
@@ -165,7 +172,7 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
 
   return {
     get counts() {
-      return { ...rows, filledGroups: filledGroups.size, madeGroups: madeGroups.size };
+      return { ...rows, filledGroups: filledGroups.size, madeGroups: madeGroups.size, owed };
     },
     async add(row) {
       const { line, kind, body } = row;

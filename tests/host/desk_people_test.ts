@@ -68,12 +68,15 @@ Deno.test("desk people.write writes each row by an operation of a target with se
   assertEquals(target.calls[0]?.options?.actor, { name: "command", source: "" });
 });
 
-Deno.test("desk people.write tries again what only somebody else's write stood in the way of", async () => {
+Deno.test("desk people.write tries again what only somebody else's write stood in the way of, and says what is owed", async () => {
   const target = createFakeTarget();
   await using stage = await openDeskStage("", { target });
   target.failNext(new ScimRefusal("changed"));
   const { outcomes } = await later(stage, { byMs: 200, asked: done(stage, write([user("anna")])) });
-  assertEquals([outcomes, verbs(target)], [[{ did: "created" }], ["create anna", "create anna"]]);
+  assertEquals([outcomes, verbs(target)], [[{ did: "created", owes: ["directory"] }], [
+    "create anna",
+    "create anna",
+  ]]);
 });
 
 Deno.test("desk people.write leaves what a table lacks as it is, and gives the groups that are still missing", async () => {
@@ -99,7 +102,7 @@ Deno.test("desk people.write leaves what a table lacks as it is, and gives the g
   }];
   const covers = ["userName", "name", "name.familyName"];
   const { outcomes } = await done(stage, write(rows, { mayUpdate: true, covers }));
-  assertEquals(outcomes, [{ did: "updated", joins: ["vpn"] }]);
+  assertEquals(outcomes, [{ did: "updated", joins: ["vpn"], owes: ["directory"] }]);
   const same = [{ kind: "user", body: { userName: "bob", name: { familyName: "B" } }, groups: [] }];
   assertEquals((await done(stage, write(same, { mayUpdate: true, covers }))).outcomes, [{
     did: "unchanged",
