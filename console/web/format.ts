@@ -66,13 +66,16 @@ export function offsetText(spanMs: number): string {
 
 /** How long ago, or until: "3 min ago", "in 2 h"; the day itself when it is further away. */
 export function relativeText(atMs: number, nowMs: number): string {
-  const spanS = Math.round((atMs - nowMs) / 1000);
+  const exactS = Math.round((atMs - nowMs) / 1000);
+  // The page's clock steps by the second, so what an answer calls now may lie before its next step.
+  const spanS = exactS > 0 && exactS <= STEP_AHEAD_S ? 0 : exactS;
   for (const [unit, seconds, limit] of RELATIVE_UNITS) {
     if (Math.abs(spanS) < limit) return relativeFormat().format(Math.trunc(spanS / seconds), unit);
   }
   return fullTimeText(atMs);
 }
 
+const STEP_AHEAD_S = 2;
 const RELATIVE_UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[] = [
   ["second", 1, 100],
   ["minute", 60, 6000],

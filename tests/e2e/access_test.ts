@@ -9,9 +9,6 @@ import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
 
 const dist = await currentDist();
-const PICTURE = new URL("../../docs/images/access.png", import.meta.url).pathname;
-/** `COUNTERSIGN_PICTURES=1` writes the docs' picture anew. */
-const WRITES_PICTURES = Deno.env.get("COUNTERSIGN_PICTURES") === "1";
 
 /** The code that an app would show for what the page says can be typed. */
 async function codeShown(page: Page, nowMs: number): Promise<string> {
@@ -240,7 +237,6 @@ browserTest(
 
     await page.reload();
     await page.getByRole("row", { name: /Grace.*Active/ }).waitFor();
-    if (WRITES_PICTURES) await page.screenshot({ path: PICTURE });
     await page.getByRole("button", { name: "Change Grace" }).click();
     await page.getByRole("dialog").getByText("1 session", { exact: true }).waitFor();
     await page.getByLabel("Role of Grace").selectOption("operator");

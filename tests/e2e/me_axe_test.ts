@@ -9,9 +9,6 @@ import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./
 const dist = await currentDist();
 closeBrowserAtEnd();
 
-/** `COUNTERSIGN_PICTURES=1` writes the docs' pictures anew. */
-const WRITES_PICTURES = Deno.env.get("COUNTERSIGN_PICTURES") === "1";
-
 async function enterFull(page: Page, site: MeConsole): Promise<void> {
   await site.addPhone("d1");
   await site.addPhone("d2");
@@ -202,9 +199,6 @@ browserTest("me: the docs' pictures show a full account", async ({ page }) => {
   await page.setViewportSize({ width: 760, height: 980 });
   const box = await page.getByRole("region", { name: "Phones" }).boundingBox();
   assertEquals((box?.width ?? 0) <= 640, true, "one column");
-  if (!WRITES_PICTURES) return;
-  const path = decodeURIComponent(new URL("../../docs/images/me.png", import.meta.url).pathname);
-  await page.screenshot({ path });
 });
 
 /** What is wider than its place: dialogs scroll by themselves, so the page does not tell. */

@@ -26,13 +26,6 @@ async function openUser(
   await enterAs(page, { site, role, path, heading: name });
 }
 
-/** Pictures for the docs are only written on demand, so that a test run leaves the checkout as it was. */
-async function picture(page: Page, name: string): Promise<void> {
-  if (Deno.env.get("COUNTERSIGN_PICTURES") !== "1") return;
-  const path = decodeURIComponent(new URL(`../../docs/images/${name}.png`, import.meta.url).pathname);
-  await page.screenshot({ path });
-}
-
 async function saveChanges(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Review changes" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -73,7 +66,6 @@ browserTest("users: the list is searched, narrowed and paged in the address", as
   }
   await openUsers(page, site, { role: "viewer" });
   await page.getByText("1 to 50 of 60").waitFor();
-  await picture(page, "users");
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText("51 to 60 of 60").waitFor();
   assertMatch(page.url(), /page=2/);
@@ -158,7 +150,6 @@ browserTest(
     await page.getByRole("link", { name: /Backends/ }).click();
     const truth = page.getByRole("region", { name: "What is true where, for ada" });
     await truth.getByText("Differs").first().waitFor();
-    await picture(page, "user_backends");
     site.backend("ldap").heal();
     await page.getByRole("button", { name: "Make it agree ldap" }).click();
     await page.getByText("ldap was asked again.").waitFor();

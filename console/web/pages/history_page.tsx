@@ -199,7 +199,7 @@ function columns(models: Models): Column<HistoryItem>[] {
       width: "108px",
       cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
     },
-    { name: "user", label: t("records.user"), cell: ({ user }) => narrowing("user", user) },
+    { name: "user", label: t("records.user"), width: "15%", cell: ({ user }) => narrowing("user", user) },
     {
       name: "client",
       label: t("records.client"),
@@ -215,13 +215,14 @@ function columns(models: Models): Column<HistoryItem>[] {
     {
       name: "from",
       label: t("records.from_place"),
+      width: "12%",
       wideOnly: true,
       cell: ({ place, source }) => <span class="mono">{place || source}</span>,
     },
     {
       name: "outcome",
       label: t("records.outcome"),
-      width: "min(33vw, 200px)",
+      width: "min(33vw, 184px)",
       cell: ({ outcome }) => {
         const known = OUTCOME_NAMES.find((one) => one === outcome);
         return known === undefined ? outcome : <Status words={outcomeWords(known)} />;
@@ -231,7 +232,7 @@ function columns(models: Models): Column<HistoryItem>[] {
       name: "reason",
       label: t("records.reason"),
       wideOnly: true,
-      width: "24%",
+      width: "22%",
       cell: ({ reason }) => reason === null ? "" : <span class="quiet">{whyText(reason)}</span>,
     },
     {

@@ -102,7 +102,7 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
     {
       name: "role",
       label: t("access.role"),
-      width: "104px",
+      width: "128px",
       cell: (row) => t(`frame.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
     },
     { name: "state", label: t("access.state"), width: "14%", wideOnly: true, cell: stateCell },

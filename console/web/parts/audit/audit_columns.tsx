@@ -42,12 +42,13 @@ export function auditColumns(models: Models): Column<AuditItem>[] {
     {
       name: "deed",
       label: t("govern.deed"),
-      width: "18%",
+      width: "17%",
       cell: ({ action }) => <Narrowing value={deedText(action)} onNarrow={() => narrow({ action })} />,
     },
     {
       name: "object",
       label: t("govern.object"),
+      width: "20%",
       cell: ({ objects }) =>
         objects.map((object) => <Named key={object} value={object} onNarrow={() => narrow({ object })} />),
     },

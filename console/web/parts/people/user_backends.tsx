@@ -103,12 +103,18 @@ function TruthTable({ record, backends, name }: {
     backend,
     cells: backend.state === null || backend.state.state === "vanished"
       ? null
+      : backend.holds === null && backend.state.operation !== undefined
+      ? "owed" as const
       : backend.holds === null
       ? own
       : cellsOf(backend.holds),
   }));
   const names = [
-    ...new Set([own, ...columns.flatMap(({ cells }) => cells ?? [])].flatMap((one) => [...one.keys()])),
+    ...new Set(
+      [own, ...columns.flatMap(({ cells }) => cells === null || cells === "owed" ? [] : [cells])].flatMap((
+        one,
+      ) => [...one.keys()]),
+    ),
   ];
   return (
     <div class="table-frame" role="region" aria-label={t("people.truth", { name })} tabIndex={0}>
@@ -131,7 +137,7 @@ function TruthTable({ record, backends, name }: {
                 <Cell
                   key={backend.name}
                   own={own.get(attribute) ?? ""}
-                  held={cells === null ? null : cells.get(attribute) ?? ""}
+                  held={cells === null || cells === "owed" ? cells : { value: cells.get(attribute) ?? "" }}
                 />
               ))}
             </tr>
@@ -142,8 +148,13 @@ function TruthTable({ record, backends, name }: {
   );
 }
 
-function Cell({ own, held }: { own: string; held: string | null }) {
-  if (held === null) return <td class="quiet">{t("people.sync_absent")}</td>;
+/** What the backend has; of one that is owed a write nobody knows, and of one that never had the user there is nothing. */
+type Held = { readonly value: string } | "owed" | null;
+
+function Cell({ own, held: whatIsThere }: { own: string; held: Held }) {
+  if (whatIsThere === null) return <td class="quiet">{t("people.sync_absent")}</td>;
+  if (whatIsThere === "owed") return <td class="quiet">{t("people.sync_pending")}</td>;
+  const { value: held } = whatIsThere;
   if (held === own) return <td class="quiet">{held === "" ? "" : t("people.same")}</td>;
   return (
     <td class="tone-wait differs">
