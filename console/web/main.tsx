@@ -13,10 +13,10 @@ const models = createModels(window, { routes: ROUTES });
 const root = document.getElementById("app");
 // The server says which words come first: of the page, or of signing in. Words, page and session are asked for at once.
 const areas = (root?.dataset.areas ?? "frame").split(" ").filter((name) => name !== "") as Area[];
-const words = loadWords(areas.length === 0 ? ["frame"] : areas);
+const nothing = () => undefined;
+// Without them keys are drawn instead of words: better than nothing at all.
+const words = Promise.resolve(loadWords(areas.length === 0 ? ["frame"] : areas)).then(nothing, nothing);
 if (areas.join(" ") !== "frame access") void models.pages.prepare(location.pathname);
 // `load` keeps its failures in the session's state.
-void models.session.load();
-// Without them keys are drawn instead of words: better than nothing at all.
-const draw = () => root === null ? undefined : render(<App models={models} />, root);
-Promise.resolve(words).then(draw, draw);
+void models.session.load(words);
+void words.then(() => root === null ? undefined : render(<App models={models} />, root));

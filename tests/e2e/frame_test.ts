@@ -110,7 +110,7 @@ browserTest("the overlays hold in both themes: palette, help, look", async ({ pa
   await using site = await startConsole({ dist });
   await enterAs(page, { site, role: "viewer" });
   // High enough for the palette's list: of a row that is cut at an edge axe cannot tell the contrast.
-  await page.setViewportSize({ width: 1360, height: 1600 });
+  await page.setViewportSize({ width: 1360, height: 2000 });
   for (const scheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     for (const open of ["Find", "Keys", "Look"]) {

@@ -118,7 +118,7 @@ async function droppedPacketsAreExplained(page: Page, gateway: RunningGateway): 
   await page.getByRole("link", { name: /packets? dropped/ }).click();
   await page.getByText("The request of vpn-1 answers a challenge that this gateway never sent.").waitFor();
   await page.getByText("vpn-1 uses CHAP or MS-CHAP, and a second factor needs PAP.").waitFor();
-  const wrong = page.getByText(/^vpn-1 uses another shared secret: \d+ packets failed since/);
+  const wrong = page.getByText(/^vpn-1 uses another shared secret: \d+ packets? failed since/);
   assertMatch(await wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
 }
 

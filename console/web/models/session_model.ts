@@ -24,7 +24,8 @@ export interface SessionModel {
   readonly provider: ReadonlySignal<string | null>;
   /** When the session ends by itself, the server's time; `null` without one. Moves on with use. */
   readonly endsMs: ReadonlySignal<number | null>;
-  load(): Promise<void>;
+  /** @param told what a failure waits for before it is put into words. */
+  load(told?: Promise<unknown>): Promise<void>;
   isSignedIn(): boolean;
   /** Whether who is here may do what needs `role`. */
   may(role: Role): boolean;
@@ -116,10 +117,11 @@ export function createSessionModel(
     firstSteps,
     tellFirstSteps: (steps) => firstSteps.value = steps,
     interrupted,
-    async load() {
+    async load(told) {
       try {
         adopt(await take(api.session.$get()));
       } catch (fault) {
+        await told;
         session.value = { kind: "failed", message: failureText(fault) };
       }
     },
