@@ -1,4 +1,4 @@
-// Every page in light, in dark and at 320 px: nothing that axe objects to, and no sideways scroll.
+// States of the sign-in, of Live and of the phone page to which the walk over all pages does not come: nothing that axe objects to.
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
@@ -51,30 +51,12 @@ function fill(site: TestConsole): void {
 }
 
 const STATES: Readonly<Record<string, State>> = {
-  "sign-in": async (page, site) => {
-    await page.goto(site.origin);
-    await page.getByLabel("Name").waitFor();
-  },
   "sign-in, refused": async (page, site) => {
     await page.goto(site.origin);
     await page.getByLabel("Name").fill("owner");
     await page.getByLabel("Password").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").waitFor();
-  },
-  "set-up": async (page, site) => {
-    await page.goto(`${site.origin}/setup#token`);
-    await page.getByLabel("Name").waitFor();
-  },
-  "Live, empty": async (page, site) => {
-    await toLive(page, site);
-    await page.getByText("No logins yet").waitFor();
-  },
-  "Live, busy": toBusyLive,
-  "Live, with a login chosen": async (page, site) => {
-    await toBusyLive(page, site);
-    await page.getByRole("row").nth(2).getByRole("link").click();
-    await page.getByRole("complementary", { name: "Chosen login" }).getByText("Steps").waitFor();
   },
   "Live, nothing matches": async (page, site) => {
     await toBusyLive(page, site);
@@ -91,11 +73,6 @@ const STATES: Readonly<Record<string, State>> = {
     await page.context().clearCookies();
     await page.getByRole("button", { name: "Deny the login of ada" }).click();
     await page.getByRole("dialog").waitFor();
-  },
-  "Live, cut off": async (page, site) => {
-    await toBusyLive(page, site);
-    site.app.close();
-    await page.getByText("The server does not answer.").waitFor();
   },
   "Live, with packets dropped": async (page, site) => {
     site.watch.drop("wrong_message_authenticator");
@@ -170,7 +147,7 @@ browserTest(
   "findAccessibilityProblems() sees a label, a contrast and a name that are missing",
   async ({ page }) => {
     await using site = await startConsole({ dist: await currentDist() });
-    await STATES["Live, busy"]?.(page, site);
+    await toBusyLive(page, site);
     await page.evaluate(() => {
       document.querySelector("input[type=search]")?.removeAttribute("aria-label");
       document.querySelector("input[type=search]")?.removeAttribute("placeholder");

@@ -7,7 +7,8 @@ import { PASSWORD } from "../fakes/console_app.ts";
 import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
-import { rowOf, type Step } from "./place_rows.ts";
+import type { Step } from "./place_row.ts";
+import { rowOf } from "./place_rows.ts";
 import { failApi, mendApi, openPlace, seen, take } from "./place_walk.ts";
 
 const dist = await currentDist();

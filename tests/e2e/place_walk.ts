@@ -5,7 +5,7 @@ import type { Locator, Page } from "playwright-core";
 import type { FullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { enterAs, scrollsSideways } from "./browser.ts";
-import type { PlaceRow, Step } from "./place_rows.ts";
+import type { PlaceRow, Step } from "./place_row.ts";
 
 export type Scheme = "light" | "dark";
 
@@ -68,7 +68,7 @@ async function takeOne(within: Locator, step: Step): Promise<void> {
   await within.getByRole(step[0], { name: asRegExp(step[1]) }).filter({ visible: true }).first().click();
 }
 
-/** Chooses a file of this text. */
+/** Chooses a file of this text. The octets are a Buffer: of another array the base64 would be its numbers, with commas. */
 export async function chooseFile(input: Locator, text: string, name = "people.csv"): Promise<void> {
   await input.setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
 }

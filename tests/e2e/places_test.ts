@@ -6,7 +6,8 @@ import type { Page } from "playwright-core";
 import { PLACES } from "../../console/web/places.ts";
 import { FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, type LookName, LOOKS } from "./browser.ts";
-import { DIALOGS_ELSEWHERE, PLACE_ROWS, type PlaceRow } from "./place_rows.ts";
+import type { PlaceRow } from "./place_row.ts";
+import { DIALOGS_ELSEWHERE, PLACE_ROWS } from "./place_rows.ts";
 import {
   arrived,
   failApi,

@@ -1,0 +1,48 @@
+// What a row says of a page: how it is reached, what it shows, what it says when there is nothing and when nothing comes, and its
+// dialogs with the buttons that open them.
+
+import type { PlaceName } from "../../console/web/places.ts";
+import type { FullNames } from "../fakes/console_full.ts";
+
+/** One deed on the page, by what a person sees. */
+export type Step =
+  | readonly [role: "button" | "link" | "checkbox" | "option", name: string | RegExp]
+  | readonly [deed: "fill", label: string, value: string]
+  | readonly [deed: "file", label: string, text: string]
+  | readonly [deed: "see", text: string | RegExp];
+
+export interface DialogRow {
+  /** The file below `console/web` that draws it. */
+  readonly file: string;
+  readonly name: string | RegExp;
+  readonly steps: readonly Step[];
+  /** How it is opened on a small screen, where that differs. */
+  readonly smallSteps?: readonly Step[];
+}
+
+export interface PlaceRow {
+  readonly place: PlaceName | "sign_in";
+  readonly path: (names: FullNames) => string;
+  readonly heading: (names: FullNames) => string | RegExp;
+  /** What stands there with data. */
+  readonly shows: (names: FullNames) => string | RegExp;
+  /** What it says with nothing in it, and where if elsewhere; `null` where there is always something. */
+  readonly nothing: { readonly says: string | RegExp; readonly path?: string } | null;
+  /** What is done for it to ask the server, where opening alone does not. */
+  readonly asks?: readonly Step[];
+  /** What it says when the server answers nothing good; an alert unless given. */
+  readonly fails?: { readonly role: "alert" | "status"; readonly says: string | RegExp };
+  readonly dialogs: readonly DialogRow[];
+  /** A part of a page that another row has: message and palette were seen over that. */
+  readonly part?: true;
+  /** No rail, no palette, no session. */
+  readonly outside?: true;
+  /** Only by a host name, as what is about passkeys. */
+  readonly byName?: true;
+}
+
+/** The file of a part below `console/web`. */
+export const file = (name: string) => `parts/${name}.tsx`;
+
+/** Where a page has something whatever happened. */
+export const ALWAYS_SOMETHING = null;

@@ -1,0 +1,107 @@
+// The rows of the pages about logins, and of the two outside: sign-in and set-up.
+
+import { FULL_LOGIN } from "../../fakes/console_full.ts";
+import { ALWAYS_SOMETHING, file, type PlaceRow } from "../place_row.ts";
+
+export const LIVE_ROWS: Readonly<Record<string, PlaceRow>> = {
+  "sign-in": {
+    place: "sign_in",
+    path: () => "/live",
+    heading: () => "Sign in",
+    shows: () => "This console shows logins of the gateway as they happen.",
+    nothing: ALWAYS_SOMETHING,
+    asks: [["fill", "Name", "owner"], ["fill", "Password", "wrong"], ["button", "Sign in"]],
+    dialogs: [],
+    outside: true,
+  },
+  "set-up": {
+    place: "set_up",
+    path: () => "/setup#no-such-link",
+    heading: () => "Set up the first owner",
+    shows: () => "An owner may do everything here.",
+    nothing: ALWAYS_SOMETHING,
+    dialogs: [],
+    outside: true,
+  },
+  "live": {
+    place: "live",
+    path: () => "/live",
+    heading: () => "Live",
+    shows: ({ loginUser }) => loginUser,
+    nothing: { says: "No logins yet" },
+    fails: { role: "status", says: "The server does not answer." },
+    dialogs: [
+      {
+        file: file("frame/help_dialog"),
+        name: "Keys",
+        steps: [["button", "Keys"]],
+        smallSteps: [["button", "More"], ["button", "Keys"]],
+      },
+      {
+        file: file("frame/look_dialog"),
+        name: "Look",
+        steps: [["button", "Look"]],
+        smallSteps: [["button", "More"], ["button", "Look"]],
+      },
+    ],
+  },
+  "live, a login chosen": {
+    place: "live",
+    path: () => `/live?c=${FULL_LOGIN}`,
+    heading: () => "Live",
+    shows: () => "The phone denied the request",
+    nothing: { says: /not known here/, path: "/live?c=nobody" },
+    fails: { role: "status", says: "The server does not answer." },
+    part: true,
+    dialogs: [],
+  },
+  "conversation": {
+    place: "conversation",
+    path: () => `/live/c/${FULL_LOGIN}`,
+    heading: () => "Login",
+    shows: () => "The phone denied the request",
+    nothing: { says: /not known here/, path: "/live/c/nobody" },
+    dialogs: [],
+  },
+  "dropped": {
+    place: "dropped",
+    path: () => "/live/dropped",
+    heading: () => "Dropped packets",
+    shows: () => /from 192\.0\.2\.9/,
+    nothing: { says: "No packet was dropped lately" },
+    dialogs: [],
+  },
+  "history": {
+    place: "history",
+    path: () => "/history",
+    heading: () => "History",
+    shows: ({ loginUser }) => loginUser,
+    nothing: { says: "No login has ended yet" },
+    dialogs: [],
+  },
+  "history, narrowed to nothing": {
+    place: "history",
+    path: () => "/history?user=nobody-like-this",
+    heading: () => "History",
+    shows: () => "No login matches",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "charts": {
+    place: "charts",
+    path: () => "/charts?range=1h",
+    heading: () => "Charts",
+    shows: () => "How logins ended",
+    nothing: { says: "Nothing ended in this range" },
+    dialogs: [],
+  },
+  "health": {
+    place: "health",
+    path: () => "/health",
+    heading: () => "Health",
+    shows: () => "RADIUS listener",
+    nothing: ALWAYS_SOMETHING,
+    dialogs: [],
+  },
+};
