@@ -14,7 +14,7 @@ import {
 import { ADA, DENIED_LOGIN } from "../fakes/console_town_rows.ts";
 import { shrinkPng } from "../ground/small_png.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
-import type { Step } from "./place_rows.ts";
+import type { Step } from "./place_row.ts";
 import { seen, take } from "./place_walk.ts";
 
 const dist = await currentDist();
