@@ -126,7 +126,10 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   if (loaded.alive > 0) log.info("conversations of an earlier run go on", { conversations: loaded.alive });
 
   const packets = createPacketLog({ clock });
-  const board = createBoard({ conversations, counters, packets, clock, log });
+  const board = createBoard({
+    ...{ conversations, counters, packets, clock, log },
+    target: radius.directory,
+  });
   const clients = createClients({
     settings: radius.clients,
     anyClient: radius.anyClient,

@@ -169,7 +169,7 @@ export function addMoment(conversation: Conversation, moment: ConversationMoment
 }
 
 /** What the console may see: no digest, no token, no secret id. */
-export function viewOf(conversation: Conversation): ConversationView {
+export function viewOf(conversation: Conversation, { target }: { target: string }): ConversationView {
   const {
     orderedId,
     shownUser,
@@ -199,6 +199,7 @@ export function viewOf(conversation: Conversation): ConversationView {
     outcome,
     moments: moments.slice(),
     passwordRight: firstFactorRight,
+    target,
   };
 }
 

@@ -157,6 +157,8 @@ export interface ConversationView {
   readonly moments: readonly ConversationMoment[];
   /** The first factor was asked and was right. */
   readonly passwordRight?: boolean;
+  /** The target whose user logs in. */
+  readonly target?: string;
 }
 
 /** What happens in the gateway, for whoever watches. Observers must not throw and must not wait. */

@@ -15,13 +15,15 @@ export interface Board extends GatewayWatch {
   changed(conversation: Conversation): void;
 }
 
+/** @param options.target the directory whose users log in. */
 export function createBoard(
-  { conversations, counters, packets, clock, log }: {
+  { conversations, counters, packets, clock, log, target }: {
     conversations: Conversations;
     counters: Counters;
     packets: PacketLog;
     clock: Clock;
     log: Log;
+    target: string;
   },
 ): Board {
   const observers = new Set<Observer>();
@@ -34,6 +36,7 @@ export function createBoard(
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
     finished.note({ client, outcome, tookMs: updatedMs - startedMs });
   };
+  const shown = (conversation: Conversation) => viewOf(conversation, { target });
   const emit = (event: GatewayEvent): void => {
     for (const observer of observers) {
       try {
@@ -44,7 +47,7 @@ export function createBoard(
     }
   };
   return {
-    conversations: (limit) => conversations.newestFirst(limit).map(viewOf),
+    conversations: (limit) => conversations.newestFirst(limit).map(shown),
     standing: (limit) => conversations.standing(limit),
     alive: () => conversations.alive,
     counters: () => counters.all(),
@@ -54,7 +57,7 @@ export function createBoard(
     },
     conversation(id) {
       const found = conversations.byId(id);
-      return found === null ? null : viewOf(found);
+      return found === null ? null : shown(found);
     },
     packets: packets.of,
     strays: packets.strays,
@@ -64,7 +67,7 @@ export function createBoard(
     changed(conversation) {
       tally(conversation);
       if (observers.size > 0) {
-        emit({ kind: "conversation", atMs: clock.nowMs(), conversation: viewOf(conversation) });
+        emit({ kind: "conversation", atMs: clock.nowMs(), conversation: shown(conversation) });
       }
     },
   };

@@ -7,7 +7,7 @@ import type { LiveMessage, LiveSnapshot } from "../../console/api/shapes.ts";
 import type { ConversationView } from "../../radius/doing/ports.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
-const EVERYTHING: BoardFilter = { text: "", state: "", client: "" };
+const EVERYTHING: BoardFilter = { text: "", state: "", client: "", target: "" };
 
 function setUp(filterValues: Partial<BoardFilter> = {}) {
   const filter = signal<BoardFilter>({ ...EVERYTHING, ...filterValues });
@@ -99,6 +99,8 @@ const FILTERS: readonly (readonly [filter: Partial<BoardFilter>, users: string[]
   [{ text: "  " }, ["dan", "cyd", "Bob", "ada"]],
   [{ text: "nobody" }, []],
   [{ client: "wifi" }, ["cyd"]],
+  [{ target: "guests" }, ["Bob"]],
+  [{ target: "nowhere" }, []],
   [{ state: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" }, ["Bob", "ada"]],
   [{ state: "AWAIT_SMS_DELIVERED_PASSCODE" }, ["cyd"]],
   [{ state: "accepted" }, ["dan"]],
@@ -111,7 +113,7 @@ for (const [filter, expected] of FILTERS) {
     const { bring, users } = setUp(filter);
     bring(
       conversation(1, { user: "ada" }),
-      conversation(2, { user: "Bob" }),
+      conversation(2, { user: "Bob", target: "guests" }),
       conversation(3, { user: "cyd", client: "wifi", step: "AWAIT_SMS_DELIVERED_PASSCODE" }),
       ended(conversation(4, { user: "dan" }), { outcome: "accepted", row: "approved", atMs: 1 }),
     );

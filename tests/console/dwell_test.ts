@@ -25,7 +25,7 @@ Deno.test("slowSteps() says nothing before it knows what is usual", () => {
 });
 
 Deno.test("createBoardModel() takes a thousand changes a second, ten times over, in a fraction of the time", () => {
-  const board = createBoardModel(signal({ text: "ada", state: "", client: "" }));
+  const board = createBoardModel(signal({ text: "ada", state: "", client: "", target: "" }));
   const startMs = performance.now();
   for (let second = 0; second < 10; second++) {
     for (let batch = 0; batch < 10; batch++) {
@@ -47,7 +47,7 @@ Deno.test("createBoardModel() takes a thousand changes a second, ten times over,
 });
 
 Deno.test("createBoardModel() counts what came while it was paused", () => {
-  const board = createBoardModel(signal({ text: "", state: "", client: "" }));
+  const board = createBoardModel(signal({ text: "", state: "", client: "", target: "" }));
   board.pause(true);
   board.take({
     upTo: "e.2",

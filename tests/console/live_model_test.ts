@@ -21,7 +21,7 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
   const channels: FakeChannel[] = [];
   let snapshots = 0;
   let fails = false;
-  const board = createBoardModel(signal({ text: "", state: "", client: "" }));
+  const board = createBoardModel(signal({ text: "", state: "", client: "", target: "" }));
   const model = createLiveModel({
     board,
     fetchSnapshot() {

@@ -43,6 +43,18 @@ for (
   });
 }
 
+browserTest("Live is narrowed to one target, in the address too", async ({ page }) => {
+  await using site = await startConsole({ dist });
+  putThree(site);
+  site.watch.put(conversation(4, { user: "visitor", target: "guests" }));
+  await enterAs(page, { site, role: "viewer" });
+  await page.getByText("4 logins", { exact: true }).waitFor();
+  await page.getByLabel("Target", { exact: true }).selectOption("guests");
+  await page.getByText("1 of 4 logins").waitFor();
+  assertEquals(new URL(page.url()).search, "?target=guests");
+  await page.getByRole("link", { name: "visitor" }).waitFor();
+});
+
 browserTest(
   "keys on Live: i into the inspector, r plays and stops, Space pauses, n shows what is newer",
   async ({ page }) => {

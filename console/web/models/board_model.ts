@@ -14,6 +14,7 @@ export interface BoardFilter {
   /** A node of the strip, or an outcome. */
   readonly state: string;
   readonly client: string;
+  readonly target: string;
 }
 
 export interface BoardModel {
@@ -25,6 +26,7 @@ export interface BoardModel {
   readonly held: ReadonlySignal<boolean>;
   /** The same array while the names are the same. */
   readonly clients: ReadonlySignal<readonly string[]>;
+  readonly targets: ReadonlySignal<readonly string[]>;
   /** Nodes of the picture where logins stand longer than usual. */
   readonly slow: ReadonlySignal<ReadonlySet<string>>;
   /** How many of the logins kept here ended in which way. */
@@ -81,15 +83,18 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     return order.length;
   });
   const clients = createTally();
+  const targets = createTally();
   const outcomes = createTally();
   const count = (view: ConversationView, by: number): void => {
     clients.add(view.client, by);
+    if (view.target !== undefined) targets.add(view.target, by);
     if (view.outcome !== null) outcomes.add(view.outcome, by);
   };
   const showTaken = (): void => {
     changed = false;
     batch(() => {
       clients.show();
+      targets.show();
       outcomes.show();
       version.value += 1;
     });
@@ -120,6 +125,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     total,
     held,
     clients: clients.names,
+    targets: targets.names,
     outcomes: outcomes.counts,
     slow,
     paused,
@@ -132,6 +138,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     reset(snapshot) {
       byId.clear();
       clients.clear();
+      targets.clear();
       outcomes.clear();
       for (const view of snapshot.conversations) byId.set(view.id, view);
       for (const view of byId.values()) count(view, 1);
@@ -189,10 +196,11 @@ function insert(order: string[], id: string): void {
   order.splice(at, 0, id);
 }
 
-function matcher({ text, state, client }: BoardFilter): (view: ConversationView) => boolean {
+function matcher({ text, state, client, target }: BoardFilter): (view: ConversationView) => boolean {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return (view) => {
     if (client !== "" && view.client !== client) return false;
+    if (target !== "" && view.target !== target) return false;
     if (state !== "" && stateName(view) !== state && !(state === "live" && view.outcome === null)) {
       return false;
     }

@@ -24,6 +24,7 @@ function createLiveModels({ api, router, clock, session }: Models) {
     text: router.param("q"),
     state: router.param("state"),
     client: router.param("client"),
+    target: router.param("target"),
   }));
   const board = createBoardModel(filter);
   let openShared: ((after: string) => EventChannel) | null = null;

@@ -1,4 +1,4 @@
-// What the list is narrowed to: a search, a state and a client. It lives in the address, so a filtered list is a link.
+// What the list is narrowed to: a search, a state, a client and a target. It lives in the address, so a filtered list is a link.
 
 import { useComputed } from "@preact/signals";
 import { countText } from "../format.ts";
@@ -31,25 +31,30 @@ export function FilterBar({ models }: { models: Models }) {
           {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeWords(name).label}</option>)}
         </optgroup>
       </select>
-      <Clients models={models} />
+      <Named router={router} name="client" names={board.clients.value} />
+      <Named router={router} name="target" names={board.targets.value} />
       <ActiveFilters models={models} />
       <Shown board={board} />
     </div>
   );
 }
 
-function Clients({ models: { router, board } }: { models: Models }) {
-  const client = router.param("client");
-  const names = withChosen(board.clients.value, client);
+interface NamedProps extends Pick<Models, "router"> {
+  readonly name: "client" | "target";
+  readonly names: readonly string[];
+}
+
+function Named({ router, name, names }: NamedProps) {
+  const chosen = router.param(name);
   return (
     <select
       class="input"
-      aria-label={t("live.client")}
-      value={client}
-      onChange={(event) => router.setParams({ client: event.currentTarget.value })}
+      aria-label={t(`live.${name}`)}
+      value={chosen}
+      onChange={(event) => router.setParams({ [name]: event.currentTarget.value })}
     >
-      <option value="">{t("live.every_client")}</option>
-      {names.map((name) => <option key={name} value={name}>{name}</option>)}
+      <option value="">{t(`live.every_${name}`)}</option>
+      {withChosen(names, chosen).map((name) => <option key={name} value={name}>{name}</option>)}
     </select>
   );
 }
@@ -71,13 +76,13 @@ function withChosen(names: readonly string[], chosen: string): readonly string[]
 }
 
 function ActiveFilters({ models: { router } }: { models: Models }) {
-  const active = ["q", "state", "client"].filter((name) => router.param(name) !== "");
+  const active = ["q", "state", "client", "target"].filter((name) => router.param(name) !== "");
   if (active.length === 0) return null;
   return (
     <button
       type="button"
       class="filter-chip"
-      onClick={() => router.setParams({ q: "", state: "", client: "" })}
+      onClick={() => router.setParams({ q: "", state: "", client: "", target: "" })}
     >
       {t("live.filters", { count: active.length })}
       <Symbol name="line-close" size={12} />

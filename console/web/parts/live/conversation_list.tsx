@@ -95,7 +95,7 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
 /** The same filters, with a login chosen. */
 function linksFrom({ router }: Models): (id: string) => string {
   const query = new URLSearchParams();
-  for (const name of ["q", "state", "client"]) {
+  for (const name of ["q", "state", "client", "target"]) {
     if (router.param(name) !== "") query.set(name, router.param(name));
   }
   query.set("c", "");
@@ -217,7 +217,7 @@ function NoRows({ models }: { models: Models }) {
         <button
           type="button"
           class="button button-small"
-          onClick={() => models.router.setParams({ q: "", state: "", client: "" })}
+          onClick={() => models.router.setParams({ q: "", state: "", client: "", target: "" })}
         >
           {t("live.clear")}
         </button>
