@@ -9,6 +9,7 @@ import { coreChunk, roomMembers } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 import { LANGUAGES } from "./web/words/words.ts";
 import { wordsTogether } from "./late_needs.ts";
+import { passkeyParts } from "./passkey_parts.ts";
 import { uplotParts } from "./uplot_parts.ts";
 import { readWords, wordsFileName } from "./words_files.ts";
 
@@ -22,6 +23,7 @@ const INPUT_FILES = [
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
   `${HERE}rooms.ts`,
+  `${HERE}passkey_parts.ts`,
   `${HERE}uplot_parts.ts`,
   `${HERE}words_files.ts`,
   `${HERE}late_needs.ts`,
@@ -55,7 +57,7 @@ export async function build({ force = false } = {}): Promise<boolean> {
       WORDS_HASH: JSON.stringify(words.hash),
     };
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
-    const web = await bundle("web", { define, plugins: [coreChunk(WEB), uplotParts()] });
+    const web = await bundle("web", { define, plugins: [coreChunk(WEB), passkeyParts(), uplotParts()] });
     const device = await bundle("device", { define, plugins: [] });
     const me = await bundle("me", { define, plugins: [] });
     const approve = await bundleStyle("approve", APPROVE_STYLE);
