@@ -104,7 +104,6 @@ const ROWS: readonly PictureRow[] = [
     look: { locale: "de-DE" },
     shows: ["Profil"],
   },
-  { name: "groups", path: "/groups", heading: "Groups", shows: ["research"] },
   { name: "group", path: "/groups/remote", heading: "remote", shows: ["Filter-Id", "alan.turing"] },
   {
     name: "import",
