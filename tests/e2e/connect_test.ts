@@ -84,7 +84,7 @@ browserTest(
     await site.people.put("ada", { title: hostile });
     await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
     await page.getByLabel("Preview on user").fill("nobody");
-    await page.getByText("That user is not in this target.").waitFor();
+    await page.getByText("That is not in this target.").waitFor();
     await page.getByLabel("Preview on user").fill("ada");
     await page.getByText("For ada nothing changes.").waitFor();
     await page.getByText(/^[0-9]+ rows$/).click();

@@ -23,7 +23,7 @@ const dist = await currentDist();
 const WEB = new URL("../../console/web/", import.meta.url);
 
 /** High enough for the palette's list: of a row that is cut at an edge axe cannot tell the contrast. */
-const TALL = { light: { width: 1360, height: 1600 }, small: { width: 320, height: 2400 } };
+const TALL = { light: { width: 1360, height: 2000 }, small: { width: 320, height: 2400 } };
 /** What lies below an open dialog was looked at before, and can neither be seen into nor reached. */
 const OPEN_DIALOG = "dialog[open]";
 const SCHEMES: Readonly<Record<LookName, readonly Scheme[]>> = { light: ["light", "dark"], small: ["light"] };
