@@ -17,6 +17,9 @@ interface State {
 }
 
 const open = (name: string) => async (page: Page) => {
+  const wanted = page.getByRole("button", { name, exact: true }).first();
+  // Where there is little room the rarer deeds stand in a menu.
+  if (!await wanted.isVisible()) await page.getByRole("button", { name: /^More .+/ }).click();
   await page.getByRole("button", { name, exact: true }).first().click();
   await page.getByRole("dialog").waitFor();
 };

@@ -240,3 +240,31 @@ browserTest("users: deleting lists what goes with the user, and where", async ({
   assertEquals(await site.target.directory.read("user", "ada"), null);
   assert(!site.backend("ldap").users.has("ada"));
 });
+
+browserTest(
+  "users: at 320 px the rarer deeds stand in a menu, and names are whole in lists",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist: await currentDist() });
+    const name = "maximiliane.featherstonehaugh-cholmondeley@example.org";
+    await site.put(name);
+    await site.putGroup("staff", [name]);
+    await site.pairings.addDevice({ id: "p1", userName: name, totpLength: 6 });
+    await openUser(page, site, name);
+    const more = page.getByRole("button", { name: `More ${name}` });
+    await more.click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert(await more.evaluate((button) => button === document.activeElement));
+    for (const path of ["/groups/staff", "/devices"]) {
+      await page.goto(site.origin + path);
+      const shown = page.getByRole("table").getByRole("link", { name }).first();
+      await shown.waitFor();
+      // More than one line of it, within the window.
+      const box = await shown.boundingBox();
+      assert(box !== null && box.height > 30 && box.x + box.width <= 320, path);
+    }
+  },
+  { look: "small" },
+);

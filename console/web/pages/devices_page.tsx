@@ -139,7 +139,7 @@ function columnsOf(
   { reason, revoke }: { reason: string | undefined; revoke: (row: DeviceRow) => void },
 ): Column<DeviceRow>[] {
   return [
-    { name: "user", label: t("groups.user"), cell: ({ user }) => <bdi class="cut">{user}</bdi> },
+    { name: "user", label: t("groups.user"), cell: ({ user }) => <bdi class="wrap">{user}</bdi> },
     { name: "kind", label: t("groups.kind"), cell: ({ kind }) => factorLabel(kind) },
     {
       name: "number",

@@ -8,7 +8,6 @@ import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
 import { Note } from "../parts/note.tsx";
-import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
 import { userState } from "../parts/people/user_states.tsx";
@@ -72,7 +71,6 @@ export default function UserPage({ models, params }: PageProps) {
         back={{ href: list, label: t("people.back") }}
         chips={user === null ? undefined : <UserChips user={user} />}
       >
-        {user !== null && <AuditLink object={`user:${user.name}`} />}
         {user !== null && <UserActions {...{ models, user, calls, page }} />}
       </PageBar>
       {user !== null && user.login !== null && <Notices models={models} user={user.name} />}

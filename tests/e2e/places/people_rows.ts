@@ -4,6 +4,8 @@ import { FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.
 import { ALWAYS_SOMETHING, file, type PlaceRow } from "../place_row.ts";
 
 const user = (hash = "") => ({ user }: FullNames) => `/users/${encodeURIComponent(user)}${hash}`;
+/** Where there is little room the rarer deeds stand in a menu. */
+const MORE = ["button", /^More .+/] as const;
 const CSV = "userName,displayName\neve,Eve\n,Nobody\n";
 
 export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
@@ -60,17 +62,25 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
         file: file("people/me_link_dialog"),
         name: /^Self-service link/,
         steps: [["button", "Self-service link"]],
+        smallSteps: [MORE, ["button", "Self-service link"]],
       },
       {
         file: file("people/password_dialog"),
         name: /^Set the password of/,
         steps: [["button", "Set password"]],
+        smallSteps: [MORE, ["button", "Set password"]],
       },
-      { file: file("people/delete_user_dialog"), name: /^Delete /, steps: [["button", "Delete"]] },
+      {
+        file: file("people/delete_user_dialog"),
+        name: /^Delete /,
+        steps: [["button", "Delete"]],
+        smallSteps: [MORE, ["button", "Delete"]],
+      },
       {
         file: file("people/deactivate_user_dialog"),
         name: /^Deactivate /,
         steps: [["button", "Deactivate"]],
+        smallSteps: [MORE, ["button", "Deactivate"]],
       },
       {
         file: file("people/review_dialog"),

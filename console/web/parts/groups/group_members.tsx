@@ -103,7 +103,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
 
 function columnsOf(reason: string | undefined, remove: (name: string) => void): Column<MemberRow>[] {
   return [
-    { name: "name", label: t("people.name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
+    { name: "name", label: t("people.name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
     {
       name: "display",
       label: t("people.display_name"),
@@ -126,6 +126,7 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
       name: "actions",
       label: t("groups.take_out"),
       width: "140px",
+      narrow: "104px",
       cell: ({ name }) => (
         <button
           type="button"

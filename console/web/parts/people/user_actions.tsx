@@ -1,10 +1,10 @@
 // What one does to a user as a whole: let in or shut out, set a password, try a login, delete.
 
-import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/people/user_shapes.ts";
+import { type Signal, useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
+import { AuditLink } from "../audit_link.tsx";
 import { Symbol } from "../symbol.tsx";
 import { late } from "../late.tsx";
 import { losesSomething } from "./user_consequences.tsx";
@@ -17,12 +17,16 @@ const MeLinkDialog = late(async () => (await import("./me_link_dialog.tsx")).MeL
 const PasswordDialog = late(async () => (await import("./password_dialog.tsx")).PasswordDialog);
 const TrialDialog = late(async () => (await import("./trial_dialog.tsx")).TrialDialog);
 
-type Opened = "trial" | "me_link" | "password" | "delete" | null;
+type Opened = "trial" | "me_link" | "password" | "deactivate" | "delete" | null;
 
+const MENU = "user-more";
+
+/** The rarer ones stand in a menu where there is little room; its dialogs are outside, since a closed menu shows nothing. */
 export function UserActions(part: UserPart) {
   const { models, user } = part;
   const opened = useSignal<Opened>(null);
-  const reason = whyNot(models, "user_manager");
+  const busy = useSignal(false);
+  const setActive = activator(part, busy);
   const close = () => opened.value = null;
   return (
     <>
@@ -32,48 +36,32 @@ export function UserActions(part: UserPart) {
           {t("people.try_login")}
         </button>
       )}
-      {user.login !== null && (
-        <button
-          type="button"
-          class="button"
-          disabled={reason !== undefined || user.record?.active === false}
-          title={reason ?? (user.record?.active === false ? t("people.me_link_inactive") : undefined)}
-          onClick={() => opened.value = "me_link"}
-        >
-          <Symbol name="link" />
-          {t("people.me_link")}
-        </button>
-      )}
-      {user.record !== null && (
-        <>
-          <button
-            type="button"
-            class="button"
-            disabled={reason !== undefined}
-            title={reason}
-            onClick={() => opened.value = "password"}
-          >
-            <Symbol name="lock" />
-            {t("people.set_password")}
-          </button>
-          <ActiveButton {...part} record={user.record} />
-          <button
-            type="button"
-            class="button button-bad"
-            disabled={reason !== undefined}
-            title={reason}
-            onClick={() => opened.value = "delete"}
-          >
-            <Symbol name="trash-2" />
-            {t("people.delete")}
-          </button>
-        </>
-      )}
+      <button type="button" class="button more-button" popovertarget={MENU}>
+        {t("frame.more")}
+        <span class="unseen">{` ${user.name}`}</span>
+      </button>
+      <div
+        class="more-menu"
+        id={MENU}
+        popover="auto"
+        // Closed before a dialog opens, so that the focus comes back to the button of the menu.
+        onClick={({ currentTarget }) => currentTarget.matches(":popover-open") && currentTarget.hidePopover()}
+      >
+        <AuditLink object={`user:${user.name}`} />
+        <RarerActions {...{ models, user, busy, setActive }} open={(what) => opened.value = what} />
+      </div>
       {opened.value === "trial" && user.login !== null && (
         <TrialDialog {...part} login={user.login} onClose={close} />
       )}
       {opened.value === "me_link" && <MeLinkDialog {...part} onClose={close} />}
       {opened.value === "password" && <PasswordDialog {...part} onClose={close} />}
+      {opened.value === "deactivate" && (
+        <DeactivateDialog
+          user={user}
+          onConfirm={() => setActive(false)}
+          onClose={close}
+        />
+      )}
       {opened.value === "delete" && user.record !== null && (
         <DeleteUserDialog {...part} record={user.record} onClose={close} />
       )}
@@ -81,13 +69,59 @@ export function UserActions(part: UserPart) {
   );
 }
 
-/** Done at once, and taken back for a while; where something would go for good, it is asked first. */
-function ActiveButton({ models, user, calls, page, record }: UserPart & { record: UserRecord }) {
-  const busy = useSignal(false);
-  const asking = useSignal(false);
+interface RarerProps extends Pick<UserPart, "models" | "user"> {
+  readonly busy: Signal<boolean>;
+  readonly setActive: (active: boolean) => Promise<void>;
+  readonly open: (what: Opened) => void;
+}
+
+function RarerActions({ models, user, busy, setActive, open }: RarerProps) {
+  const { record, login } = user;
   const reason = whyNot(models, "user_manager");
-  const isLasting = record.active && losesSomething(user);
-  const set = async (active: boolean) => {
+  const off = { type: "button", disabled: reason !== undefined, title: reason } as const;
+  const isLasting = record?.active === true && losesSomething(user);
+  return (
+    <>
+      {login !== null && (
+        <button
+          {...off}
+          class="button"
+          disabled={off.disabled || record?.active === false}
+          title={reason ?? (record?.active === false ? t("people.me_link_inactive") : undefined)}
+          onClick={() => open("me_link")}
+        >
+          <Symbol name="link" />
+          {t("people.me_link")}
+        </button>
+      )}
+      {record !== null && (
+        <>
+          <button {...off} class="button" onClick={() => open("password")}>
+            <Symbol name="lock" />
+            {t("people.set_password")}
+          </button>
+          <button
+            {...off}
+            class="button"
+            disabled={off.disabled || busy.value}
+            onClick={() => isLasting ? open("deactivate") : void setActive(!record.active)}
+          >
+            {busy.value ? t("frame.working") : t(record.active ? "people.deactivate" : "people.activate")}
+          </button>
+          <button {...off} class="button button-bad" onClick={() => open("delete")}>
+            <Symbol name="trash-2" />
+            {t("people.delete")}
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Done at once, and taken back for a while; where something would go for good, it is asked first. */
+function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean>) {
+  const isLasting = user.record?.active === true && losesSomething(user);
+  const set = async (active: boolean): Promise<void> => {
     busy.value = true;
     try {
       const { user: changed, receipt } = await calls.setActive(active);
@@ -100,24 +134,5 @@ function ActiveButton({ models, user, calls, page, record }: UserPart & { record
     }
     busy.value = false;
   };
-  return (
-    <>
-      <button
-        type="button"
-        class="button"
-        disabled={reason !== undefined || busy.value}
-        title={reason}
-        onClick={() => isLasting ? asking.value = true : void set(!record.active)}
-      >
-        {busy.value ? t("frame.working") : t(record.active ? "people.deactivate" : "people.activate")}
-      </button>
-      {asking.value && (
-        <DeactivateDialog
-          user={user}
-          onConfirm={() => set(false)}
-          onClose={() => asking.value = false}
-        />
-      )}
-    </>
-  );
+  return set;
 }
