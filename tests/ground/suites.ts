@@ -56,8 +56,8 @@ export const SUITES = {
     title: "browser",
     paths: ["tests/e2e"],
     ignore: [],
-    parallel: false,
-    timeoutMs: 1_200_000,
+    parallel: true,
+    timeoutMs: 2_400_000,
     permissions: BROWSER_PERMISSIONS,
   },
 } as const satisfies Record<string, Suite>;
