@@ -51,7 +51,7 @@ export const words: SameWords<typeof en> = {
   pause: "Anhalten",
   go_on: "Weiter",
   go_on_held: "Weiter, {count} gehalten",
-  rate: "{count} Änderungen/s",
+  rate: { one: "{count} Änderung/s", other: "{count} Änderungen/s" },
   under_way: { one: "{count} Anmeldung läuft", other: "{count} Anmeldungen laufen" },
   dropped_count: { one: "{count} Paket verworfen", other: "{count} Pakete verworfen" },
   server_silent: "Der Server antwortet nicht.",

@@ -48,7 +48,7 @@ export const words = {
   pause: "Pause",
   go_on: "Go on",
   go_on_held: "Go on, {count} held",
-  rate: "{count} changes/s",
+  rate: { one: "{count} change/s", other: "{count} changes/s" },
   under_way: { one: "{count} login under way", other: "{count} logins under way" },
   dropped_count: { one: "{count} packet dropped", other: "{count} packets dropped" },
   server_silent: "The server does not answer.",
