@@ -79,11 +79,15 @@ export async function problemsNow(
   { what, schemes, within }: { what: string; schemes: readonly Scheme[]; within?: string },
 ): Promise<string[]> {
   const problems: string[] = [];
+  const window = page.viewportSize();
+  // High enough for the whole dialog: of what is cut at an edge axe cannot tell the contrast.
+  if (within !== undefined && window !== null) await page.setViewportSize({ ...window, height: 1600 });
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     const found = await findAccessibilityProblems(page, { within });
     problems.push(...found.map((line) => `${what}, ${colorScheme}: ${line}`));
   }
+  if (within !== undefined && window !== null) await page.setViewportSize(window);
   if (await scrollsSideways(page)) problems.push(`${what}: scrolls sideways`);
   for (const text of await squeezedCells(page)) problems.push(`${what}: no room for "${text}"`);
   return problems;
