@@ -29,7 +29,10 @@ export async function startIdentityWorld(mode: "sync" | "async"): Promise<Identi
   };
   try {
     const gateway = await startGateway({
+      // Locations stay as they are when the port that was free becomes the one to listen on.
       toml: `${credentialsToml(["default"])}
+[http]
+public_url = "http://127.0.0.1:8080"
 [targets.default.backends.local]
 kind = "store"
 [targets.default.backends.directory]
