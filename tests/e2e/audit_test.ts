@@ -91,8 +91,8 @@ browserTest("/audit shows before and after part by part, without what stayed", a
   await open(site, page);
   const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
   assertEquals(await parts.allInnerTexts(), [
-    "address: 10.0.0.110.0.0.1, 10.0.0.2",
-    "disabled: falsetrue",
+    "Addresses: 10.0.0.110.0.0.1, 10.0.0.2",
+    "Disabled: falsetrue",
   ]);
   assertEquals(await page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
     "10.0.0.1",

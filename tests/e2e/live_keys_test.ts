@@ -22,6 +22,14 @@ function putThree(site: TestConsole): void {
 const focusIn = (page: Page, selector: string) =>
   page.waitForFunction((inside) => document.activeElement?.matches(inside) === true, selector);
 
+/** Presses a key until it did something: the keys of Live come a moment after the board. */
+async function pressUntil(page: Page, key: string, done: () => Promise<number>): Promise<void> {
+  for (let tries = 0; tries < 40 && await done() === 0; tries += 1) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(200);
+  }
+}
+
 for (
   const { cell, name, query, left } of [
     { cell: "user", name: "Show only alan", query: "?q=alan", left: "1 of 3 logins" },
@@ -62,8 +70,7 @@ browserTest(
     putThree(site);
     await enterAs(page, { site, role: "viewer" });
     await page.getByRole("link", { name: "alan" }).waitFor();
-    await page.keyboard.press("i");
-    await focusIn(page, ".inspector .body");
+    await pressUntil(page, "i", () => page.locator(".inspector .body:focus").count());
     assertEquals(new URL(page.url()).searchParams.get("c"), "c0000000003");
     await page.keyboard.press("r");
     await page.getByRole("button", { name: "Stop" }).waitFor();
