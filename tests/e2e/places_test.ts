@@ -41,10 +41,11 @@ async function note(visit: Visit, what: string, within?: string): Promise<void> 
 }
 
 /** A deed elsewhere says something that is still there when the page comes. */
-async function openWithToast({ page, site, row }: Visit): Promise<void> {
+async function openWithToast({ page, site, row, look }: Visit): Promise<void> {
   const spare = { path: () => `/users/${FULL_SPARE}`, heading: () => FULL_SPARE, shows: () => FULL_SPARE };
   const at = { ...row, ...spare };
   await openPlace(page, { site, row: at });
+  if (look === "small") await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
   await page.getByRole("button", { name: "Deactivate" }).click();
   const toasts = page.locator(".toasts");
   await toasts.getByRole("button", { name: "Undo" }).hover();

@@ -27,7 +27,17 @@ export function SignInDialog({ models }: { models: Models }) {
 function Again({ models, name }: { models: Models; name: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (dialog.current?.open === false) dialog.current.showModal();
+    const element = dialog.current;
+    if (element === null) return;
+    if (!element.open) element.showModal();
+    // A dialog that opens later would lie over it, and nothing can be done there before somebody signs in.
+    const stayOnTop = ({ target }: Event) => {
+      if (!(target instanceof HTMLDialogElement) || target === element || !target.open) return;
+      element.close();
+      element.showModal();
+    };
+    document.addEventListener("toggle", stayOnTop, true);
+    return () => document.removeEventListener("toggle", stayOnTop, true);
   }, []);
   return (
     <dialog
