@@ -81,7 +81,9 @@ export async function problemsNow(
   const problems: string[] = [];
   const window = page.viewportSize();
   // High enough for the whole dialog: of what is cut at an edge axe cannot tell the contrast.
-  if (within !== undefined && window !== null) await page.setViewportSize({ ...window, height: 1600 });
+  if (within !== undefined && window !== null) {
+    await page.setViewportSize({ ...window, height: Math.max(1600, window.height) });
+  }
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     const found = await findAccessibilityProblems(page, { within });
