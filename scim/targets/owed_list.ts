@@ -18,6 +18,8 @@ export function createOwedList(entries: () => AsyncIterable<KeptEntry>): OwedLis
   const kept = new Map<string, OwedWrite>();
   let isCut = false;
   let loading: Promise<void> | null = null;
+  /** What went while the store is read: it may still come out of a batch that was read before. */
+  let goneMeanwhile: Set<string> | null = null;
 
   const keep = (
     { backend, sequence, isDead }: { backend: string; sequence: string; isDead: boolean },
@@ -32,9 +34,15 @@ export function createOwedList(entries: () => AsyncIterable<KeptEntry>): OwedLis
   };
   const load = async (): Promise<void> => {
     isCut = false;
-    for await (const { entry, ...place } of entries()) {
-      keep(place, entry);
-      if (isCut) return;
+    const gone = goneMeanwhile = new Set<string>();
+    try {
+      for await (const { entry, ...place } of entries()) {
+        if (gone.has(place.sequence)) continue;
+        keep(place, entry);
+        if (isCut) return;
+      }
+    } finally {
+      goneMeanwhile = null;
     }
   };
 
@@ -43,6 +51,7 @@ export function createOwedList(entries: () => AsyncIterable<KeptEntry>): OwedLis
     note: keep,
     forget(sequence) {
       kept.delete(sequence);
+      goneMeanwhile?.add(sequence);
       if (!isCut || kept.size > MOST_KEPT / 2) return;
       // What fails here is read again when the next entry goes.
       loading ??= load().catch(() => void (isCut = true)).finally(() => loading = null);

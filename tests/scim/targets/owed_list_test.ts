@@ -1,0 +1,39 @@
+// What a backend is owed, as it is shown: entries that go while the store is read again.
+
+import { assertEquals } from "@std/assert";
+import type { KeptEntry } from "../../../scim/targets/outbox.ts";
+import { createOwedList } from "../../../scim/targets/owed_list.ts";
+
+function kept(sequence: string): KeptEntry {
+  const entry = {
+    kind: "user",
+    name: sequence,
+    operation: "put",
+    sinceMs: 0,
+    attempts: 0,
+    nextMs: 0,
+  } as const;
+  return {
+    backend: "cloud",
+    sequence,
+    entry: { ...entry, started: false, why: null },
+    versionstamp: "1",
+    isDead: false,
+  };
+}
+
+Deno.test("createOwedList() does not show again what went while the store was read", async () => {
+  const read = Promise.withResolvers<void>();
+  const list = createOwedList(async function* () {
+    yield kept("a");
+    await read.promise;
+    // Of a batch that was read before it went.
+    yield kept("b");
+    yield kept("c");
+  });
+  const loading = list.load();
+  list.forget("b");
+  read.resolve();
+  await loading;
+  assertEquals(list.oldest(9).map(({ id }) => id), ["a", "c"]);
+});
