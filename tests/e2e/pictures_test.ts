@@ -50,7 +50,7 @@ async function comeNow(page: Page, site: TownConsole): Promise<void> {
   await page.getByText("The phone denied the request").first().waitFor();
   comeAndGo(site);
   await page.getByText("21 logins", { exact: true }).waitFor();
-  await page.getByText(/^[1-9] changes\/s$/).waitFor();
+  await page.getByText(/^[1-9] changes?\/s$/).waitFor();
 }
 
 async function mapTitle(page: Page): Promise<void> {
