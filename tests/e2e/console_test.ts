@@ -268,7 +268,7 @@ browserTest("a server that goes away is said so, and the page comes back by itse
   second.watch.put(conversation(2, { user: "after", startedMs: Date.now() }));
   // The new server has another store, so the session is gone with the old one.
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Password").fill(PASSWORD, { timeout: 20_000 });
+  await dialog.getByLabel("Password").fill(PASSWORD);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await waitForUsers(page, ["after"]);
   assertEquals(await page.getByText("The server does not answer.").count(), 0);

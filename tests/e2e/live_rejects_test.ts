@@ -8,7 +8,7 @@ import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { testNeeding } from "../ground/needing.ts";
 import { totpCode } from "../ground/totp.ts";
 import { type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.ts";
-import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
+import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 
 const CONSOLE_PASSWORD = "planted-console-password";
 const SECRET = "planted-secret-of-the-client";
@@ -35,7 +35,7 @@ testNeeding(
     try {
       const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: "en-GB" });
       const page = await context.newPage();
-      page.setDefaultTimeout(15_000);
+      page.setDefaultTimeout(ACTION_TIMEOUT_MS);
       const seen: string[] = [];
       page.on("response", (response) => {
         if (!response.url().includes("/console/api/") || response.url().includes("/stream")) return;

@@ -5,7 +5,7 @@ import type { BrowserContext, BrowserContextOptions, Page } from "playwright-cor
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { CODES } from "../ground/radius_packets.ts";
 import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, scrollsSideways } from "./browser.ts";
+import { ACTION_TIMEOUT_MS, browserTest, closeBrowserAtEnd, scrollsSideways } from "./browser.ts";
 
 closeBrowserAtEnd();
 
@@ -120,7 +120,7 @@ async function scriptless(
   const [name = "", value = ""] = (cookie ?? "").split("=");
   if (name !== "") await context.addCookies([{ name, value, url: world.gateway.httpUrl }]);
   const opened = await context.newPage();
-  opened.setDefaultTimeout(8000);
+  opened.setDefaultTimeout(ACTION_TIMEOUT_MS);
   return { page: opened, context };
 }
 

@@ -6,7 +6,7 @@ import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { testNeeding } from "../ground/needing.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.ts";
-import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
+import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 
 const PEERS = ["chromium", "radclient"] as const;
 const CLIENT = `[[radius.client]]
@@ -35,7 +35,7 @@ async function withGateway(
 async function newPage(browser: Browser, { width = 390, height = 780 } = {}): Promise<Page> {
   const options = { viewport: { width, height }, reducedMotion: "reduce", locale: "en-GB" } as const;
   const page = await (await browser.newContext(options)).newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(ACTION_TIMEOUT_MS);
   return page;
 }
 

@@ -13,7 +13,14 @@ import {
 } from "../fakes/console_town.ts";
 import { ADA, DENIED_LOGIN } from "../fakes/console_town_rows.ts";
 import { shrinkPng } from "../ground/small_png.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import {
+  ACTION_TIMEOUT_MS,
+  browserTest,
+  closeBrowserAtEnd,
+  currentDist,
+  enterAs,
+  scrollsSideways,
+} from "./browser.ts";
 import type { Step } from "./place_row.ts";
 import { seen, take } from "./place_walk.ts";
 
@@ -162,7 +169,7 @@ async function tabOf(page: Page, look: BrowserContextOptions = {}): Promise<Page
     ...look,
   });
   const opened = await context.newPage();
-  opened.setDefaultTimeout(8000);
+  opened.setDefaultTimeout(ACTION_TIMEOUT_MS);
   return opened;
 }
 

@@ -6,7 +6,7 @@ import { chromium, type Page } from "playwright-core";
 import { testNeeding } from "../ground/needing.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { type RadclientLogin, setUpRadclient } from "../interop/peers/radclient.ts";
-import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
+import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 
 const OWNER_PASSWORD = "a long password for the owner";
 /** A client with a name, as an administrator would have one. */
@@ -89,7 +89,7 @@ async function newPage(
 ): Promise<Page> {
   const context = await browser.newContext({ viewport, reducedMotion: "reduce", locale: "en-GB" });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(ACTION_TIMEOUT_MS);
   return page;
 }
 

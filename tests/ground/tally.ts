@@ -1,11 +1,13 @@
 // Counts what `deno test` reported in its JUnit file. Steps count as tests, as they do in deno's own summary.
 
+import { stripVTControlCharacters } from "node:util";
+
 /** What came out of one or more suites. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** `file: test`, of those that failed. */
+  /** `file: test`, of those that failed, and below it how the message begins. */
   readonly failures: readonly string[];
   /** `file: test`, of those that were skipped. */
   readonly skips: readonly string[];
@@ -23,7 +25,7 @@ export function readJunit(xml: string): Tally {
   for (const part of xml.split("<testcase ").slice(1)) {
     const body = part.slice(0, part.indexOf("</testcase>"));
     const name = `${attribute(body, "classname")}: ${attribute(body, "name")}`;
-    if (body.includes("<failure") || body.includes("<error")) failures.push(name);
+    if (body.includes("<failure") || body.includes("<error")) failures.push(`${name}${reasonOf(body)}`);
     else if (body.includes("<skipped")) skips.push(name);
     else passed++;
   }
@@ -62,6 +64,17 @@ export function summaryLine(tally: Tally): string {
 }
 
 const ENTITIES = new Map([["lt", "<"], ["gt", ">"], ["quot", '"'], ["apos", "'"], ["amp", "&"]]);
+
+/** The beginning of the message, on lines of its own: whoever reads only the end of a long run knows why. */
+function reasonOf(body: string): string {
+  const lines = stripVTControlCharacters(attribute(body, "message")).split("\n").filter((line) =>
+    line.trim() !== ""
+  );
+  return lines.slice(0, REASON_LINES).map((line) => `\n    ${line.slice(0, REASON_COLUMNS)}`).join("");
+}
+
+const REASON_LINES = 12;
+const REASON_COLUMNS = 400;
 
 function attribute(element: string, name: string): string {
   const mark = `${name}="`;

@@ -24,7 +24,7 @@ Deno.test("readJunit() counts passed, failed and skipped tests and names the lat
     passed: 2,
     failed: 1,
     skipped: 1,
-    failures: ["./a_test.ts: bad <one>"],
+    failures: ["./a_test.ts: bad <one>\n    Uncaught Error: <skipped/>"],
     skips: ["./a_test.ts: later"],
   });
 });
