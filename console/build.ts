@@ -25,6 +25,7 @@ const INPUT_FILES = [
   `${HERE}rooms.ts`,
   `${HERE}passkey_parts.ts`,
   `${HERE}uplot_parts.ts`,
+  `${HERE}uplot_rows.ts`,
   `${HERE}words_files.ts`,
   `${HERE}late_needs.ts`,
   `${HERE}../deno.json`,
