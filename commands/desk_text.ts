@@ -41,10 +41,11 @@ function pairingTable(pairings: readonly ShownPairing[]): string {
     pairing.id,
     pairing.user,
     pairing.kind,
+    pairing.name ?? "",
     DETAILS[pairing.kind](pairing),
     timeText(pairing.createdMs),
   ]);
-  return table([["id", "user", "kind", "what", "created"], ...rows]);
+  return table([["id", "user", "kind", "name", "what", "created"], ...rows]);
 }
 
 function lockText(

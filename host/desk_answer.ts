@@ -40,6 +40,8 @@ export interface ShownPairing {
   /** Of a text or a call: the masked number. Of a device: the digits of its passcodes, 0 for none. */
   readonly number?: string;
   readonly totpLength?: number;
+  /** What its person calls a phone. */
+  readonly name?: string;
   readonly createdMs: number;
 }
 

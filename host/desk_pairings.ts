@@ -204,8 +204,8 @@ async function revokeAtService({ secondFactorDesk }: DeskDeps, id: string): Prom
 }
 
 const WORDS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
-  device: ({ id, totpLength = 0 }) =>
-    `the device ${quoted(id)}, ${
+  device: ({ id, name, totpLength = 0 }) =>
+    `the device ${quoted(id)}${name === undefined ? "" : `, called ${quoted(name)}`}, ${
       totpLength === 0 ? "which shows no passcodes" : `with passcodes of ${totpLength} digits`
     }`,
   sms: ({ number = "" }) => `texts to ${number}`,
@@ -216,12 +216,17 @@ const WORDS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
 function shownPairing(pairing: Pairing): ShownPairing {
   const { id, shownUser: user, kind, createdMs } = pairing;
   const head = { id, user, kind, createdMs };
-  if (pairing.kind === "device") return { ...head, totpLength: pairing.totpLength };
+  if (pairing.kind === "device") return { ...head, totpLength: pairing.totpLength, ...namePart(pairing) };
   return pairing.kind === "totp" ? head : { ...head, number: maskPhoneNumber(pairing.number) };
 }
 
 function auditFields(pairing: Pairing): Record<string, string> {
   const { id, shownUser: user, kind } = pairing;
   const fields = { user, pairing: id, factor: kind };
+  if (pairing.kind === "device" && pairing.name !== undefined) return { ...fields, phone: pairing.name };
   return "number" in pairing ? { ...fields, number: maskPhoneNumber(pairing.number) } : fields;
+}
+
+function namePart({ name }: { readonly name?: string }): { name?: string } {
+  return name === undefined ? {} : { name };
 }

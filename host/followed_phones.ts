@@ -20,7 +20,7 @@ export function followPhones({ desk, radius: { pairings, onRevoked }, directory,
       log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
     )
   );
-  desk.onPaired(async ({ pairingId, userName, totpLength }) => {
+  desk.onPaired(async ({ pairingId, userName, totpLength, name: phone }) => {
     const name = canonicalName(userName);
     await directory.prepare(name);
     const { status } = directory.lookUp(name);
@@ -28,7 +28,7 @@ export function followPhones({ desk, radius: { pairings, onRevoked }, directory,
     if (status === "deleted" || status === "inactive") {
       log.warn("a phone was unpaired: its user is gone or inactive", { user: userName, status });
       await desk.revokePairing(pairingId);
-    } else await pairings.addDevice({ id: pairingId, userName, totpLength });
+    } else await pairings.addDevice({ id: pairingId, userName, totpLength, name: phone });
   });
   desk.onUnpaired(async ({ pairingId }) => {
     await pairings.revoke(pairingId);

@@ -1,6 +1,7 @@
 // Reads what the second-factor service and the telephony service answer. Members that decide must be there with their
 // types; members that do not may be missing; further ones are ignored.
 
+import { readPhoneName } from "../phone_name.ts";
 import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/doing/ports.ts";
 import { cleanDetail, nonsense } from "./faults.ts";
 import { asRecord, type JsonRecord } from "./json_text.ts";
@@ -63,8 +64,23 @@ export function readPairing(
   if (totpLength < 0 || totpLength > MAX_TOTP_DIGITS) return nonsense("a pairing whose totp_length is odd");
   return {
     ok: true,
-    value: { id, enabled: enabled && !deactivated, pending, deactivated, userName, totpLength },
+    value: {
+      id,
+      enabled: enabled && !deactivated,
+      pending,
+      deactivated,
+      userName,
+      totpLength,
+      ...readDeviceName(body),
+    },
   };
+}
+
+/** What the authenticator is called; a text that is no name of a phone is nobody's fault, and left out. */
+function readDeviceName(body: JsonRecord): { name?: string } {
+  const given = asRecord(body.member("authenticator"))?.member("name");
+  const name = typeof given === "string" ? readPhoneName(given) : null;
+  return name === null ? {} : { name };
 }
 
 function readUserName(body: JsonRecord): string | null {

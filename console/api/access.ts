@@ -87,6 +87,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "POST", path: "/users/:id/trial", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/users/:id/invitation", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/users/:id/pairings", needs: "user_manager", countsAsUse: true },
+  { method: "PUT", path: "/users/:id/pairings/:pairing", needs: "user_manager", countsAsUse: true },
   { method: "DELETE", path: "/users/:id/pairings/:pairing", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/users/:id/totp", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/users/:id/totp/confirm", needs: "user_manager", countsAsUse: true },

@@ -115,6 +115,11 @@ export const REFUSALS = {
     status: 400,
     message: "A phone number is +, country code and digits, 8 to 15 digits in all, such as +14155550123.",
   },
+  bad_phone_name: {
+    status: 400,
+    message:
+      "A phone's name has 1 to 60 characters, none of them a control character or a turn of direction.",
+  },
   too_many_pairings: { status: 409, message: "This user has as many factors as are kept. Revoke one first." },
   no_invitations: {
     status: 409,

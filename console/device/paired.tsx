@@ -6,6 +6,7 @@ import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/interfa
 import { countdownText } from "../web/format.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { TimeLeft } from "../web/parts/time_left.tsx";
+import { NameField, usePhoneName } from "./name_field.tsx";
 import type { Passcode, PhoneModel } from "./phone_model.ts";
 
 const NUMBER_DIGITS = 2;
@@ -92,6 +93,9 @@ export function RequestCard(
 /** A login used this phone's phrase: it is paired only when the person says so. */
 export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; model: PhoneModel }) {
   const id = `pairing-${pairing.pairingId}`;
+  const name = usePhoneName();
+  const decide = (approve: boolean) =>
+    void model.decidePairing(pairing.pairingId, { approve, name: approve ? name.value : "" });
   return (
     <section class="card request" aria-labelledby={id}>
       <h2 id={id}>Pair this phone?</h2>
@@ -100,12 +104,13 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
         <strong>{pairing.requesterName}</strong>{" "}
         used your phrase. Confirm only if you typed it yourself just now.
       </p>
+      <NameField id={`${id}-name`} name={name} />
       <div class="choices">
         <button
           type="button"
           class="button button-bad"
           disabled={model.busy.value}
-          onClick={() => void model.decidePairing(pairing.pairingId, false)}
+          onClick={() => decide(false)}
         >
           Deny
         </button>
@@ -113,7 +118,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
           type="button"
           class="button button-primary"
           disabled={model.busy.value}
-          onClick={() => void model.decidePairing(pairing.pairingId, true)}
+          onClick={() => decide(true)}
         >
           Confirm
         </button>

@@ -34,10 +34,11 @@ export interface PhoneModel {
   readonly busy: ReadonlySignal<boolean>;
   load(): Promise<void>;
   look(invitation: string): Promise<Invitation | null>;
-  accept(invitation: string): Promise<boolean>;
+  /** @param name what the phone shall be called; "": nothing. */
+  accept(invitation: string, name: string): Promise<boolean>;
   showPhrase(): Promise<void>;
   decide(requestId: string, decision: { approve: boolean; number: string | null }): Promise<void>;
-  decidePairing(pairingId: string, approve: boolean): Promise<void>;
+  decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void>;
   passcode(pairingId: string): Promise<Passcode | null>;
   unpair(pairingId: string): Promise<void>;
   /** Opens the stream again when the browser let it go. */
@@ -116,8 +117,9 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
       }
     },
     look: (invitation) => run(() => take(api.invitation.look.$post({ json: { invitation } }))),
-    async accept(invitation) {
-      const done = await run(() => take(api.invitation.accept.$post({ json: { invitation } })), "paired");
+    async accept(invitation, name) {
+      const call = () => take(api.invitation.accept.$post({ json: { invitation, name } }));
+      const done = await run(call, "paired");
       if (done !== null) await model.load();
       return done !== null;
     },
@@ -128,9 +130,9 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
       const call = () => take(api.requests[":id"].$post({ ...byId(requestId), json: decision }));
       await run(call, decision.approve ? "approved" : "denied");
     },
-    async decidePairing(pairingId, approve) {
-      const call = () => take(api.pairings[":id"].$post({ ...byId(pairingId), json: { approve } }));
-      await run(call, approve ? "paired" : "pairingDenied");
+    async decidePairing(pairingId, decision) {
+      const call = () => take(api.pairings[":id"].$post({ ...byId(pairingId), json: decision }));
+      await run(call, decision.approve ? "paired" : "pairingDenied");
     },
     passcode: (pairingId) =>
       run(() => take(api.pairings[":id"].passcode.$post({ ...byId(pairingId), json: {} }))),

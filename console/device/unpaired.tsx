@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, durationText } from "../web/format.ts";
 import { Icon } from "../web/parts/icon.tsx";
+import { NameField, usePhoneName } from "./name_field.tsx";
 import type { Invitation, PhoneModel } from "./phone_model.ts";
 
 /** Says who an invitation is for. Opening it decides nothing; the button does. */
@@ -17,6 +18,7 @@ export function InvitationCard(
 ) {
   const seen = useSignal<Invitation | null>(null);
   const looked = useSignal(false);
+  const name = usePhoneName();
   useEffect(() => {
     void model.look(invitation).then((found) => {
       seen.value = found;
@@ -35,13 +37,14 @@ export function InvitationCard(
         Logins of <strong class="mono">{userName}</strong> at <strong>{requesterName}</strong>{" "}
         will ask this phone. The invitation is good for {durationText(deadlineMs - nowMs)}.
       </p>
+      <NameField id="invitation-name" name={name} />
       <div class="choices">
         <button type="button" class="button" onClick={done}>Not now</button>
         <button
           type="button"
           class="button button-primary"
           disabled={model.busy.value}
-          onClick={() => void model.accept(invitation).then((paired) => paired && done())}
+          onClick={() => void model.accept(invitation, name.value).then((paired) => paired && done())}
         >
           Pair this phone
         </button>

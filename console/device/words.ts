@@ -12,6 +12,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   unknown_request: "That request is not there any more.",
   already_decided: "That request was answered before.",
   wrong_number: "That was not the number of the login, so the login was denied.",
+  bad_phone_name: "A name has 1 to 60 characters that can be shown.",
   too_many_tries: "Too many tries. Wait a few minutes, then try again.",
 };
 

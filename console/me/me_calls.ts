@@ -23,6 +23,8 @@ export function createMeCalls(api = calls("/me/api") as MeClient) {
     factors: () => take(api.factors.$get()),
     logins: () => take(api.logins.$get()),
     invite: () => take(api.devices.invitation.$post({ json: {} })),
+    renameDevice: (id: string, name: string) =>
+      take(api.devices[":id"].$put({ ...byId(id), json: { name } })),
     removeDevice: (id: string) => take(api.devices[":id"].$delete(byId(id))),
     prefer: (factor: Factor | null) => take(api.preference.$put({ json: { factor } })),
     beginTotp: () => take(api.totp.$post({ json: {} })),

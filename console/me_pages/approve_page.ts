@@ -27,6 +27,8 @@ export interface ApproveContext {
   readonly path: string;
   /** Where the visitor has a page of their own, if anywhere. */
   readonly home: "me" | "phone" | null;
+  /** What the phone that is asked is called; `null` where nobody named it. */
+  readonly phone: string | null;
 }
 
 const STATES = {
@@ -108,7 +110,7 @@ ${request.asksNumber ? numberField(say, isIncomplete) : null}
 ${disown(context)}`;
 }
 
-function factsOf(request: OwnRequest, { speaker: { say }, nowMs }: ApproveContext): Html {
+function factsOf(request: OwnRequest, { speaker: { say }, nowMs, phone }: ApproveContext): Html {
   const { terminalName, requesterName, userName, client, place, createdMs, deadlineMs } = request;
   const asked = { count: Math.max(0, Math.floor((nowMs - createdMs) / 1000)), time: timeOf(createdMs) };
   const left = { count: Math.max(0, Math.ceil((deadlineMs - nowMs) / 1000)) };
@@ -122,6 +124,10 @@ function factsOf(request: OwnRequest, { speaker: { say }, nowMs }: ApproveContex
       <dd class="mono">${client}</dd>
       <dt>${say("from")}</dt>
       <dd class="mono">${place || say("not_known")}</dd>
+      ${phone === null ? null : html`
+        <dt>${say("phone")}</dt>
+        <dd>${phone}</dd>
+      `}
       <dt>${say("asked")}</dt>
       <dd>${say("asked_ago", asked)}</dd>
       <dt>${say("left")}</dt>

@@ -73,6 +73,10 @@ export function createApproveRoutes(deps: ApproveDeps) {
       lockedUntilMs: lockOf(request),
     };
   };
+  const phoneOf = ({ userName, pairingId }: OwnRequest): string | null => {
+    const own = deps.people?.pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
+    return own?.kind === "device" ? own.name ?? null : null;
+  };
   const lockOf = ({ userName }: OwnRequest): number | null => {
     const canonical = canonicalName(userName);
     if (deps.people?.limits.isLocked(canonical) !== true) return null;
@@ -83,13 +87,14 @@ export function createApproveRoutes(deps: ApproveDeps) {
   const answer = (
     c: Context<HttpEnv>,
     view: ApproveView,
-    { visitor: { me, hasPhone }, status = 200 }: { visitor: Visitor; status?: number },
+    { visitor: { me, hasPhone, request }, status = 200 }: { visitor: Visitor; status?: number },
   ): Response => {
     const page = approvePage(view, {
       speaker: speakerFor(c.req.header("accept-language") ?? ""),
       nowMs: clock.nowMs(),
       dist: deps.dist,
       path: pathOf(c),
+      phone: request === null ? null : phoneOf(request),
       home: me !== null ? "me" : hasPhone ? "phone" : null,
     });
     return new Response(page, {

@@ -35,6 +35,8 @@ export interface Attempt {
   messageSent: boolean;
   /** The pairing's passcode length, once the service told it. */
   newPairingTotpLength: number;
+  /** What that device is called, once the service told it. */
+  newPairingName: string | undefined;
   /** The TOTP pairing and step that a typed code belongs to; looked up once. */
   totp: { pairing: TotpPairingRow; step: number } | null | undefined;
   /** The digest of the recovery code that was typed; looked up once. */
@@ -59,6 +61,7 @@ export function newAttempt(
     pairing: null,
     messageSent: false,
     newPairingTotpLength: 0,
+    newPairingName: undefined,
     totp: undefined,
     recoveryCode: undefined,
   };

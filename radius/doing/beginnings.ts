@@ -62,6 +62,7 @@ export function createBeginnings(
       factor: null,
       requestId: null,
       pairingId: null,
+      phone: null,
       newPairingId: null,
       numberToMatch: null,
       passcode: null,

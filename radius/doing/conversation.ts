@@ -50,6 +50,8 @@ export interface ConversationRecord {
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
+  /** The name of that pairing's phone, where it has one. */
+  phone: string | null;
   /** The pairing that a typed phrase made and the phone must confirm. */
   newPairingId: string | null;
   numberToMatch: string | null;
@@ -168,6 +170,11 @@ export function addMoment(conversation: Conversation, moment: ConversationMoment
   conversation.moments.push(moment);
 }
 
+/** The phone that a login was decided on, or waits for, where it has a name: what a record of the login says. */
+export function phoneOf({ factor, phone }: ConversationRecord): { readonly phone?: string } {
+  return factor === "device" && phone !== null ? { phone } : {};
+}
+
 /** What the console may see: no digest, no token, no secret id. */
 export function viewOf(conversation: Conversation, { target }: { target: string }): ConversationView {
   const {
@@ -200,6 +207,7 @@ export function viewOf(conversation: Conversation, { target }: { target: string 
     moments: moments.slice(),
     passwordRight: firstFactorRight,
     target,
+    ...phoneOf(conversation),
   };
 }
 

@@ -3,7 +3,7 @@
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { HISTORY_KEPT_MS, historyKey, packFinished } from "../pure/finished_login.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, phoneOf } from "./conversation.ts";
 
 /** Changes that go into one commit; each is well under a kilobyte. */
 const MOST_IN_ONE = 100;
@@ -31,6 +31,7 @@ export function historyMutation(
       moments,
       passwordRight: conversation.firstFactorRight,
       target,
+      ...phoneOf(conversation),
     }),
     expireInMs: HISTORY_KEPT_MS,
   };

@@ -127,6 +127,7 @@ function attemptOf(
     pairing: null,
     messageSent: false,
     newPairingTotpLength: 0,
+    newPairingName: undefined,
     totp: undefined,
     recoveryCode: undefined,
   };
@@ -156,6 +157,7 @@ function conversationOf(
     factor: null,
     requestId: null,
     pairingId: null,
+    phone: null,
     newPairingId: null,
     numberToMatch: null,
     passcode: null,

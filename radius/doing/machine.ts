@@ -7,7 +7,7 @@ import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
-import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
+import { addMoment, type Conversation, type LastAnswer, phoneOf } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
 import { historyMutation } from "./history.ts";
@@ -207,6 +207,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
           kind: "device",
           id: conversation.newPairingId,
           totpLength: attempt.newPairingTotpLength,
+          name: attempt.newPairingName,
         } as const;
         storePairing(deps, turn, deps.pairings.prepare(user, wanted));
       }
@@ -271,7 +272,12 @@ function storePairing(
   const { pairing, mutation } = prepared;
   turn.draft.push(
     mutation,
-    audit(deps, turn.conversation, { action: "pairing.added", kind: pairing.kind, pairing: pairing.id }),
+    audit(deps, turn.conversation, {
+      action: "pairing.added",
+      kind: pairing.kind,
+      pairing: pairing.id,
+      ...(pairing.kind === "device" && pairing.name !== undefined ? { phone: pairing.name } : {}),
+    }),
   );
   turn.after.push(() => deps.pairings.adopt(pairing));
 }
@@ -312,6 +318,7 @@ function finish(
         row: row.name,
         because: turn.attempt.refusedFor,
         factor: conversation.factor,
+        ...phoneOf(conversation),
       }),
     );
   }

@@ -108,6 +108,7 @@ function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: At): P
   const pairingId = conversation.newPairingId ?? wanted?.id ?? "";
   conversation.factor = "device";
   conversation.pairingId = pairingId;
+  conversation.phone = (wanted?.id === pairingId && wanted.kind === "device" ? wanted.name : null) ?? null;
   conversation.requestId = null;
   conversation.numberToMatch = null;
   const hasPrompt = facts.held === "no";
@@ -281,9 +282,10 @@ function notePairing(
     attempt.pairing = answer.fault.kind === "unknown" ? "unknown" : null;
     return noteFault(deps, "pairing", conversation, answer.fault);
   }
-  const { id, enabled, pending, deactivated, totpLength } = answer.value;
+  const { id, enabled, pending, deactivated, totpLength, name } = answer.value;
   const owner = deps.pairings.ownerOf(id);
   attempt.newPairingTotpLength = totpLength;
+  attempt.newPairingName = name;
   // A service that answers with somebody else's phone must not hand it over.
   const refused = deactivated || (owner !== null && owner !== conversation.user);
   attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";

@@ -11,7 +11,8 @@ import { canonicalName } from "../../canonical_name.ts";
 export type Pairing =
   & { readonly id: string; readonly user: string; readonly shownUser: string; readonly createdMs: number }
   & (
-    | { readonly kind: "device"; readonly totpLength: number }
+    /** `name`: what its person calls the phone; absent where nobody named it, and in records from before phones had names. */
+    | { readonly kind: "device"; readonly totpLength: number; readonly name?: string }
     | { readonly kind: "sms" | "voice"; readonly number: string }
     /** `seed` is sealed for the record's key; `lastStep` is the time step accepted last. */
     | { readonly kind: "totp"; readonly seed: Uint8Array; readonly lastStep: number }
@@ -22,7 +23,8 @@ export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
 
 /** What is asked to be stored; ids of phone numbers and TOTP secrets are made here, a device's is the service's. */
 export type NewPairing =
-  | { kind: "device"; id: string; totpLength: number }
+  /** Without a `name` the one that the same device has stays. */
+  | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
   | { kind: "sms" | "voice"; number: string }
   /** `lastStep`: the step of the code that proved the seed, so that it counts once (RFC 6238 §5.2); absent: none was asked for. */
   | { kind: "totp"; seed: Uint8Array; lastStep?: number };
@@ -43,7 +45,18 @@ export interface Pairings {
   ): { mutation: Mutation; pairing: Pairing };
   adopt(pairing: Pairing): void;
   /** Stores a device pairing that a phone enabled by itself, by invitation. */
-  addDevice(device: { id: string; userName: string; totpLength: number }): Promise<void>;
+  addDevice(
+    device: { id: string; userName: string; totpLength: number; name?: string | undefined },
+  ): Promise<void>;
+  /**
+   * Names a phone; `null` when there is none of that id, or it went meanwhile.
+   *
+   * @param renaming.also gives changes that belong into the same commit, an audit record for one.
+   */
+  rename(
+    id: string,
+    renaming: { name: string; also?: (before: DevicePairingRow) => readonly Mutation[] },
+  ): Promise<DevicePairingRow | null>;
   /** The record of a TOTP pairing whose time step was used up. */
   prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing };
   /** The seed of a TOTP pairing, or `null` when it cannot be opened with this master key. */
@@ -157,7 +170,12 @@ export function createPairings(
     };
     const key = keyOf({ ...head, kind: wanted.kind });
     const pairing: Pairing = wanted.kind === "device"
-      ? { ...head, kind: "device", totpLength: wanted.totpLength }
+      ? {
+        ...head,
+        kind: "device",
+        totpLength: wanted.totpLength,
+        ...nameOf(wanted.name ?? nameBefore(owner)),
+      }
       : wanted.kind === "totp"
       ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: wanted.lastStep ?? -1 }
       : { ...head, kind: wanted.kind, number: wanted.number };
@@ -206,10 +224,10 @@ export function createPairings(
     preferred: (user) => preferences.get(user) ?? null,
     prepare,
     adopt,
-    async addDevice({ id, userName, totpLength }) {
+    async addDevice({ userName, ...device }) {
       const { mutation, pairing } = prepare(
         { canonical: canonicalName(userName), shown: userName },
-        { kind: "device", id, totpLength },
+        { kind: "device", ...device },
       );
       await store.commit({ mutations: [mutation] });
       adopt(pairing);
@@ -240,6 +258,22 @@ export function createPairings(
       }
       return known;
     },
+    async rename(id, { name, also = () => [] }) {
+      const before = byId.get(id);
+      if (before?.kind !== "device") return null;
+      const key = keyOf(before);
+      const { versionstamp } = await store.get(key);
+      // Revoked meanwhile: its record is not written again.
+      if (versionstamp === null || byId.get(id) !== before) return null;
+      const named: DevicePairingRow = { ...before, name };
+      const outcome = await store.commit({
+        checks: [{ key, versionstamp }],
+        mutations: [{ type: "set", key, value: named }, ...also(before)],
+      });
+      if (!outcome.ok) return null;
+      if (byId.get(id) === before) adopt(named);
+      return named;
+    },
     takeAll,
     all: () => byId.values(),
     async load() {
@@ -256,4 +290,12 @@ export function createPairings(
       return byId.size;
     },
   };
+}
+
+function nameOf(name: string | undefined): { name?: string } {
+  return name === undefined ? {} : { name };
+}
+
+function nameBefore(pairing: Pairing | undefined): string | undefined {
+  return pairing?.kind === "device" ? pairing.name : undefined;
 }

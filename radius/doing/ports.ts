@@ -45,6 +45,8 @@ export interface DevicePairing {
   readonly userName: string;
   /** Digits of the device's passcode; 0 when it generates none. */
   readonly totpLength: number;
+  /** What the service says that the device is called; absent when it says nothing that is a name. */
+  readonly name?: string;
 }
 
 /** Shown on the embedded service's phone page; never sent to an external service. */
@@ -159,6 +161,8 @@ export interface ConversationView {
   readonly passwordRight?: boolean;
   /** The target whose user logs in. */
   readonly target?: string;
+  /** The phone that was asked last, by its name; absent when none was asked, or it has no name. */
+  readonly phone?: string;
 }
 
 /** What happens in the gateway, for whoever watches. Observers must not throw and must not wait. */

@@ -32,7 +32,11 @@ export const RECORD_FIELDS = [
   "lastAnswer",
   "outcome",
   "moments",
+  "phone",
 ] as const satisfies readonly (keyof ConversationRecord)[];
+
+/** How many fields a record had before phones had names. */
+const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
 
 /** Stands for a text that is the same as one before it. */
 const SAME = 0;
@@ -73,6 +77,7 @@ export function packRecord(record: ConversationRecord): unknown[] {
     ],
     record.outcome,
     packMoments(moments),
+    record.phone,
   ];
 }
 
@@ -84,12 +89,13 @@ function packMoments(moments: readonly ConversationMoment[]): unknown[] {
 
 /** Names the places of a list again; what the fields hold is for the caller to check. `null` when it is no such list. */
 export function unpackRecord(list: unknown): Record<string, unknown> | null {
-  if (!Array.isArray(list) || list.length < RECORD_FIELDS.length) return null;
+  if (!Array.isArray(list) || list.length < FIELDS_AT_FIRST) return null;
   const fields: Record<string, unknown> = {};
   for (const [place, name] of RECORD_FIELDS.entries()) fields[name] = list[place];
   if (fields.shownUser === SAME) fields.shownUser = fields.user;
   fields.lastAnswer = unpackAnswer(fields.lastAnswer, fields.passwordDigest);
   fields.moments = unpackMoments(fields.moments);
+  fields.phone ??= null;
   return fields;
 }
 

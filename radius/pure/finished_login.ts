@@ -16,6 +16,8 @@ export interface FinishedLogin {
   readonly passwordRight: boolean;
   /** The target whose users logged in; absent in records from before it was kept. */
   readonly target?: string;
+  /** The phone that was asked last, where that was the factor and it has a name. */
+  readonly phone?: string;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -48,6 +50,7 @@ export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
       moments,
       login.passwordRight ? 1 : 0,
       login.target,
+      login.phone,
     ]),
   );
 }
@@ -64,8 +67,8 @@ export function unpackFinished(value: unknown): FinishedLogin | null {
 
 function readList(list: unknown): FinishedLogin | null {
   if (!Array.isArray(list)) return null;
-  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right, target] =
-    list;
+  const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
+  const [target, phone] = list.slice(11);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
   if (typeof startedMs !== "number" || typeof tookMs !== "number") return null;
@@ -90,5 +93,6 @@ function readList(list: unknown): FinishedLogin | null {
     moments,
     passwordRight: right === 1,
     ...(typeof target === "string" ? { target } : {}),
+    ...(typeof phone === "string" ? { phone } : {}),
   };
 }

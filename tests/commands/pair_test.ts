@@ -21,7 +21,7 @@ Deno.test("deno task pair gives, lists and revokes factors without a server", as
   const list = await operator.run("pair", "ann lee", "--list");
   assertEquals(list.code, 0);
   const [head = "", ...rows] = list.stdout.split("\n").filter((line) => line.startsWith("  "));
-  assertEquals(head.trim().split(/ {2,}/), ["id", "user", "kind", "what", "created"]);
+  assertEquals(head.trim().split(/ {2,}/), ["id", "user", "kind", "name", "what", "created"]);
   const at = head.indexOf("kind");
   assertEquals(rows.map((row) => row.slice(at).split(" ")[0]), ["device", "sms"]);
   assertEquals(rows.map((row) => row.trim().split(/ {2,}/)[3]), ["6-digit passcodes", "+1*******123"]);

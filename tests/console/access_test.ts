@@ -68,6 +68,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /users/:id/trial": 400,
   "POST /users/:id/invitation": 404,
   "POST /users/:id/pairings": 400,
+  "PUT /users/:id/pairings/:pairing": 415,
   "DELETE /users/:id/pairings/:pairing": 415,
   "POST /users/:id/totp": 404,
   "POST /users/:id/totp/confirm": 400,

@@ -97,6 +97,7 @@ const WHERE_SEEN: Readonly<Record<string, string>> = {
   "POST /users": "/users",
   "PUT /users/:id/active": "/users/ada",
   "POST /users/:id/pairings": "/users/ada",
+  "PUT /users/:id/pairings/:pairing": "/users/ada",
   "DELETE /users/:id/pairings/:pairing": "/users/ada",
   "PUT /users/:id/preference": "/users/ada",
   "POST /users/:id/unlock": "/users/ada",

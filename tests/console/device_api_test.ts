@@ -51,6 +51,21 @@ Deno.test("createDeviceApi() pairs by phrase: the login's question is confirmed 
   assertEquals((await post(site, "/pairings/p1/passcode")).body.code, "492817");
 });
 
+Deno.test("createDeviceApi() takes a name for the phone, and refuses what cannot be shown", async () => {
+  await using site = await startConsole();
+  const accept = (name: string) =>
+    post(site, "/invitation/accept", { json: { invitation: FAKE_INVITATION, name }, cookie: "" });
+  for (const name of ["Pixel\u202e", "a\nb", "\u200b", "x".repeat(61)]) {
+    const { status, body } = await accept(name);
+    assertEquals([status, body.error.code], [400, "bad_phone_name"], name);
+  }
+  await accept(" Pixel of Ada ");
+  assertEquals(site.phone.named(), "Pixel of Ada");
+  site.phone.typePhrase();
+  await post(site, "/pairings/p1", { json: { approve: true, name: " " } });
+  assertEquals(site.phone.named(), null);
+});
+
 Deno.test("createDeviceApi() approves with the number, denies without, and tells a wrong number", async () => {
   await using site = await startConsole();
   await post(site, "/phrase", { cookie: "" });

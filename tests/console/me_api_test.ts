@@ -59,7 +59,7 @@ async function enteredByLink(site: PeopleConsole, user: string) {
 async function pairPhone(site: PeopleConsole): Promise<void> {
   site.phone.startWithPhrase("192.0.2.1");
   site.phone.typePhrase();
-  await site.phone.decidePairing(FAKE_TOKEN, "p1", true);
+  await site.phone.decidePairing(FAKE_TOKEN, "p1", { approve: true });
   await site.pairings.addDevice({ id: "p1", userName: "ada", totpLength: 6 });
 }
 
@@ -224,6 +224,23 @@ Deno.test("me factors: an authenticator app is set up with a code of it, counts 
   assertEquals(done, ["user.me_entered", "pairing.add", "preference.set", "pairing.revoke"]);
 });
 
+Deno.test("me factors: a phone is named by its person, and the record says which", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await pairPhone(site);
+  const browser = await enteredByLink(site, "ada");
+  assertEquals((await browser.ask<MeFactors>("/factors")).devices[0]?.name, undefined);
+  const put = (name: string) => ({ method: "PUT", json: { name } });
+  assertEquals(await browser.refused("/devices/p1", put("\u202e")), [400, "bad_phone_name"]);
+  await browser.ask("/devices/p1", put("Pixel of Ada"));
+  assertEquals((await browser.ask<MeFactors>("/factors")).devices[0]?.name, "Pixel of Ada");
+  const record = (await site.audits()).findLast(({ action }) => action === "pairing.rename");
+  assertEquals(
+    [record?.actor, record?.before, record?.after],
+    ["user:ada", "device p1", "phone “Pixel of Ada” p1"],
+  );
+});
+
 Deno.test("me factors: nobody touches somebody else's, and an invitation is one's own", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
@@ -233,6 +250,8 @@ Deno.test("me factors: nobody touches somebody else's, and an invitation is one'
   for (const path of ["/devices/of-bert", "/totp/of-bert", "/totp/none"]) {
     assertEquals(await browser.refused(path, { method: "DELETE" }), [404, "unknown_pairing"], path);
   }
+  const name = { method: "PUT", json: { name: "mine" } };
+  assertEquals(await browser.refused("/devices/of-bert", name), [404, "unknown_pairing"]);
   assertEquals(site.pairings.of("bert").length, 1);
   const { url } = await browser.ask<{ url: string }>("/devices/invitation", post({}));
   assertMatch(url, /\/device#invite=/);

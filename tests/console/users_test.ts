@@ -177,6 +177,8 @@ Deno.test("users: bad bodies, names, filters and targets are refused with a reas
     ["PUT", `${USERS}/ada/password`, { password: "" }, "malformed"],
     ["POST", `${USERS}/ada/pairings`, { kind: "sms", number: "12" }, "bad_number"],
     ["DELETE", `${USERS}/ada/pairings/none`, {}, "unknown_pairing"],
+    ["PUT", `${USERS}/ada/pairings/none`, { name: "Pixel" }, "unknown_pairing"],
+    ["PUT", `${USERS}/ada/pairings/none`, { name: "\u2066" }, "bad_phone_name"],
     ["POST", `${USERS}/ada/totp/confirm`, { id: "x", code: "123456" }, "no_totp_begun"],
     ["POST", `${USERS}/ada/trial`, { client: "none", password: "right" }, "unknown_client"],
     ["GET", `${USERS}?target=none`, undefined, "unknown_target"],

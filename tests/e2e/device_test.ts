@@ -16,8 +16,12 @@ browserTest("an invitation pairs the phone by a button, not by being opened", as
   assertEquals(new URL(page.url()).hash, "", "the invitation leaves the address bar");
   await page.goto("about:blank");
   await page.goto(link);
+  const name = page.getByLabel("Name of this phone");
+  assertMatch(await name.inputValue(), /^(Chrome|Chromium) on \w+$/, "the browser's own words are proposed");
+  await name.fill("Pixel of Ada");
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("This phone is paired.").waitFor();
+  assertEquals(site.phone.named(), "Pixel of Ada");
   await page.getByText("Nothing to approve").waitFor();
   const fill = await page.locator(".note svg").evaluate((icon) => getComputedStyle(icon).fill);
   assertEquals(fill, "none", "icons are lines on this page, too");

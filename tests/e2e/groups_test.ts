@@ -112,7 +112,7 @@ browserTest("devices: all are listed, narrowed and revoked", async ({ page }) =>
     site.pairings.adopt(pairing);
   }
   await open(page, site, { path: "/devices", heading: "Devices" });
-  await page.getByLabel("Search by user").fill("ada");
+  await page.getByLabel("Search by user or phone").fill("ada");
   await page.getByRole("row", { name: /bob/ }).waitFor({ state: "detached" });
   await holds(page);
   await page.getByRole("button", { name: "Revoke Text message ada" }).click();

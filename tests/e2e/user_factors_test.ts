@@ -37,6 +37,37 @@ browserTest("users: numbers are added, shown masked, put first and revoked", asy
   assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["voice"]);
 });
 
+browserTest(
+  "users: two phones are told apart by their names; one is renamed and revoked",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist: await currentDist() });
+    await site.put("ada");
+    const phone = { userName: "ada", totpLength: 6 };
+    await site.pairings.addDevice({ ...phone, id: "p1", name: "Pixel of Ada" });
+    await site.pairings.addDevice({ ...phone, id: "p2" });
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada#devices", heading: "ada" });
+    await page.getByText("Pixel of Ada").first().waitFor();
+    await page.getByRole("button", { name: "Rename Phone p2" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("\u202eevil");
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await dialog.getByText(/A phone's name has 1 to 60 characters/).waitFor();
+    await dialog.getByLabel("Name").fill(`"><img src=x onerror=alert(1)>`);
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await page.getByText("The phone of ada has its new name.").waitFor();
+    await page.getByText(`"><img src=x onerror=alert(1)>`).first().waitFor();
+    await page.getByRole("button", { name: "Revoke Phone Pixel of Ada" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByText("ada no longer has that factor: Phone.").waitFor();
+    assertEquals(site.pairings.of("ada").map(({ id }) => id), ["p2"]);
+    await page.getByRole("link", { name: /Timeline/ }).click();
+    await page.getByText("Phone renamed").waitFor();
+    await page.getByText("phone “Pixel of Ada” p1").waitFor();
+    await page.goto(`${site.origin}/devices?q=onerror`);
+    await page.getByRole("row", { name: /onerror=alert/ }).waitFor();
+  },
+);
+
 browserTest("users: a lock is said and taken off; logins under way are listed", async ({ page }) => {
   await using site = await startPeopleConsole({ dist: await currentDist() });
   await site.put("ada");

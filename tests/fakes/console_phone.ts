@@ -12,6 +12,8 @@ export interface FakePhone extends PhoneService {
   ask(request: PhoneRequest): void;
   /** A login typed the phrase. */
   typePhrase(): void;
+  /** What the phone was called when it was paired; `null`: nothing. */
+  named(): string | null;
   readonly decided: { id: string; approve: boolean; number: string | null }[];
 }
 
@@ -22,6 +24,7 @@ const MINUTE_MS = 60_000;
 
 export function createFakePhone(nowMs: () => number = Date.now): FakePhone {
   let known = false;
+  let name: string | null = null;
   let invitationUsed = false;
   let phrase: { text: string; deadlineMs: number } | null = null;
   let pairings: PhonePairing[] = [];
@@ -72,19 +75,22 @@ export function createFakePhone(nowMs: () => number = Date.now): FakePhone {
         deadlineMs: nowMs() + 24 * 60 * MINUTE_MS,
       });
     },
-    acceptInvitation(invitation) {
+    named: () => name,
+    acceptInvitation(invitation, { name: given = null }) {
       if (invitation !== FAKE_INVITATION) return no("unknown_invitation");
       if (invitationUsed) return no("already_used");
       invitationUsed = true;
+      name = given;
       known = true;
       pair("enabled");
       changed();
       return yes({ token: FAKE_TOKEN, pairingId: "p1" });
     },
     view: (token) => Promise.resolve(holds(token) ? { nowMs: nowMs(), phrase, pairings, requests } : null),
-    decidePairing(token, pairingId, approve) {
+    decidePairing(token, pairingId, { approve, name: given = null }) {
       if (!holds(token)) return no("unknown_token");
       if (!pairings.some((one) => one.pairingId === pairingId)) return no("unknown_request");
+      if (approve) name = given;
       if (approve) pair("enabled");
       else pairings = [];
       changed();

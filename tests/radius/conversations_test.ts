@@ -77,6 +77,7 @@ function conversation(
     factor: null,
     requestId: null,
     pairingId: null,
+    phone: null,
     newPairingId: null,
     numberToMatch: null,
     passcode: null,
@@ -274,7 +275,7 @@ const UNREADABLE: Readonly<Record<string, unknown>> = {
   "a number": "7",
   "a list": "[]",
   "an empty object": "{}",
-  "a list that is too short": JSON.stringify(JSON.parse(record({})).slice(1)),
+  "a list that is too short": JSON.stringify(JSON.parse(record({})).slice(2)),
   "a record whose moments are cut": record({ moments: [1, "start"] }),
   "a record without an id": record({ orderedId: undefined }),
   "a record whose deadline is a text": record({ deadlineMs: "soon" }),
@@ -288,6 +289,12 @@ const UNREADABLE: Readonly<Record<string, unknown>> = {
   "octets that are no UTF-8": Uint8Array.of(0xff, 0xfe),
   "a number where octets belong": 7,
 };
+Deno.test("decodeRecord() reads a record of before phones had names", () => {
+  const list = JSON.parse(record({ phone: "Pixel" }));
+  assertEquals(decode(JSON.stringify(list))?.phone, "Pixel");
+  assertEquals(decode(JSON.stringify(list.slice(0, -1)))?.phone, null);
+});
+
 for (const [what, value] of Object.entries(UNREADABLE)) {
   Deno.test(`decodeRecord() gives null for ${what}`, () => {
     assertEquals(decode(value), null);

@@ -1,7 +1,7 @@
 // The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { createPairings, type NewPairing, type Pairings } from "../../radius/doing/pairings.ts";
+import { createPairings, type NewPairing, type Pairing, type Pairings } from "../../radius/doing/pairings.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createStore, type Store } from "../../store.ts";
 import { createVault, type Vault } from "../../vault.ts";
@@ -137,6 +137,39 @@ Deno.test("revoke() takes a pairing out of store and mirror, together with what 
   assertEquals((await at.store.get(["audit", "1"])).value, "gone");
   for (const pairings of [at.pairings, await at.again()]) assertEquals(shown(pairings, "ada"), ["phone-2"]);
   assertEquals(await at.pairings.revoke("phone-1"), null);
+});
+
+Deno.test("load() reads phones of before they had names, and rename() gives them one with its record", async () => {
+  await using at = await ground();
+  const old = { id: "phone-1", user: "ada", shownUser: "Ada", createdMs: 1, kind: "device", totpLength: 6 };
+  const key = ["pairing", "default", "ada", "device", "phone-1"];
+  await at.store.commit({ mutations: [{ type: "set", key, value: old }] });
+  const pairings = await at.again();
+  assertEquals([...pairings.of("ada")], [old as Pairing]);
+  const also = ({ id }: { id: string }) => [{ type: "set", key: ["audit", "1"], value: id } as const];
+  assertEquals((await pairings.rename("phone-1", { name: "Pixel of Ada", also }))?.name, "Pixel of Ada");
+  for (const known of [pairings, await at.again()]) {
+    assertEquals([...known.of("ada")], [{ ...old, name: "Pixel of Ada" } as Pairing]);
+  }
+  const [record, kept] = [await at.store.get(["audit", "1"]), await at.store.get(key)];
+  assertEquals([record.value, record.versionstamp], ["phone-1", kept.versionstamp]);
+});
+
+Deno.test("rename() names phones alone, writes no record of one that goes meanwhile, and stays when it is paired again", async () => {
+  await using at = await ground();
+  const number = await add(at, "ada", { kind: "sms", number: "+15005550006" });
+  await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 6 });
+  assertEquals(await at.pairings.rename(number.id, { name: "x" }), null);
+  assertEquals(await at.pairings.rename("nobody", { name: "x" }), null);
+  await at.pairings.rename("phone-1", { name: "Pixel" });
+  const again = await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
+  assertEquals(again.kind === "device" ? [again.name, again.totpLength] : [], ["Pixel", 0]);
+  const [renamed] = await Promise.all([
+    at.pairings.rename("phone-1", { name: "Other" }),
+    at.pairings.revoke("phone-1"),
+  ]);
+  assertEquals(renamed, null);
+  assertEquals(shown(await at.again(), "ada"), ["+15005550006"]);
 });
 
 Deno.test("addDevice() stores a phone under the canonical name", async () => {

@@ -172,7 +172,8 @@ async function embeddedWorld(): Promise<SecondFactorWorld> {
       return right(await embedded.phone.acceptInvitation(invitation, { token, source: "test" })).pairingId;
     },
     offerPhrase: async () => right(await embedded.phone.newPhrase(token, "test")).phrase,
-    confirmPairing: async (id) => void right(await embedded.phone.decidePairing(token, id, true)),
+    confirmPairing: async (id) =>
+      void right(await embedded.phone.decidePairing(token, id, { approve: true })),
     approve: async (id) =>
       void right(
         await embedded.phone.decide(token, id, { approve: true, number: numbers.get(id) ?? null }),

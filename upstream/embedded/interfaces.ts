@@ -78,14 +78,18 @@ export interface PhoneService {
   newPhrase(token: string, source: string): Promise<PhoneResult<{ phrase: string; deadlineMs: number }>>;
   /** What an invitation is for; looking consumes nothing. */
   lookAtInvitation(invitation: string, source: string): Promise<InviteView>;
-  /** Pairs the phone with the invitation's user. Uses `token` when the phone already has a valid one. */
+  /** Pairs the phone with the invitation's user. Uses `token` when the phone already has a valid one. `name`: what the phone shall be called. */
   acceptInvitation(
     invitation: string,
-    options: { token: string | null; source: string },
+    options: { token: string | null; source: string; name?: string | null },
   ): Promise<PhoneResult<{ token: string; pairingId: string }>>;
   view(token: string): Promise<PhoneView | null>;
-  /** Approve or deny a pairing that a typed phrase asked for. */
-  decidePairing(token: string, pairingId: string, approve: boolean): Promise<PhoneResult<null>>;
+  /** Approve or deny a pairing that a typed phrase asked for. `name`: what the phone shall be called. */
+  decidePairing(
+    token: string,
+    pairingId: string,
+    decision: { approve: boolean; name?: string | null },
+  ): Promise<PhoneResult<null>>;
   /** Approve (with the number where it is asked) or deny a request. One wrong number denies. */
   decide(
     token: string,
@@ -148,7 +152,9 @@ export interface SecondFactorDesk {
   onChange(notify: () => void): () => void;
   /** Calls back when a phone enabled a pairing (by invitation), so that the gateway learns of it. */
   onPaired(
-    notify: (pairing: { pairingId: string; userName: string; totpLength: number }) => Promise<void>,
+    notify: (
+      pairing: { pairingId: string; userName: string; totpLength: number; name?: string },
+    ) => Promise<void>,
   ): () => void;
   /** Calls back when a pairing ended on the phone. */
   onUnpaired(notify: (pairing: { pairingId: string; userName: string }) => Promise<void>): () => void;

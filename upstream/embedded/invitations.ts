@@ -19,10 +19,10 @@ export interface Invitations {
     options?: { also?: readonly Mutation[] },
   ): Promise<{ invitation: string; deadlineMs: number }>;
   look(invitation: string, source: string): InviteView;
-  /** Pairs the phone of `token`, or a new one, with the invitation's user. */
+  /** Pairs the phone of `token`, or a new one, with the invitation's user. `name`: what it shall be called. */
   accept(
     invitation: string,
-    options: { token: string | null; source: string },
+    options: { token: string | null; source: string; name: string | null },
   ): Promise<PhoneResult<{ token: string; pairing: PairingRow }>>;
 }
 
@@ -81,14 +81,15 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
       const { userName, deadlineMs } = found.value.row;
       return { ok: true, userName, requesterName: settings.requesterName, deadlineMs };
     },
-    async accept(invitation, { token, source }) {
+    async accept(invitation, { token, source, name }) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const found = find(invitation, source);
         if (!found.ok) return found;
         const { digest, row } = found.value;
         const taken = takePhone(token);
         if (pairings.isFull(taken.phone) || phones.size() >= CAPS.phones) return refused("too_many_tries");
-        const pairing = pairings.draft({ phone: taken.phone, userName: row.userName, enabled: true });
+        const { phone } = taken;
+        const pairing = pairings.draft({ phone, userName: row.userName, enabled: true, name });
         const used = invitations.change(digest, { ...row, usedMs: clock.nowMs() });
         const changes = [used, taken.change, shelves.pairings.add(pairing.id, pairing)];
         if (!await shelves.commit(changes)) continue;

@@ -16,9 +16,13 @@ export interface Pairings {
   ofPhone(phone: string): PairingRow[];
   isFull(phone: string): boolean;
   /** A new row for `phone`, not yet committed. */
-  draft(options: { phone: string; userName: string; enabled: boolean }): PairingRow;
-  /** Approves or denies a pairing that a typed phrase asked for. */
-  decide(phone: string, pairingId: string, approve: boolean): Promise<PhoneResult<null>>;
+  draft(options: { phone: string; userName: string; enabled: boolean; name?: string | null }): PairingRow;
+  /** Approves (`name`: what the phone shall be called) or denies a pairing that a typed phrase asked for. */
+  decide(
+    phone: string,
+    pairingId: string,
+    decision: { approve: boolean; name: string | null },
+  ): Promise<PhoneResult<null>>;
   passcode(phone: string, pairingId: string): PhoneResult<{ code: string; validUntilMs: number }>;
   /** Ends a pairing, what waits for it, and its phone's token if it was the last; the row as it was, or `null`. */
   end(pairingId: string): Promise<PairingRow | null>;
@@ -61,13 +65,14 @@ export function createPairings(house: House, requests: Requests): Pairings {
     find,
     ofPhone,
     isFull: (phone) => ofPhone(phone).length >= CAPS.pairingsPerPhone,
-    draft({ phone, userName, enabled }) {
+    draft({ phone, userName, enabled, name = null }) {
       const nowMs = clock.nowMs();
       const id = timeOrderedUuid(nowMs, random);
       return {
         id,
         userName,
         phone,
+        ...(name === null ? {} : { name }),
         state: enabled ? "enabled" : "asks_approval",
         sealedSeed: enabled ? createSealedSeed(house, id) : null,
         lastStep: -1,
@@ -75,12 +80,13 @@ export function createPairings(house: House, requests: Requests): Pairings {
         modifiedMs: nowMs,
       };
     },
-    async decide(phone, pairingId, approve) {
+    async decide(phone, pairingId, { approve, name }) {
       const row = find(pairingId);
       if (row === undefined || row.phone !== phone) return refused("unknown_request");
       if (row.state !== "asks_approval") return refused("already_decided");
       const decided: PairingRow = {
         ...row,
+        ...(name === null ? {} : { name }),
         state: approve ? "enabled" : "denied",
         sealedSeed: approve ? createSealedSeed(house, row.id) : null,
         modifiedMs: clock.nowMs(),

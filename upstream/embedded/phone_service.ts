@@ -89,9 +89,9 @@ export function createPhoneService(
         return { ok: true, value: { phrase: shown.text, deadlineMs: shown.deadlineMs } };
       }),
     lookAtInvitation: (invitation, source) => Promise.resolve(invitations.look(invitation, source)),
-    async acceptInvitation(invitation, { token, source }) {
+    async acceptInvitation(invitation, { token, source, name = null }) {
       const known = token !== null && phoneOf(token) !== null ? token : null;
-      const accepted = await invitations.accept(invitation, { token: known, source });
+      const accepted = await invitations.accept(invitation, { token: known, source, name });
       if (!accepted.ok) return accepted;
       const { token: kept, pairing } = accepted.value;
       try {
@@ -107,8 +107,8 @@ export function createPhoneService(
       const phone = phoneOf(token);
       return Promise.resolve(phone === null ? null : viewOf(phone));
     },
-    decidePairing: (token, pairingId, isApproved) =>
-      withPhone(token, (phone) => pairings.decide(phone, pairingId, isApproved)),
+    decidePairing: (token, pairingId, { approve, name = null }) =>
+      withPhone(token, (phone) => pairings.decide(phone, pairingId, { approve, name })),
     decide: (token, requestId, decision) =>
       withPhone(token, async (phone) => {
         const row = requests.find(requestId);

@@ -44,7 +44,12 @@ export function createRecordWriter(
       ...stamps,
       requester: requester(stamps),
     };
-    const authenticator = { id: idOf("authenticator", row.phone), name: "Phone page", ...stamps, consumer };
+    const authenticator = {
+      id: idOf("authenticator", row.phone),
+      name: row.name ?? "",
+      ...stamps,
+      consumer,
+    };
     return {
       id: row.id,
       authenticator_type: AUTHENTICATOR_TYPE,

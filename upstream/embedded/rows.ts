@@ -40,6 +40,8 @@ export interface PairingRow {
   readonly id: string;
   readonly userName: string;
   readonly phone: string;
+  /** What its person called the phone when it was paired; absent when they did not. */
+  readonly name?: string;
   readonly state: "asks_approval" | "enabled" | "denied" | "ended";
   /** The device passcode's seed, sealed for this row; `null` until the pairing is enabled and after it ended. */
   readonly sealedSeed: Uint8Array | null;

@@ -110,8 +110,9 @@ function createNews(): NewsDesk {
   const pairedListeners = new Set<Parameters<SecondFactorDesk["onPaired"]>[0]>();
   const unpairedListeners = new Set<Parameters<SecondFactorDesk["onUnpaired"]>[0]>();
   return {
-    async paired({ id, userName }: PairingRow) {
-      const pairing = { pairingId: id, userName, totpLength: TOTP_DIGITS };
+    async paired({ id, userName, name }: PairingRow) {
+      const named = name === undefined ? {} : { name };
+      const pairing = { pairingId: id, userName, totpLength: TOTP_DIGITS, ...named };
       for (const notify of pairedListeners) await notify(pairing);
     },
     async unpaired({ id, userName }: PairingRow) {

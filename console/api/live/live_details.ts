@@ -84,5 +84,6 @@ function viewOf(id: string, login: FinishedLogin): ConversationView {
     outcome: OUTCOMES.find((outcome) => outcome === login.outcome) ?? "expired",
     moments,
     passwordRight: login.passwordRight,
+    ...(login.phone === undefined ? {} : { phone: login.phone }),
   };
 }

@@ -3,6 +3,7 @@
 
 import { Hono } from "hono";
 import * as v from "valibot";
+import { readPhoneName } from "../../../phone_name.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { PhoneResult, PhoneService, PhoneView } from "../../../upstream/embedded/interfaces.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
@@ -23,7 +24,10 @@ const COALESCE_MS = 50;
 const secretText = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 const INVITATION = v.strictObject({ invitation: secretText });
 const NOTHING = v.strictObject({});
-const APPROVAL = v.strictObject({ approve: v.boolean() });
+/** What the phone shall be called; left out or empty: nothing. */
+const phoneName = v.optional(v.pipe(v.string(), v.maxLength(1024)), "");
+const ACCEPTANCE = v.strictObject({ invitation: secretText, name: phoneName });
+const APPROVAL = v.strictObject({ approve: v.boolean(), name: phoneName });
 const DECISION = v.strictObject({
   approve: v.boolean(),
   number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
@@ -57,11 +61,13 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
       const { userName, requesterName, deadlineMs } = seen;
       return c.json({ userName, requesterName, deadlineMs, nowMs: clock.nowMs() });
     })
-    .post("/invitation/accept", jsonBody(INVITATION), async (c) => {
+    .post("/invitation/accept", jsonBody(ACCEPTANCE), async (c) => {
       const held = phoneToken(c);
+      const { invitation, name } = c.req.valid("json");
       const { token, pairingId } = valueOf(
-        await service().acceptInvitation(c.req.valid("json").invitation, {
+        await service().acceptInvitation(invitation, {
           token: held === "" ? null : held,
+          name: nameOf(name),
           source: c.env.remoteAddress,
         }),
       );
@@ -81,8 +87,9 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
       return c.json({ phrase, deadlineMs, nowMs: clock.nowMs() });
     })
     .post("/pairings/:id", jsonBody(APPROVAL), async (c) => {
-      const { approve } = c.req.valid("json");
-      valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), approve));
+      const { approve, name } = c.req.valid("json");
+      const decision = { approve, name: nameOf(name) };
+      valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     })
     .delete("/pairings/:id", async (c) => {
@@ -101,6 +108,13 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
       valueOf(await service().decide(heldPhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     });
+}
+
+function nameOf(given: string): string | null {
+  if (given.trim() === "") return null;
+  const name = readPhoneName(given);
+  if (name === null) throw new Refusal("bad_phone_name");
+  return name;
 }
 
 function valueOf<T>(result: PhoneResult<T>): T {

@@ -29,6 +29,7 @@ const TOTP_STEP_MS = 30_000;
 const TOTP_BEGUN_MS = 15 * 60_000;
 const NOTHING = v.strictObject({});
 const CODE = v.strictObject({ code: v.pipe(v.string(), v.minLength(1), v.maxLength(16)) });
+const NAME = v.strictObject({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)) });
 const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
 
 export function createMeFactorRoutes(deps: MeFactorDeps) {
@@ -58,6 +59,12 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       const me = await deps.door().held(c);
       const { link, deadlineMs } = await factors().invite(deedOf(c, me));
       return c.json({ url: link, deadlineMs });
+    })
+    .put("/devices/:id", jsonBody(NAME), async (c) => {
+      const me = await deps.door().held(c);
+      const { name } = c.req.valid("json");
+      await factors().rename(deedOf(c, me), { id: c.req.param("id"), name });
+      return c.json({ renamed: c.req.param("id") });
     })
     .delete("/devices/:id", async (c) => c.json(await remove(c, { id: c.req.param("id"), kind: "device" })))
     .put("/preference", jsonBody(PREFERENCE), async (c) => {
@@ -102,17 +109,18 @@ async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeF
   const here = new Set(
     (await phoneUsers({ people, phone: deps.phone }, phoneToken(c))).map((one) => one.pairingId),
   );
-  const devices = own.filter(({ kind }) => kind === "device");
+  const devices = own.filter((pairing) => pairing.kind === "device");
   const lastPushMs = devices.length === 0 ? null : await lastDeviceUse(deps, canonical);
   const { lockedUntilMs, hardLocked } = people.limits.failures(canonical);
   return {
     nowMs: deps.clock.nowMs(),
-    devices: devices.map(({ id, createdMs }, at) => ({
-      pairingId: id,
-      createdMs,
+    devices: devices.map((pairing, at) => ({
+      pairingId: pairing.id,
+      ...(pairing.name === undefined ? {} : { name: pairing.name }),
+      createdMs: pairing.createdMs,
       // A login asks the phone that was paired first.
       lastUsedMs: at === 0 ? lastPushMs : null,
-      isThisPhone: here.has(id),
+      isThisPhone: here.has(pairing.id),
     })),
     totp: own.flatMap((pairing) =>
       pairing.kind !== "totp" ? [] : [{

@@ -33,6 +33,8 @@ export interface MeLinkLook {
 
 export interface MeDevice {
   readonly pairingId: string;
+  /** What the phone is called; absent where nobody named it. */
+  readonly name?: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
   /** It is the phone that asks. */

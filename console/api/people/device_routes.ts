@@ -33,7 +33,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       const { q, kind, page, size } = c.req.valid("query");
       const wanted = canonicalName(q.trim());
       const fitting = [...pairings.all()]
-        .filter((pairing) => (kind === "" || pairing.kind === kind) && pairing.user.includes(wanted))
+        .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
         .sort(byUser);
       const shown = fitting.slice((page - 1) * size, page * size);
       const used = await lastUses(deps, shown);
@@ -42,6 +42,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         kind: pairing.kind,
         user: pairing.shownUser,
         createdMs: pairing.createdMs,
+        phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
         number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
         usedMs: used.get(useKey(pairing.user, pairing.kind)) ?? null,
       }));
@@ -61,6 +62,12 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       await createUserFactors({ ...deps, people }).revoke(deed, id);
       return c.json({ revoked: id });
     });
+}
+
+/** By its user's name, or by the phone's own. */
+function fits(pairing: Pairing, wanted: string): boolean {
+  const phone = pairing.kind === "device" ? canonicalName(pairing.name ?? "") : "";
+  return pairing.user.includes(wanted) || phone.includes(wanted);
 }
 
 function byUser(a: Pairing, b: Pairing): number {

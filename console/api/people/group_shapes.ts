@@ -83,6 +83,8 @@ export interface DeviceRow {
   /** As the directory spells it. */
   readonly user: string;
   readonly createdMs: number;
+  /** What its person calls a phone; its id where nobody named it. `null`: not a phone. */
+  readonly phone: string | null;
   /** Masked; only numbers have one. */
   readonly number: string | null;
   /** The last login of the user that this kind of factor let in; `null`: none in what is kept of logins. */

@@ -20,6 +20,7 @@ const text = (maxCharacters: number) => v.pipe(v.string(), v.minLength(1), v.max
 const NUMBER = v.strictObject({ kind: v.picklist(["sms", "voice"]), number: text(64) });
 const CODE = v.strictObject({ id: text(64), code: text(16) });
 const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
+const NAME = v.strictObject({ name: text(1024) });
 const NOTHING = v.strictObject({});
 
 export function createUserFactorRoutes(deps: Deps) {
@@ -50,6 +51,11 @@ export function createUserFactorRoutes(deps: Deps) {
       const deed = await deedOf(c, c.req.param("id"));
       const pairing = await factors().addNumber(deed, c.req.valid("json"));
       return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
+    })
+    .put("/:id/pairings/:pairing", jsonBody(NAME), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().rename(deed, { id: c.req.param("pairing"), name: c.req.valid("json").name });
+      return c.json({ user: await viewOf(deed.user) });
     })
     .delete("/:id/pairings/:pairing", jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));

@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
-import type { NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
+import { phoneText, readPhoneName } from "../../../phone_name.ts";
+import type { DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";
@@ -56,6 +57,8 @@ export interface UserFactors {
   beginTotp(deed: FactorDeed): Promise<{ id: string; secret: string; uri: string; deadlineMs: number }>;
   /** @throws Refusal `no_totp_begun`, `wrong_totp`. */
   confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing>;
+  /** Names a phone. @throws Refusal `bad_phone_name`, `unknown_pairing`. */
+  rename(deed: FactorDeed, phone: { id: string; name: string }): Promise<void>;
   /** @throws Refusal `unknown_pairing`. */
   revoke(deed: FactorDeed, id: string): Promise<void>;
   prefer(deed: FactorDeed, factor: Factor | null): Promise<void>;
@@ -133,6 +136,19 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const proven: NewPairing = { kind: "totp", seed, lastStep: step };
       return await add(deed, proven, [{ type: "delete", key: begunKey(id) }]);
     },
+    async rename(deed, { id, name: given }) {
+      const name = readPhoneName(given);
+      if (name === null) throw new Refusal("bad_phone_name");
+      const also = (before: DevicePairingRow) => [
+        audit(deed, {
+          action: "pairing.rename",
+          before: phoneText(before),
+          after: phoneText({ ...before, name }),
+        }),
+      ];
+      const isOwn = pairings.ownerOf(id) === canonicalName(deed.user);
+      if (!isOwn || await pairings.rename(id, { name, also }) === null) throw new Refusal("unknown_pairing");
+    },
     async revoke(deed, id) {
       const known = pairings.of(canonicalName(deed.user)).find((pairing) => pairing.id === id);
       if (known === undefined) throw new Refusal("unknown_pairing");
@@ -184,7 +200,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
 }
 
 function pairingText(pairing: Pairing): string {
-  if (pairing.kind === "device") return `device ${pairing.id}`;
+  if (pairing.kind === "device") return phoneText(pairing);
   return pairing.kind === "totp"
     ? `totp ${pairing.id}`
     : `${pairing.kind} ${maskPhoneNumber(pairing.number)}`;

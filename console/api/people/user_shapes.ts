@@ -66,6 +66,8 @@ export interface PairingView {
   readonly createdMs: number;
   readonly number?: string;
   readonly totpLength?: number;
+  /** What its person calls a phone. */
+  readonly name?: string;
 }
 
 export interface LockView {

@@ -100,7 +100,10 @@ function loginView({ people, watch, desk }: ViewDeps, name: string): LoginView {
 /** A pairing as it may be seen. */
 export function pairingView(pairing: Pairing): PairingView {
   const { id, kind, createdMs } = pairing;
-  if (pairing.kind === "device") return { id, kind, createdMs, totpLength: pairing.totpLength };
+  if (pairing.kind === "device") {
+    const { totpLength, name } = pairing;
+    return { id, kind, createdMs, totpLength, ...(name === undefined ? {} : { name }) };
+  }
   return pairing.kind === "totp"
     ? { id, kind, createdMs }
     : { id, kind, createdMs, number: maskPhoneNumber(pairing.number) };

@@ -1,7 +1,10 @@
 // The paired phones: which, since when, the one in hand; another is paired, one is removed.
 
 import { useSignal } from "@preact/signals";
+import { MAX_PHONE_NAME_CHARACTERS } from "../../../phone_name.ts";
 import { ConfirmDialog } from "../../web/parts/confirm_dialog.tsx";
+import { Dialog } from "../../web/parts/dialog.tsx";
+import { TextField } from "../../web/parts/field.tsx";
 import { Icon } from "../../web/parts/icon.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
@@ -15,6 +18,7 @@ export function Phones(props: FactorProps) {
   const { models, account, me, factors: { devices, canInvite } } = props;
   const adding = useSignal(false);
   const removing = useSignal<MeDevice | null>(null);
+  const renaming = useSignal<MeDevice | null>(null);
   const gone = removing.value;
   return (
     <Section
@@ -43,14 +47,24 @@ export function Phones(props: FactorProps) {
                 device={device}
                 isLast={isLastFactor(props)}
                 onRemove={() => removing.value = device}
+                onRename={() => renaming.value = device}
               />
             ))}
           </ul>
         )}
       {adding.value && <InviteDialog {...props} onClose={() => adding.value = false} />}
+      {renaming.value !== null && (
+        <RenameDialog
+          {...props}
+          device={renaming.value}
+          onClose={() => renaming.value = null}
+        />
+      )}
       {gone !== null && (
         <ConfirmDialog
-          title={t(gone.isThisPhone ? "me.phone_remove_title_here" : "me.phone_remove_title")}
+          title={gone.name === undefined
+            ? t(gone.isThisPhone ? "me.phone_remove_title_here" : "me.phone_remove_title")
+            : t("me.phone_remove_title_named", { name: gone.name })}
           verb={t("me.phone_remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
@@ -84,16 +98,19 @@ interface PhoneRowProps extends Pick<FactorProps, "models"> {
   readonly device: MeDevice;
   readonly isLast: boolean;
   readonly onRemove: () => void;
+  readonly onRename: () => void;
 }
 
-function PhoneRow({ models, device, isLast, onRemove }: PhoneRowProps) {
+function PhoneRow({ models, device, isLast, onRemove, onRename }: PhoneRowProps) {
   const name = phoneName(device);
   return (
     <li class="me-row">
       <Symbol name="smartphone" size={20} />
       <div class="me-row-text">
         <span class="me-row-name">
-          <strong>{t("me.phone")}</strong>
+          <strong>
+            <bdi>{device.name ?? t("me.phone")}</bdi>
+          </strong>
           {device.isThisPhone && (
             <span class="chip tone-ok">
               <Icon name="check" size={12} />
@@ -111,19 +128,57 @@ function PhoneRow({ models, device, isLast, onRemove }: PhoneRowProps) {
         </span>
         {isLast && <span class="quiet small">{t("me.last_factor")}</span>}
       </div>
-      {!isLast && (
-        <button type="button" class="button button-plain me-remove" onClick={onRemove}>
-          <Symbol name="trash-2" />
-          <span>
-            {t("me.remove")}
-            <span class="unseen">{` ${name}`}</span>
-          </span>
-        </button>
-      )}
+      <RowButton icon="pencil" verb={t("me.phone_rename")} name={name} onPress={onRename} />
+      {!isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
     </li>
   );
 }
 
-function phoneName({ isThisPhone }: MeDevice): string {
-  return t(isThisPhone ? "me.this_phone" : "me.phone");
+function RowButton({ icon, verb, name, onPress }: {
+  icon: "pencil" | "trash-2";
+  verb: string;
+  name: string;
+  onPress: () => void;
+}) {
+  return (
+    <button type="button" class="button button-plain me-remove" onClick={onPress}>
+      <Symbol name={icon} />
+      <span>
+        {verb}
+        <span class="unseen">{` ${name}`}</span>
+      </span>
+    </button>
+  );
+}
+
+function RenameDialog({ account, device, onClose }: FactorProps & { device: MeDevice; onClose: () => void }) {
+  const name = useSignal(device.name ?? "");
+  const problem = useSignal<string | null>(null);
+  const rename = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const done = await account.run({
+      call: () => account.calls.renameDevice(device.pairingId, name.value),
+      said: t("me.phone_renamed"),
+      onProblem: (sentence) => problem.value = sentence,
+    });
+    if (done !== null) onClose();
+  };
+  return (
+    <Dialog title={t("me.phone_rename")} onClose={onClose}>
+      <form class="me-form" onSubmit={(event) => void rename(event)}>
+        <TextField
+          id="phone-name"
+          label={t("me.phone_name")}
+          text={name}
+          problem={problem.value}
+          input={{ required: true, autofocus: true, maxLength: MAX_PHONE_NAME_CHARACTERS }}
+        />
+        <button type="submit" class="button button-primary">{t("me.phone_rename")}</button>
+      </form>
+    </Dialog>
+  );
+}
+
+function phoneName({ name, isThisPhone }: MeDevice): string {
+  return name ?? t(isThisPhone ? "me.this_phone" : "me.phone");
 }

@@ -85,6 +85,12 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
     makeMeLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
     addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
       ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
+    rename: (pairing: string, name: string) =>
+      ask(() =>
+        as<WithUser>(
+          one.pairings[":pairing"].$put({ param: { ...param, pairing: escaped(pairing) }, json: { name } }),
+        )
+      ),
     revoke: (pairing: string) =>
       ask(() =>
         as<WithUser>(

@@ -145,7 +145,7 @@ function columnsOf(
       name: "number",
       label: t("groups.number"),
       wideOnly: true,
-      cell: ({ number }) => number === null ? "" : <span class="mono">{number}</span>,
+      cell: ({ number, phone }) => <bdi class={number === null ? "" : "mono"}>{number ?? phone}</bdi>,
     },
     {
       name: "since",
@@ -176,7 +176,7 @@ function columnsOf(
           onClick={() => revoke(row)}
         >
           {t("groups.revoke")}
-          <span class="unseen">{` ${factorLabel(row.kind)} ${row.user}`}</span>
+          <span class="unseen">{` ${factorLabel(row.kind)} ${row.phone ?? ""} ${row.user}`}</span>
         </button>
       ),
     },

@@ -109,6 +109,15 @@ export const PEOPLE_DEEDS: Deeds = {
     action: "pairing.add",
     object: ADA,
   },
+  "PUT /users/:id/pairings/:pairing": {
+    async prepare({ site }) {
+      await site.people.put("ada");
+      await site.people.pairings.addDevice({ id: "p1", userName: "ada", totpLength: 6 });
+      return { path: "/users/ada/pairings/p1", json: { name: "Pixel of Ada" } };
+    },
+    action: "pairing.rename",
+    object: ADA,
+  },
   "DELETE /users/:id/pairings/:pairing": {
     prepare: async (stage) => ({ path: `/users/ada/pairings/${await withNumber(stage)}` }),
     action: "pairing.revoke",

@@ -148,8 +148,8 @@ async function assemble(
     anySecret: config.radius.secret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  services.embedded?.desk.onPaired(({ pairingId, userName, totpLength }) =>
-    radius.pairings.addDevice({ id: pairingId, userName, totpLength })
+  services.embedded?.desk.onPaired(({ pairingId, ...phone }) =>
+    radius.pairings.addDevice({ id: pairingId, ...phone })
   );
   const lines = async () => {
     await log.flush();

@@ -15,12 +15,12 @@ export interface Phone {
 }
 
 /** Pairs a phone; the gateway learns of it by itself. */
-export async function pairPhone(world: InProcess, user: string): Promise<Phone> {
+export async function pairPhone(world: InProcess, user: string, name: string | null = null): Promise<Phone> {
   const { embedded } = world.services;
   if (embedded === null) throw new Error("This gateway has no embedded service");
   const { phone, desk } = embedded;
   const { invitation } = await desk.invite(user);
-  const accepted = await phone.acceptInvitation(invitation, { token: null, source: "192.0.2.9" });
+  const accepted = await phone.acceptInvitation(invitation, { token: null, source: "192.0.2.9", name });
   if (!accepted.ok) throw new Error(`The invitation was refused: ${accepted.reason}`);
   const { token, pairingId } = accepted.value;
   const requests = async () => (await phone.view(token))?.requests ?? [];

@@ -73,9 +73,15 @@ Deno.test("A pairing by phrase waits for the phone; denied, it is over", async (
     "bob",
   ]);
   assertEquals((await phone.passcode(token, id)).ok, false);
-  assertEquals(await phone.decidePairing(stage.token, id, true), { ok: false, reason: "unknown_request" });
-  right(await phone.decidePairing(token, id, false));
-  assertEquals(await phone.decidePairing(token, id, true), { ok: false, reason: "already_decided" });
+  assertEquals(await phone.decidePairing(stage.token, id, { approve: true }), {
+    ok: false,
+    reason: "unknown_request",
+  });
+  right(await phone.decidePairing(token, id, { approve: false }));
+  assertEquals(await phone.decidePairing(token, id, { approve: true }), {
+    ok: false,
+    reason: "already_decided",
+  });
   const { enabled, pending, deactivated } = right(await stage.client.pairing(id));
   assertEquals([enabled, pending, deactivated], [false, false, true]);
 });
@@ -85,7 +91,7 @@ Deno.test("A pairing by phrase that nobody confirmed within ten minutes is denie
   const { token, phrase } = right(await stage.embedded.phone.startWithPhrase("a"));
   const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
   stage.clock.advance(10 * MINUTE_MS);
-  assertEquals((await stage.embedded.phone.decidePairing(token, id, true)).ok, false);
+  assertEquals((await stage.embedded.phone.decidePairing(token, id, { approve: true })).ok, false);
   const { enabled, pending } = right(await stage.client.pairing(id));
   assertEquals([enabled, pending], [false, false]);
 });
@@ -202,6 +208,27 @@ Deno.test("SecondFactorDesk.onPaired() is told of a pairing by invitation before
   });
   const { pairingId } = await pairPhone(stage.embedded, "bob");
   assertEquals(told, [{ pairingId, userName: "bob", totpLength: 6 }]);
+});
+
+Deno.test("SecondFactorDesk.onPaired() is told what the person called the phone", async () => {
+  await using stage = await openStage();
+  const names: unknown[] = [];
+  stage.embedded.desk.onPaired(({ name }) => Promise.resolve(void names.push(name)));
+  const { invitation } = await stage.embedded.desk.invite("bob");
+  const name = "Pixel of Bob";
+  right(await stage.embedded.phone.acceptInvitation(invitation, { token: null, source: "a", name }));
+  assertEquals(names, [name]);
+});
+
+Deno.test("SecondFactorService.pairing() tells the phone's name, which a phrase alone does not give", async () => {
+  await using stage = await openStage();
+  const { phone } = stage.embedded;
+  const { phrase } = right(await phone.newPhrase(stage.token, "a"));
+  const asked = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  assertEquals(asked.name, undefined);
+  right(await phone.decidePairing(stage.token, asked.id, { approve: true, name: "Safari on iPhone" }));
+  const { enabled, name } = right(await stage.client.pairing(asked.id));
+  assertEquals([enabled, name], [true, "Safari on iPhone"]);
 });
 
 Deno.test("PhoneService.acceptInvitation() leaves no pairing behind when nobody could be told of it", async () => {

@@ -65,7 +65,7 @@ export function LoginInspector({ models, id, view }: InspectorProps) {
 }
 
 function Facts({ models, view }: { models: Models; view: ConversationView }) {
-  const { client, source, place, factor, startedMs, updatedMs, deadlineMs, outcome } = view;
+  const { client, source, place, factor, phone, startedMs, updatedMs, deadlineMs, outcome } = view;
   return (
     <dl class="facts">
       <dt>{t("live.client")}</dt>
@@ -75,7 +75,10 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
       {place !== "" && <dt>{t("live.calling_from")}</dt>}
       {place !== "" && <dd class="mono">{place}</dd>}
       <dt>{t("live.factor")}</dt>
-      <dd>{t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}</dd>
+      <dd>
+        {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
+        {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
+      </dd>
       <dt>{t("live.started")}</dt>
       <dd class="mono">{fullTimeText(startedMs)}</dd>
       <dt>{t(outcome === null ? "live.time_left" : "live.took")}</dt>

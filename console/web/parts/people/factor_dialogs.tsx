@@ -2,12 +2,14 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { MAX_PHONE_NAME_CHARACTERS } from "../../../../phone_name.ts";
+import type { PairingView } from "../../../api/people/user_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { useDeed } from "../../models/deed.ts";
 import { t } from "../../words/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { Dialog } from "../dialog.tsx";
-import { TextField } from "../field.tsx";
+import { Field, TextField } from "../field.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { SelectField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
@@ -81,6 +83,35 @@ export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
           { value: "voice", label: t("people.factor_voice") },
         ]}
         onChoose={(value) => kind.value = value === "voice" ? "voice" : "sms"}
+      />
+    </FormDialog>
+  );
+}
+
+/** What a phone is called, so that a person's two can be told apart. */
+export function RenameDialog({ user, calls, page, onClose, pairing }: DialogPart & { pairing: PairingView }) {
+  return (
+    <FormDialog
+      title={t("people.rename_title", { name: user.name })}
+      verb={t("people.rename")}
+      onSubmit={async (field) => {
+        page.put((await calls.rename(pairing.id, field("name"))).user);
+        page.said(t("people.renamed", { name: user.name }));
+        onClose();
+      }}
+      onClose={onClose}
+    >
+      <Field
+        id="phone-name"
+        label={t("people.name")}
+        input={{
+          name: "name",
+          defaultValue: pairing.name ?? "",
+          required: true,
+          autofocus: true,
+          autocomplete: "off",
+          maxLength: MAX_PHONE_NAME_CHARACTERS,
+        }}
       />
     </FormDialog>
   );

@@ -1,6 +1,6 @@
 // A user's second factors: phones, numbers, authenticator apps, which comes first; the lock that follows failures; open logins.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { Factor } from "../../../../radius/facts/factors.ts";
 import type { LoginView, PairingView } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
@@ -18,6 +18,7 @@ import { Time } from "../time.tsx";
 import { factorLabel } from "./user_states.tsx";
 import { late } from "../late.tsx";
 
+const RenameDialog = late(async () => (await import("./factor_dialogs.tsx")).RenameDialog);
 const InviteDialog = late(async () => (await import("./factor_dialogs.tsx")).InviteDialog);
 const NumberDialog = late(async () => (await import("./factor_dialogs.tsx")).NumberDialog);
 const TotpDialog = late(async () => (await import("./factor_dialogs.tsx")).TotpDialog);
@@ -33,6 +34,7 @@ export function UserFactors(part: FactorPart) {
   const { models, user, calls, page, login } = part;
   const opened = useSignal<Opened>(null);
   const revoking = useSignal<PairingView | null>(null);
+  const renaming = useSignal<PairingView | null>(null);
   const reason = whyNot(models, "user_manager");
   const close = () => opened.value = null;
   const revoke = async ({ id, kind }: PairingView): Promise<string | null> => {
@@ -74,24 +76,16 @@ export function UserFactors(part: FactorPart) {
             {login.pairings.map((pairing) => (
               <li key={pairing.id}>
                 <strong>{factorLabel(pairing.kind)}</strong>
-                <bdi class="mono">{pairing.number ?? pairing.id}</bdi>
+                <bdi class={pairing.name === undefined ? "mono" : ""}>{calledOf(pairing)}</bdi>
                 <span class="quiet small">
                   {t("people.since")} <Time models={models} atMs={pairing.createdMs} />
                 </span>
                 {!login.enabled.includes(pairing.kind) && <span class="small">{t("people.not_offered")}
                 </span>}
-                <button
-                  type="button"
-                  class="button button-small button-bad"
-                  disabled={reason !== undefined}
-                  title={reason}
-                  onClick={() => revoking.value = pairing}
-                >
-                  {t("people.revoke")}
-                  <span class="unseen">
-                    {` ${factorLabel(pairing.kind)} ${pairing.number ?? pairing.id}`}
-                  </span>
-                </button>
+                {pairing.kind === "device" && (
+                  <DeedButton {...{ pairing, reason }} deed="rename" on={renaming} />
+                )}
+                <DeedButton {...{ pairing, reason }} deed="revoke" on={revoking} />
               </li>
             ))}
           </ul>
@@ -101,6 +95,13 @@ export function UserFactors(part: FactorPart) {
       {opened.value === "invite" && <InviteDialog {...part} onClose={close} />}
       {opened.value === "number" && <NumberDialog {...part} onClose={close} />}
       {opened.value === "totp" && <TotpDialog {...part} onClose={close} />}
+      {renaming.value !== null && (
+        <RenameDialog
+          {...part}
+          pairing={renaming.value}
+          onClose={() => renaming.value = null}
+        />
+      )}
       {revoking.value !== null && (
         <RevokeDialog
           name={user.name}
@@ -110,6 +111,32 @@ export function UserFactors(part: FactorPart) {
         />
       )}
     </section>
+  );
+}
+
+/** What tells a factor from others of its kind. */
+function calledOf({ name, number, id }: PairingView): string {
+  return name ?? number ?? id;
+}
+
+function DeedButton({ pairing, reason, deed, on }: {
+  pairing: PairingView;
+  reason: string | undefined;
+  deed: "rename" | "revoke";
+  /** Whose dialog opens. */
+  on: Signal<PairingView | null>;
+}) {
+  return (
+    <button
+      type="button"
+      class={`button button-small ${deed === "revoke" ? "button-bad" : ""}`}
+      disabled={reason !== undefined}
+      title={reason}
+      onClick={() => on.value = pairing}
+    >
+      {t(`people.${deed}`)}
+      <span class="unseen">{` ${factorLabel(pairing.kind)} ${calledOf(pairing)}`}</span>
+    </button>
   );
 }
 

@@ -82,6 +82,7 @@ const DEEDS: Readonly<Record<string, WordKey>> = {
   "pairing.added": "people.deed_pairing_added",
   "pairing.revoke": "people.deed_pairing_revoked",
   "pairing.revoked": "people.deed_pairing_revoked",
+  "pairing.rename": "people.deed_pairing_renamed",
   "invitation.make": "people.deed_invitation_made",
   "invitation.made": "people.deed_invitation_made",
   "user.me_link": "people.deed_me_link",

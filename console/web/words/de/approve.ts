@@ -11,6 +11,7 @@ export const words: SameWords<typeof en> = {
   through: "Über",
   from: "Von",
   not_known: "nicht bekannt",
+  phone: "Auf dem Telefon",
   asked: "Gefragt",
   asked_ago: { one: "vor {count} Sekunde, um {time} UTC", other: "vor {count} Sekunden, um {time} UTC" },
   left: "Zeit übrig",

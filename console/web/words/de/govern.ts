@@ -64,6 +64,7 @@ export const words: SameWords<typeof en> = {
   deed_pairing_added: "Faktor hinzugefügt",
   deed_pairing_revoke: "Faktor entzogen",
   deed_pairing_revoked: "Faktor entzogen",
+  deed_pairing_rename: "Telefon umbenannt",
   deed_preference_set: "Bevorzugter Faktor gewählt",
   deed_invitation_make: "Einladung für ein Telefon erstellt",
   deed_invitation_made: "Einladung für ein Telefon erstellt",

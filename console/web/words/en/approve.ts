@@ -8,6 +8,7 @@ export const words = {
   through: "Through",
   from: "From",
   not_known: "not known",
+  phone: "On the phone",
   asked: "Asked",
   asked_ago: { one: "{count} second ago, at {time} UTC", other: "{count} seconds ago, at {time} UTC" },
   left: "Time left",

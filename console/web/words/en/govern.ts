@@ -60,6 +60,7 @@ export const words = {
   deed_pairing_added: "Factor added",
   deed_pairing_revoke: "Factor taken away",
   deed_pairing_revoked: "Factor taken away",
+  deed_pairing_rename: "Phone renamed",
   deed_preference_set: "Preferred factor chosen",
   deed_invitation_make: "Invitation for a phone made",
   deed_invitation_made: "Invitation for a phone made",
