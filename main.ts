@@ -3,13 +3,15 @@
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { createTransfer } from "./commands/transfer.ts";
 import { canonicalName } from "./canonical_name.ts";
+import { type ToldSettings, withChosenPort } from "./config/chosen_port.ts";
+import type { SocketAddress } from "./config.ts";
 import { loadConfig } from "./config/load.ts";
 import { canonicalRange, parseSocketAddress, socketAddressText } from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
-import { createHttpApp } from "./console/http.ts";
-import { type HttpListener, serveHttp } from "./console/listener.ts";
+import { createHttpApp, type HttpApp } from "./console/http.ts";
+import { serveHttp } from "./console/listener.ts";
 import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
@@ -70,7 +72,8 @@ const loaded = loadConfig({
   checkReplyAttribute: replyAttributeProblem,
 });
 if (!loaded.ok) fail(printFaults(loaded.faults));
-const { config, warnings, settings } = loaded;
+const { warnings } = loaded;
+let { config, settings }: ToldSettings = loaded;
 const startedMs = clock.nowMs();
 
 const log = createLog({
@@ -109,6 +112,16 @@ async function start(): Promise<void> {
   });
   const sockets = listenUdp(config.radius.listen, log);
   const releaseInspector = holdInspectorPort({ clock, log });
+  const app = Promise.withResolvers<HttpApp>();
+  const listener = serveHttp({
+    listen: config.http.listen,
+    tls: config.http.tls,
+    app: app.promise,
+    log,
+    clock,
+  });
+  // Links name the port: nothing that makes one may be made before it is known.
+  ({ config, settings } = withChosenPort({ config, settings }, listener.address.port));
   const generated = config.radius.clients.length === 0 && config.radius.secret === ""
     ? await sharedSecret(dataDir, random)
     : null;
@@ -164,13 +177,15 @@ async function start(): Promise<void> {
   const stopHeartbeat = beat(dataDir);
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const http = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
+  const opened = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
+  app.resolve(opened.app);
   const serving = sockets.map(({ socket }) => radius.server.serve(socket));
   // The generated secret opens nothing while there is a client, be it one of the console.
   const hasClients = radius.register.list().length > 0;
   await announce({
     sockets,
-    http,
+    http: listener.address,
+    setupLink: opened.setupLink,
     hasClients,
     generatedSecret: hasClients ? null : generated?.secret ?? null,
   });
@@ -178,7 +193,7 @@ async function start(): Promise<void> {
 
   log.info("stopping: requests under way are finished");
   await control.close();
-  await Promise.all([radius.server.stop(DRAIN_MS), http.listener.stop({ deadlineMs: DRAIN_MS })]);
+  await Promise.all([radius.server.stop(DRAIN_MS), listener.stop({ deadlineMs: DRAIN_MS })]);
   await Promise.all(serving);
   stopHeartbeat();
   radius.close();
@@ -248,7 +263,7 @@ function openControl(
 }
 
 interface Http {
-  readonly listener: HttpListener;
+  readonly app: HttpApp;
   readonly setupLink: string | null;
 }
 
@@ -332,15 +347,15 @@ async function openHttp(
     mounts: [identity.app],
     openApi: () => openApiText(config.http.publicUrl),
   });
-  const listener = serveHttp({ listen: config.http.listen, tls: config.http.tls, app, log, clock });
-  return { listener, setupLink: await admins.setupLink() };
+  return { app, setupLink: await admins.setupLink() };
 }
 
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
 async function announce(
-  { sockets, http, hasClients, generatedSecret }: {
+  { sockets, http, setupLink, hasClients, generatedSecret }: {
     sockets: readonly UdpSocket[];
-    http: Http;
+    http: SocketAddress;
+    setupLink: string | null;
     hasClients: boolean;
     generatedSecret: string | null;
   },
@@ -348,10 +363,10 @@ async function announce(
   const facts: BannerFacts = {
     config,
     radius: sockets.map(({ address }) => address),
-    http: http.listener.address,
+    http,
     generatedSecret,
     hasClients,
-    setupLink: http.setupLink,
+    setupLink,
     warnings: warnings.map(({ key, problem }) => `${key}: ${problem}`),
     // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
     task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",

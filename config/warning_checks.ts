@@ -132,7 +132,8 @@ function* services({ parts: { general }, given }: View): Iterable<ConfigWarning>
 function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> {
   const key = "http.public_url";
   if (!given.has(key) && isWildcard(http.listen.hostname)) {
-    yield { key, problem: `it is not set; links say ${http.publicUrl}, where a phone finds nothing` };
+    const said = http.listen.port === 0 ? "an address of this host alone" : http.publicUrl;
+    yield { key, problem: `it is not set; links say ${said}, where a phone finds nothing` };
   }
   const url = URL.parse(http.publicUrl);
   if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {

@@ -8,7 +8,8 @@ import type { HttpApp } from "./http.ts";
 export interface ListenerDeps {
   readonly listen: SocketAddress;
   readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
-  readonly app: HttpApp;
+  /** One that is still being made answers what came meanwhile. */
+  readonly app: HttpApp | Promise<HttpApp>;
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -40,8 +41,8 @@ export function serveHttp({ listen, tls, app, log, clock }: ListenerDeps): HttpL
       return new Response(null, { status: 500 });
     },
   };
-  const handle = (request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) =>
-    app(request, { remoteAddress: info.remoteAddr.hostname });
+  const handle = async (request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) =>
+    await (await app)(request, { remoteAddress: info.remoteAddr.hostname });
   const server = startServer(
     () =>
       tls === null
@@ -52,7 +53,7 @@ export function serveHttp({ listen, tls, app, log, clock }: ListenerDeps): HttpL
   return {
     address: { hostname: server.addr.hostname, port: server.addr.port },
     async stop({ deadlineMs }) {
-      app.close();
+      (await app).close();
       const stopTimer = clock.after(deadlineMs, () => cutOff.abort());
       await server.shutdown().catch((fault: unknown) =>
         log.warn("the HTTP listener stopped oddly", {
