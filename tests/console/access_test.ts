@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { ACCESS, accessRow, isAllowed, ROLES } from "../../console/api/access.ts";
 import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
 
@@ -182,7 +183,7 @@ Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did i
     assertEquals([again.status, (await again.json()).error.code], [409, "already_decided"]);
   }
   assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }, { id: "r2", verb: "cancel" }]);
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object, value?.client]), [
     ["operator", "approval.deny", "user:ada", "vpn-1"],
     ["operator", "approval.cancel", "user:grace", "vpn-1"],
@@ -202,7 +203,7 @@ Deno.test("createOutboxRoutes() shows a text to an owner alone, records it, and 
   const cookie = await site.signIn("owner");
   const shown = await site.call("/console/api/outbox/m1/reveal", { method: "POST", json: {}, cookie });
   assertEquals(await shown.json(), { body: "Passcode 482913" });
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action]), [["owner", "outbox.reveal"]]);
   await site.log.flush();
   assertEquals(site.lines.join("").includes("an owner read a message"), true);

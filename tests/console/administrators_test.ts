@@ -9,6 +9,7 @@ import { Refusal } from "../../console/api/refusal.ts";
 import { createLog } from "../../log.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createVault } from "../../vault.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
@@ -243,7 +244,7 @@ Deno.test("createAdministrators() leaves those of the settings file alone, and r
   await call(`${ADMINISTRATORS}/Grace`, "PATCH", { role: "operator" });
   await call(`${ADMINISTRATORS}/Grace/sessions`, "DELETE");
   await call(`${ADMINISTRATORS}/Grace`, "DELETE");
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(
     records.map(({ value }) => [value?.actor, value?.action, value?.before ?? "", value?.after ?? ""]),
     [

@@ -3,6 +3,7 @@
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { encodeBase32 } from "../../console/api/sign_in/base32.ts";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const SESSION = "/console/api/session";
@@ -159,7 +160,7 @@ Deno.test("createFactorRoutes() removes an app with its recovery codes, and reco
   const removed = await site.call(`${FACTORS}/totp`, { method: "DELETE", cookie }).then(json);
   assertEquals([removed.body.totpSinceMs, removed.body.recoveryCodesLeft], [null, 0]);
   assertEquals((await signIn(site)).status, 200);
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object]), [
     ["owner", "administrator.totp_add", "administrator:owner"],
     ["owner", "administrator.totp_remove", "administrator:owner"],

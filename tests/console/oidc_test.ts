@@ -4,6 +4,7 @@ import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { Role } from "../../console/api/access.ts";
 import { nameOfClaims, roleOfClaims } from "../../console/api/sign_in/oidc_admins.ts";
 import { ownPath } from "../../console/api/sign_in/oidc_routes.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import {
   type FakeOidcProvider,
@@ -77,7 +78,7 @@ Deno.test("createOidcRoutes() lets in whom the provider names, with the role of 
   const [visit] = provider.visits;
   assertEquals(visit?.get("code_challenge_method"), "S256");
   assertEquals(visit?.get("redirect_uri"), `${site.origin}${OIDC}/callback`);
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.action, value?.object]), [[
     "administrator.create",
     "administrator:ada",
@@ -205,7 +206,7 @@ Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the
   assertEquals(await roleNow(), "owner");
   provider.wishes = { claims: { groups: ["staff"] } };
   assertEquals(await roleNow(), "viewer");
-  const audits = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const audits = await deedsOf(site.store);
   assertEquals(audits.map(({ value }) => value?.after), [
     "owner, by the sign-in provider",
     "owner, by the sign-in provider",

@@ -2,6 +2,7 @@
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/refusal.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
 const CLAIM = { name: "Ada", password: "a long enough one" };
@@ -41,7 +42,7 @@ Deno.test("createSetUpRoutes() makes the owner, signs in, and the link is used u
     json: { name: "aDA ", password: CLAIM.password },
   });
   assertEquals((await signedIn.json()).session.name, "Ada");
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.after]), [
     ["Ada", "administrator.create", "owner"],
   ]);

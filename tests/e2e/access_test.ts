@@ -4,6 +4,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
+import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
@@ -121,9 +122,10 @@ browserTest("a passkey is added, signs in with one press, and is removed", async
   await page.getByRole("button", { name: "Remove laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByText("No passkey yet.").waitFor();
-  const records = await Array.fromAsync(site.store.list<Record<string, string>>(["audit"]));
+  const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => value?.action), [
     "administrator.passkey_add",
+    "administrator.sign_out",
     "administrator.passkey_remove",
   ]);
 });

@@ -26,6 +26,7 @@ import { createStore, type Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { configOf, shownOf } from "../config/samples.ts";
 import type { HttpAppDeps } from "../../console/http.ts";
+import { deedsOf } from "./audited.ts";
 import { startConsole } from "./console_app.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 
@@ -178,12 +179,9 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
     async putGroup(name: string, members: readonly string[] = []): Promise<void> {
       await target.create({ kind: "group", name, attributes: {}, members }, { actor: SOMEBODY });
     },
-    /** All audit records, oldest first. */
+    /** All audit records but those of signing in, oldest first. */
     async audits(): Promise<Record<string, unknown>[]> {
-      const found: Record<string, unknown>[] = [];
-      for await (const { value } of store.list<Record<string, unknown>>(["audit"])) {
-        if (value !== null) found.push(value);
-      }
+      const found = (await deedsOf<unknown>(store)).flatMap(({ value }) => value === null ? [] : [value]);
       return found.sort((a, b) => Number(a.atMs) - Number(b.atMs));
     },
     async [Symbol.asyncDispose]() {

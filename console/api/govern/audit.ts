@@ -19,6 +19,14 @@ export interface AuditRecord {
   readonly client?: string;
   /** The target that holds it, where there are several. */
   readonly target?: string;
+  /** By which means somebody signed in. */
+  readonly by?: string;
+  readonly because?: readonly string[];
+  /** How often, where one record stands for several deeds. */
+  readonly count?: number;
+  readonly sources?: readonly string[];
+  /** When something was over that is noticed only now. */
+  readonly deadlineMs?: number;
   readonly before?: string;
   readonly after?: string;
 }
@@ -27,7 +35,7 @@ export interface AuditRecord {
 export function auditMutation(
   { clock, random }: { clock: Clock; random: Random },
   deed: Omit<AuditRecord, "atMs">,
-): Mutation {
+): Extract<Mutation, { type: "set" }> {
   const atMs = clock.nowMs();
   const record: AuditRecord = { atMs, ...deed };
   const id = auditIdAt(atMs) + toHex(random.bytes(8));

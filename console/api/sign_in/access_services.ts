@@ -13,6 +13,7 @@ import { createFactors } from "./factors.ts";
 import { createOidcAdmins } from "./oidc_admins.ts";
 import { createOidcProvider, type Fetch } from "./oidc_provider.ts";
 import { createPasskeys } from "./passkeys.ts";
+import { createRefusedSignIns } from "./refused_sign_ins.ts";
 import { createSessions } from "./sessions.ts";
 import { createSignIn } from "./sign_in.ts";
 
@@ -39,14 +40,16 @@ export function createAccessServices(deps: AccessServiceDeps) {
   const settings = deps.console;
   const attempts = createAttempts(deps);
   const sessions = createSessions({ ...deps, settings });
+  const refused = createRefusedSignIns(deps);
   const factors = createFactors(deps);
   const passkeys = createPasskeys({ ...deps, factors });
   return {
     attempts,
+    refused,
     sessions,
     factors,
     passkeys,
-    signIn: createSignIn({ ...deps, factors, passkeys, attempts }),
+    signIn: createSignIn({ ...deps, factors, passkeys, attempts, refused }),
     tokens: createApiTokens(deps),
     administrators: createAdministrators({
       ...deps,

@@ -48,7 +48,7 @@ export function adminKey(name: string): Deno.KvKey {
 }
 
 /** Who else stands in the audit as having done something: nobody may be called so. */
-const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh)$)/;
+const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh|nobody)$)/;
 
 /** One to 64 characters, none of them invisible, and no name of another actor. */
 export function isAdminName(name: string): boolean {

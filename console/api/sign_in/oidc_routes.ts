@@ -13,6 +13,7 @@ import { cookieName, cookieOptions, type HttpEnv, jsonBody, ownOrigin } from "..
 import type { createOidcAdmins } from "./oidc_admins.ts";
 import type { OidcProvider } from "./oidc_provider.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
+import type { RefusedSignIns } from "./refused_sign_ins.ts";
 import { beginSession } from "./session_cookie.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -23,6 +24,7 @@ export interface OidcRouteDeps {
     | null;
   readonly sessions: Sessions;
   readonly attempts: Attempts;
+  readonly refused: RefusedSignIns;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
@@ -89,7 +91,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     log.warn("a sign-in at the provider failed", { reason: fault.code, cause, source: c.env.remoteAddress });
   };
   const finish = async (c: Context<HttpEnv>, { admin, freshMs }: { admin: Admin; freshMs: number }) => {
-    await beginSession(c, { sessions, admin, freshMs });
+    await beginSession(c, { sessions, admin, by: "provider", freshMs });
     log.info("console sign-in", {
       admin: admin.name,
       role: admin.role,
@@ -132,6 +134,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault;
         note(c, fault);
+        await deps.refused.note({ name: null, source: c.env.remoteAddress, because: fault.code });
         return c.redirect(`/?problem=${fault.code satisfies RefusalCode}`, 303);
       }
     });

@@ -4,6 +4,7 @@ import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import type { Context } from "hono";
 import { cookieName, cookieOptions, type HttpEnv, placeOf } from "../http_env.ts";
 import type { Admin } from "./admins.ts";
+import type { SignInMeans } from "./sign_in.ts";
 import type { Session, Sessions } from "./sessions.ts";
 
 const COOKIE = "countersign";
@@ -16,15 +17,20 @@ export function sessionToken(c: Context<HttpEnv>): string {
 /** Begins a session for `admin` in this browser. The browser's old one ends: nobody can plant a session for somebody else. */
 export async function beginSession(
   c: Context<HttpEnv>,
-  { sessions, admin, freshMs }: { sessions: Sessions; admin: Admin; freshMs?: number },
+  { sessions, admin, by, freshMs }: {
+    sessions: Sessions;
+    admin: Admin;
+    by: SignInMeans;
+    freshMs?: number;
+  },
 ): Promise<Session> {
-  await sessions.end(sessionToken(c));
-  const { token, session } = await sessions.begin(admin, { ...placeOf(c), freshMs });
+  await sessions.end(sessionToken(c), { source: c.env.remoteAddress, action: "session.replace" });
+  const { token, session } = await sessions.begin(admin, { ...placeOf(c), by, freshMs });
   setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c));
   return session;
 }
 
 export async function endSession(c: Context<HttpEnv>, sessions: Sessions): Promise<void> {
-  await sessions.end(sessionToken(c));
+  await sessions.end(sessionToken(c), { source: c.env.remoteAddress, action: "administrator.sign_out" });
   deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
 }

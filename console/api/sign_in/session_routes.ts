@@ -1,11 +1,11 @@
 // Signing in and out, and showing a factor again.
 
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock } from "../../../runtime.ts";
 import { STEP_UP_MS } from "../access.ts";
-import type { Admin, Admins } from "./admins.ts";
+import type { Admins } from "./admins.ts";
 import type { Factors } from "./factors.ts";
 import type { FirstSteps } from "../live/first_steps.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
@@ -14,7 +14,7 @@ import { Refusal } from "../refusal.ts";
 import { beginSession, endSession, sessionToken } from "./session_cookie.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import type { Features, SessionAnswer, SessionInfo } from "../shapes.ts";
-import type { SignIn } from "./sign_in.ts";
+import type { Shown, SignIn } from "./sign_in.ts";
 import { AUTHENTICATION } from "./webauthn_shapes.ts";
 
 export interface SessionRouteDeps {
@@ -65,8 +65,11 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     "response" in given
       ? signIn.withPasskey({ response: given.response, origin: at.origin, source: at.source })
       : signIn.withPassword({ ...given, name: at.session.admin.name, source: at.source });
-  const noteSignIn = (admin: Admin, { source, by }: { source: string; by: string }) =>
-    log.info("console sign-in", { admin: admin.name, role: admin.role, source, by });
+  const letIn = async (c: Context<HttpEnv>, { admin, by }: Shown) => {
+    const session = await beginSession(c, { sessions, admin, by });
+    log.info("console sign-in", { admin: admin.name, role: admin.role, source: c.env.remoteAddress, by });
+    return await answer(session);
+  };
 
   return new Hono<HttpEnv>()
     .get(
@@ -75,9 +78,7 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     )
     .post("/", jsonBody(SIGN_IN), async (c) => {
       const source = c.env.remoteAddress;
-      const admin = await signIn.withPassword({ ...c.req.valid("json"), source });
-      noteSignIn(admin, { source, by: "password" });
-      return c.json(await answer(await beginSession(c, { sessions, admin })));
+      return c.json(await letIn(c, await signIn.withPassword({ ...c.req.valid("json"), source })));
     })
     .post(
       "/passkey/options",
@@ -87,15 +88,13 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     .post("/passkey", jsonBody(PASSKEY), async (c) => {
       const source = c.env.remoteAddress;
       const { response } = c.req.valid("json");
-      const admin = await signIn.withPasskey({ response, origin: ownOrigin(c), source });
-      noteSignIn(admin, { source, by: "passkey" });
-      return c.json(await answer(await beginSession(c, { sessions, admin })));
+      return c.json(await letIn(c, await signIn.withPasskey({ response, origin: ownOrigin(c), source })));
     })
     .post("/stay", async (c) => c.json(await sessionInfo(c.var.session, { factors, clock })))
     .post("/step-up", jsonBody(STEP_UP), async (c) => {
       const { session } = c.var;
       const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
-      const admin = await whoShows(c.req.valid("json"), at);
+      const { admin } = await whoShows(c.req.valid("json"), at);
       if (admin.id !== session.admin.id) throw new Refusal("wrong_person");
       const fresh = await sessions.freshen(session.id);
       if (fresh === null) throw new Refusal("not_signed_in");

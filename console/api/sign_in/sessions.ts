@@ -1,9 +1,12 @@
 // Sessions of the console: a random token in a cookie, its digest in the store, an absolute and an idle end.
 
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
-import type { Mutation, Store } from "../../../store.ts";
+import type { Entry, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
+import { auditMutation, type AuditRecord } from "../govern/audit.ts";
+import { Refusal } from "../refusal.ts";
 import type { Admin, Admins } from "./admins.ts";
+import type { SignInMeans } from "./sign_in.ts";
 
 /** What is kept of a session. */
 interface SessionRecord {
@@ -23,6 +26,7 @@ export interface SessionPlace {
   readonly source: string;
   /** What the browser calls itself. */
   readonly agent: string;
+  readonly by: SignInMeans;
   /** When a factor was shown; just now unless told. */
   readonly freshMs?: number;
 }
@@ -49,12 +53,16 @@ export interface Session {
   readonly freshMs: number;
 }
 
+/** How a session ends by its holder: on purpose, or because the same browser begins another. */
+export type SessionEnd = "administrator.sign_out" | "session.replace";
+
 export interface Sessions {
   /** A new session; `token` is for the cookie and is shown nowhere else. */
   begin(admin: Admin, place: SessionPlace): Promise<{ token: string; session: Session }>;
   /** The session of a token, or `null`. With `countsAsUse` its idle end moves on. */
   resume(token: string, options: { countsAsUse: boolean }): Promise<Session | null>;
-  end(token: string): Promise<void>;
+  /** Ends it, and records that; nothing when it has ended. */
+  end(token: string, deed: { source: string; action: SessionEnd }): Promise<void>;
   /** The session with a factor shown just now; `null` when it has ended. */
   freshen(id: string): Promise<Session | null>;
   /** Those of `admin` that still stand, newest first. */
@@ -77,22 +85,34 @@ const MAX_TOKEN_CHARACTERS = 64;
 const MAX_AGENT_CHARACTERS = 200;
 /** More than this many sessions at once are not looked through. */
 const MAX_LISTED = 10_000;
+/** A session that is used while it ends is read again. */
+const MAX_TRIES = 5;
 /** Use is written down this often at most, so that a busy page does not write at each click. */
 const TOUCH_EVERY_MS = 30_000;
 
-export function createSessions({ store, vault, clock, random, admins, settings }: SessionsDeps): Sessions {
+export function createSessions(deps: SessionsDeps): Sessions {
+  const { store, vault, clock, random, admins, settings } = deps;
   const idOf = (token: string) => vault.digest("console session", token);
   const keyOf = (id: string): Deno.KvKey => ["console_session", id];
+
+  const endOf = (record: SessionRecord) => Math.min(record.deadlineMs, record.usedMs + settings.idleMs);
 
   const sessionOf = (id: string, { record, admin }: { record: SessionRecord; admin: Admin }): Session => ({
     id,
     admin,
     deadlineMs: record.deadlineMs,
-    idleDeadlineMs: Math.min(record.deadlineMs, record.usedMs + settings.idleMs),
+    idleDeadlineMs: endOf(record),
     freshMs: record.freshMs,
   });
-  const isOver = (record: SessionRecord, nowMs: number) =>
-    nowMs >= record.deadlineMs || nowMs >= record.usedMs + settings.idleMs;
+  const isOver = (record: SessionRecord, nowMs: number) => nowMs >= endOf(record);
+  /** Takes it away and records that; `false` when it changed meanwhile. */
+  const close = async (
+    { key, versionstamp }: Entry<SessionRecord>,
+    deed: Omit<AuditRecord, "atMs">,
+  ): Promise<boolean> => {
+    const mutations = [{ type: "delete" as const, key }, auditMutation(deps, deed)];
+    return (await store.commit({ checks: [{ key, versionstamp }], mutations })).ok;
+  };
 
   const touch = async (id: string, record: SessionRecord): Promise<SessionRecord> => {
     const nowMs = clock.nowMs();
@@ -110,7 +130,7 @@ export function createSessions({ store, vault, clock, random, admins, settings }
   };
 
   return {
-    async begin(admin, { source, agent, freshMs }) {
+    async begin(admin, { source, agent, by, freshMs }) {
       const token = toBase64Url(random.bytes(TOKEN_OCTETS));
       const id = idOf(token);
       const nowMs = clock.nowMs();
@@ -125,24 +145,40 @@ export function createSessions({ store, vault, clock, random, admins, settings }
         agent: printable(agent),
       };
       await store.commit({
-        mutations: [{ type: "set", key: keyOf(id), value: record, expireInMs: settings.sessionMs }],
+        mutations: [
+          { type: "set", key: keyOf(id), value: record, expireInMs: settings.sessionMs },
+          auditMutation(deps, { ...deedOf(record), action: "administrator.sign_in", by }),
+        ],
       });
       return { token, session: sessionOf(id, { record, admin }) };
     },
     async resume(token, { countsAsUse }) {
       if (token === "" || token.length > MAX_TOKEN_CHARACTERS) return null;
       const id = idOf(token);
-      const { value } = await store.get<SessionRecord>(keyOf(id));
-      const nowMs = clock.nowMs();
-      if (value === null || isOver(value, nowMs)) return null;
+      const entry = await store.get<SessionRecord>(keyOf(id));
+      const { value } = entry;
+      if (value === null) return null;
+      if (isOver(value, clock.nowMs())) {
+        await close(entry, { ...deedOf(value), action: "session.run_out", deadlineMs: endOf(value) });
+        return null;
+      }
       const admin = await admins.find(value.admin);
       if (admin === null || !equalDigests(admin.credential, value.credential)) return null;
       const record = countsAsUse ? await touch(id, value) : value;
       return sessionOf(id, { record, admin });
     },
-    async end(token) {
+    async end(token, { source, action }) {
       if (token === "" || token.length > MAX_TOKEN_CHARACTERS) return;
-      await store.commit({ mutations: [{ type: "delete", key: keyOf(idOf(token)) }] });
+      for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+        const entry = await store.get<SessionRecord>(keyOf(idOf(token)));
+        const { value } = entry;
+        if (value === null) return;
+        const deed = isOver(value, clock.nowMs())
+          ? { ...deedOf(value), action: "session.run_out", deadlineMs: endOf(value) }
+          : { ...deedOf(value), source, action };
+        if (await close(entry, deed)) return;
+      }
+      throw new Refusal("changed_meanwhile");
     },
     async freshen(id) {
       const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
@@ -172,6 +208,11 @@ export function createSessions({ store, vault, clock, random, admins, settings }
     },
     ending: (ids) => ids.map((id) => ({ type: "delete", key: keyOf(id) })),
   };
+}
+
+/** Whose session it is and from where it began, for the audit. */
+function deedOf({ admin, source }: SessionRecord) {
+  return { actor: admin, source, object: `administrator:${admin}` };
 }
 
 /** What a browser calls itself, without what would break a line, and cut. */

@@ -49,7 +49,7 @@ export function createSetUpRoutes(deps: SetUpRouteDeps) {
     .post("/", jsonBody(SET_UP), async (c) => {
       const source = c.env.remoteAddress;
       const admin = await guarded(source, () => admins.setUp({ ...c.req.valid("json"), source }));
-      return c.json(await answer(await beginSession(c, { sessions, admin })));
+      return c.json(await answer(await beginSession(c, { sessions, admin, by: "link" })));
     })
     .post("/passkey/options", jsonBody(PASSKEY_WANTED), async (c) => {
       const { token, name } = c.req.valid("json");
@@ -76,6 +76,6 @@ export function createSetUpRoutes(deps: SetUpRouteDeps) {
         ];
         return await admins.setUp({ token, name, password: null, source, also });
       });
-      return c.json(await answer(await beginSession(c, { sessions, admin })));
+      return c.json(await answer(await beginSession(c, { sessions, admin, by: "link" })));
     });
 }

@@ -8,6 +8,22 @@ import type { Attempts } from "./attempts.ts";
 import type { Factors } from "./factors.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
+import type { RefusedSignIns } from "./refused_sign_ins.ts";
+
+/** By which means somebody signed in: `password_code` with the code of an app, `link` by a one-time link. */
+export type SignInMeans =
+  | "password"
+  | "password_code"
+  | "password_recovery"
+  | "passkey"
+  | "provider"
+  | "link";
+
+/** Who showed what. */
+export interface Shown {
+  readonly admin: Admin;
+  readonly by: SignInMeans;
+}
 
 /** What is typed. Without a `code` an account that has one is asked for it. */
 export interface Typed {
@@ -23,11 +39,11 @@ export interface SignIn {
    *
    * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `locked_out`, `too_many_attempts`, `busy`.
    */
-  withPassword(typed: Typed): Promise<Admin>;
+  withPassword(typed: Typed): Promise<Shown>;
   /** Whose passkey answered. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
   withPasskey(
     shown: { response: AuthenticationResponseJSON; origin: string; source: string },
-  ): Promise<Admin>;
+  ): Promise<Shown>;
 }
 
 export interface SignInDeps {
@@ -35,6 +51,7 @@ export interface SignInDeps {
   readonly factors: Factors;
   readonly passkeys: Passkeys;
   readonly attempts: Attempts;
+  readonly refused: RefusedSignIns;
   readonly log: Log;
 }
 
@@ -46,42 +63,55 @@ const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "passkeys_need_name",
 ]);
 
+/** What keeps nobody out: the next step of a sign-in, or a server that has no time. */
+const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+  "busy",
+  "code_needed",
+  "passkeys_need_name",
+]);
+
 export function createSignIn(deps: SignInDeps): SignIn {
-  const { admins, factors, passkeys, attempts, log } = deps;
+  const { admins, factors, passkeys, attempts, refused, log } = deps;
 
   /** Takes a place among the source's attempts, and gives it back unless it was a wrong guess. */
-  const counted = async (source: string, judge: () => Promise<Admin>): Promise<Admin> => {
+  const counted = async (
+    { name, source }: { name: string | null; source: string },
+    judge: () => Promise<Shown>,
+  ): Promise<Shown> => {
     const attempt = attempts.take(source);
     try {
-      const admin = await judge();
+      const shown = await judge();
       attempt.forgive();
-      return admin;
+      return shown;
     } catch (fault) {
       if (!(fault instanceof Refusal) || NO_GUESS.has(fault.code)) attempt.forgive();
       else log.warn("console sign-in refused", { source, reason: fault.code });
+      if (fault instanceof Refusal && !NO_REFUSAL.has(fault.code)) {
+        await refused.note({ name, source, because: fault.code });
+      }
       throw fault;
     }
   };
 
   return {
     withPassword: ({ name, password, code, source }) =>
-      counted(source, async () => {
+      counted({ name, source }, async () => {
         const admin = await admins.check(name, password);
         if (admin === null) throw new Refusal("wrong_sign_in");
         const { record } = await factors.read(admin.id);
-        if (record.totp === undefined) return admin;
+        if (record.totp === undefined) return { admin, by: "password" };
         if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
         const kind = await factors.useCode(admin.id, code);
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
-        return admin;
+        return { admin, by: kind === "recovery" ? "password_recovery" : "password_code" };
       }),
     withPasskey: ({ response, origin, source }) =>
-      counted(source, async () => {
+      counted({ name: null, source }, async () => {
         const owner = await passkeys.use({ origin, response });
         const admin = await admins.find(owner.name);
         // Another account of the same name is somebody else.
         if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
-        return admin;
+        return { admin, by: "passkey" };
       }),
   };
 }

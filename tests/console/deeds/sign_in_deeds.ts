@@ -7,8 +7,7 @@ import { type Deeds, linkToken, type Stage } from "./deed.ts";
 
 const OWN = "administrator:owner";
 const NOTHING_CHANGES = "changes nothing: only what follows counts";
-const NOBODY_YET =
-  "nobody is known yet, and nothing changes: sign-ins stand in the log and in the list of sessions";
+const NOBODY_YET = "nobody is known yet, and nothing changes: the sign-in that follows is recorded";
 
 /** The code that an app shows now for what was begun. */
 export function codeOf(secret: string): string {
@@ -44,11 +43,33 @@ async function otherSession({ site, ask }: Stage): Promise<string> {
 }
 
 export const SIGN_IN_DEEDS: Deeds = {
-  "POST /session": { silent: NOBODY_YET },
-  "DELETE /session": { silent: "ends one's own presence alone; the list of sessions shows it" },
+  "POST /session": {
+    prepare: () => ({ path: "/session", json: { name: "owner", password: PASSWORD } }),
+    action: "administrator.sign_in",
+    object: OWN,
+  },
+  "DELETE /session": {
+    prepare: () => ({ path: "/session" }),
+    action: "administrator.sign_out",
+    object: OWN,
+  },
   "POST /session/stay": { silent: "says that somebody is looking" },
   "POST /session/passkey/options": { silent: NOBODY_YET },
-  "POST /session/passkey": { silent: NOBODY_YET },
+  "POST /session/passkey": {
+    async prepare(stage) {
+      const authenticator = await createAuthenticator(stage.origin);
+      const wanted = await stage.call("POST", { path: "/factors/passkeys/options" });
+      const response = await authenticator.register(await wanted.json());
+      await stage.call("POST", { path: "/factors/passkeys", json: { label: "laptop", response } });
+      const asked = await stage.call("POST", { path: "/session/passkey/options" });
+      return {
+        path: "/session/passkey",
+        json: { response: await authenticator.show(await asked.json()) },
+      };
+    },
+    action: "administrator.sign_in",
+    object: OWN,
+  },
   "POST /session/step-up": {
     silent: "shows a factor for the deed that follows, which leaves its own record",
   },

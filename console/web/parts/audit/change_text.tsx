@@ -40,9 +40,11 @@ function detailName(name: string): string {
   return knownWord("govern", `detail_${name}`) ?? readable(name);
 }
 
-/** A moment as people read it; everything else as the record has it. */
+/** A moment as people read it, means and reasons in words; everything else as the record has it. */
 function detailText(name: string, value: string): string {
-  return name === "deadlineMs" ? fullTimeText(Number(value)) : value;
+  if (name === "deadlineMs") return fullTimeText(Number(value));
+  if (name !== "by" && name !== "because") return value;
+  return value.split(", ").map((one) => knownWord("govern", `${name}_${one}`) ?? one).join(", ");
 }
 
 /** A part of what changed; what is no setting of ours, such as a RADIUS attribute, keeps its name. */

@@ -1,0 +1,100 @@
+// The record of sign-ins that were refused: one for each name and minute, with how often and from where, so that a guesser
+// fills nothing. What was typed as a name is kept only where somebody is called so: it may have been a password.
+
+import type { Log } from "../../../log.ts";
+import type { Clock, Random } from "../../../runtime.ts";
+import type { Mutation, Store } from "../../../store.ts";
+import { auditMutation, type AuditRecord } from "../govern/audit.ts";
+import type { Admins } from "./admins.ts";
+
+/** One refusal. */
+export interface RefusedSignIn {
+  /** As it was typed; `null` where nothing says who it was. */
+  readonly name: string | null;
+  readonly source: string;
+  readonly because: string;
+}
+
+export interface RefusedSignIns {
+  /** Writes it down. Never rejects: that it could not be written is said in the log. */
+  note(refused: RefusedSignIn): Promise<void>;
+}
+
+export interface RefusedSignInDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly admins: Pick<Admins, "find">;
+}
+
+/** Who was not let in is known to nobody. */
+export const NOBODY = "nobody";
+/** What refusals are about whose name is nobody's. */
+export const UNKNOWN_NAME = "sign-in:unknown-name";
+const MINUTE_MS = 60_000;
+/** Of more addresses in one minute the record only counts the refusals. */
+const MOST_SOURCES = 5;
+
+/** What is being counted for one name: a record that grows until its minute is over. */
+interface Fold {
+  readonly untilMs: number;
+  readonly first: Extract<Mutation, { type: "set" }>;
+  readonly sources: Set<string>;
+  readonly reasons: Set<string>;
+  count: number;
+  /** Later counts are written after earlier ones. */
+  written: Promise<void>;
+}
+
+export function createRefusedSignIns(deps: RefusedSignInDeps): RefusedSignIns {
+  const { store, clock, log } = deps;
+  /** By object: as many as there are administrators, and one. */
+  const folds = new Map<string, Fold>();
+
+  const foldOf = (object: string, source: string): Fold => {
+    const nowMs = clock.nowMs();
+    for (const [key, { untilMs }] of folds) if (untilMs <= nowMs) folds.delete(key);
+    const open = folds.get(object);
+    if (open !== undefined) return open;
+    const deed = { actor: NOBODY, source, action: "administrator.refused", object };
+    const fold: Fold = {
+      untilMs: nowMs + MINUTE_MS,
+      first: auditMutation(deps, deed),
+      sources: new Set(),
+      reasons: new Set(),
+      count: 0,
+      written: Promise.resolve(),
+    };
+    folds.set(object, fold);
+    return fold;
+  };
+
+  return {
+    async note({ name, source, because }) {
+      try {
+        const admin = name === null ? null : await deps.admins.find(name);
+        const fold = foldOf(admin === null ? UNKNOWN_NAME : `administrator:${admin.name}`, source);
+        fold.count += 1;
+        fold.reasons.add(because);
+        if (fold.sources.size < MOST_SOURCES) fold.sources.add(source);
+        const mutations = [recordOf(fold)];
+        const write = () => store.commit({ mutations }).then(() => undefined);
+        fold.written = fold.written.then(write, write);
+        await fold.written;
+      } catch (fault) {
+        log.error("a refused sign-in is not in the audit", { fault: String(fault) });
+      }
+    },
+  };
+}
+
+function recordOf({ first, count, sources, reasons }: Fold): Mutation {
+  const value: AuditRecord = {
+    ...first.value as AuditRecord,
+    because: [...reasons],
+    ...(count > 1 ? { count } : {}),
+    ...(sources.size > 1 ? { sources: [...sources] } : {}),
+  };
+  return { ...first, value };
+}
