@@ -26,6 +26,9 @@ const RECORDS = [
   },
 ];
 
+/** Those, and the sign-in of who looks. */
+const ALL_RECORDS = RECORDS.length + 1;
+
 async function open(site: Pick<TestConsole, "store" | "origin" | "signIn">, page: Page): Promise<void> {
   await site.store.commit({
     mutations: RECORDS.map((record, at) => ({
@@ -45,7 +48,7 @@ browserTest(
   async ({ page }) => {
     await using site = await startConsole({ dist: await currentDist() });
     await open(site, page);
-    assertEquals(await rowsOf(page).count(), RECORDS.length);
+    assertEquals(await rowsOf(page).count(), ALL_RECORDS);
     assertEquals(await page.locator("img[src=x]").count(), 0);
     await page.getByRole("button", { name: "client:vpn-1" }).first().click();
     await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
@@ -77,7 +80,7 @@ browserTest("/audit is narrowed by a click on any cell, and each filter is a chi
     await page.locator(".filter-chip").click();
     await page.waitForFunction(
       (most) => document.querySelectorAll("tbody tr").length === most,
-      RECORDS.length,
+      ALL_RECORDS,
     );
   }
   await page.getByTitle("Show only this day").first().locator("time").click();
@@ -134,9 +137,29 @@ browserTest(
     assertEquals(file.suggestedFilename(), "audit.csv");
     const text = await Deno.readTextFile(await file.path());
     assertStringIncludes(text, "at,who,from,what,to,before,after,details\r\n");
-    assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + RECORDS.length + 1);
+    assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + ALL_RECORDS + 1);
     await page.reload();
     await page.getByText("Audit exported").waitFor();
+  },
+);
+
+browserTest(
+  "/audit says in words who came by which means and who was refused, in both languages",
+  async ({ page }) => {
+    await using site = await startConsole({ dist: await currentDist() });
+    for (let round = 0; round < 2; round += 1) {
+      const json = { name: "owner", password: "wrong" };
+      await (await site.call("/console/api/session", { method: "POST", json })).body?.cancel();
+    }
+    await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
+    const row = (name: string) => page.getByRole("row").filter({ hasText: name });
+    await row("Signed in").getByText("By: password").waitFor();
+    await row("Sign-in refused").getByText("Because: wrong name or password, Count: 2").waitFor();
+    await row("Sign-in refused").getByRole("link", { name: "Open administrator:owner" }).waitFor();
+    await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
+    await page.reload();
+    await row("Angemeldet").getByText("Mit: Passwort").waitFor();
+    await row("Anmeldung abgelehnt").getByText("Name oder Passwort falsch").waitFor();
   },
 );
 
