@@ -101,7 +101,7 @@ const CORE_FILES: Readonly<Record<Core, string>> = {
   access_core: "cores/access.ts",
   live_core: "cores/live.ts",
   login_core: "cores/logins.ts",
-  receipt_core: "cores/receipts.ts",
+  gate_core: "cores/gate.ts",
 };
 
 function stemOf(path: string): string {

@@ -15,7 +15,7 @@ export type Core =
   | "access_core"
   | "live_core"
   | "login_core"
-  | "receipt_core";
+  | "gate_core";
 
 export interface Room {
   /** Paths below `web/`, without their ending. */
@@ -28,7 +28,6 @@ const LISTS = ["main", "list_core"] as const;
 const TABLES = [...LISTS, "table_core"] as const;
 const DIALOGS = ["main", "field_core", "dialog_core"] as const;
 const PEOPLE = [...TABLES, "people_core", "people_list_core"] as const;
-const FORMS = [...LISTS, "field_core", "dialog_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
@@ -41,22 +40,22 @@ export const ROOMS = {
       /^(parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
     cores: [...LISTS, "login_core"],
   },
-  overlays: { of: /^parts\/frame\/(palette|help_dialog|look_dialog|toasts)$/, cores: DIALOGS },
   gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/access\/sign_in_dialog)$/, cores: DIALOGS },
-  access: { of: /^(pages\/access_page|parts\/access\/admin_list)$/, cores: [...TABLES, "access_core"] },
-  access_parts: {
-    of: /^parts\/access\/(own_\w+|token_list)$/,
-    cores: [...TABLES, "field_core", "dialog_core", "access_core"],
+  access: {
+    of: /^(pages\/access_page|parts\/access\/(admin_list|token_list|own_sessions))$/,
+    cores: [...TABLES, "access_core"],
   },
-  settings: { of: /^(pages\/settings_page|parts\/settings\/\w+)$/, cores: [...TABLES, "field_core"] },
+  settings: { of: /^(pages\/settings_page|parts\/settings\/(?!look)\w+)$/, cores: [...TABLES, "field_core"] },
   charts: { of: /^pages\/charts_page$/, cores: [...TABLES, "login_core"] },
   records: { of: /^pages\/(history|audit)_page$/, cores: [...TABLES, "login_core"] },
-  connect: { of: /^pages\/(clients|targets|health|credentials)_page$/, cores: [...TABLES, "connect_core"] },
-  client: { of: /^(pages\/client_page|parts\/connect\/edit_client)$/, cores: [...FORMS, "connect_core"] },
-  target: { of: /^(pages\/target_page|parts\/connect\/mapping_editor)$/, cores: [...FORMS, "connect_core"] },
-  users: { of: /^(pages\/users_page|parts\/groups\/export_button)$/, cores: PEOPLE },
+  connect: {
+    of: /^pages\/(clients|client|targets|credentials)_page$/,
+    cores: [...TABLES, "field_core", "connect_core"],
+  },
+  target: { of: /^pages\/(target|health)_page$/, cores: [...TABLES, "connect_core"] },
+  users: { of: /^(pages\/(users|groups)_page|parts\/groups\/export_button)$/, cores: PEOPLE },
   group: { of: /^pages\/group_page$/, cores: [...TABLES, "people_list_core", "field_core"] },
-  groups: { of: /^pages\/(groups|devices)_page$/, cores: PEOPLE },
+  devices: { of: /^pages\/devices_page$/, cores: PEOPLE },
   user: {
     of: /^(pages\/user_page|parts\/people\/user_profile)$/,
     cores: [...LISTS, "field_core", "people_core", "profile_core"],
@@ -65,10 +64,8 @@ export const ROOMS = {
     of: /^parts\/people\/user_\w+$/,
     cores: [...PEOPLE, "field_core", "dialog_core", "profile_core", "login_core"],
   },
-  /** Comes when something was changed. */
-  said: { of: /^parts\/people\/said_note$/, cores: ["main", "receipt_core"] },
   import: { of: /^pages\/import_page$/, cores: [...TABLES, "field_core"] },
-  /** Whatever is opened over a page: one file for all, so that it is here when the second one is asked for. */
+  /** Whatever comes on a press: one file for all, so that it is here when the second one is asked for. */
   dialogs: {
     of: /^parts\/(\w+\/)?\w+$/,
     cores: [
@@ -79,7 +76,7 @@ export const ROOMS = {
       "connect_core",
       "access_core",
       "login_core",
-      "receipt_core",
+      "gate_core",
     ],
   },
 } as const satisfies Record<string, Room>;
