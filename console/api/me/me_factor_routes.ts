@@ -57,8 +57,8 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     .get("/factors", async (c) => c.json(await readFactors(deps, c)))
     .post("/devices/invitation", jsonBody(NOTHING), async (c) => {
       const me = await deps.door().held(c);
-      const { link, deadlineMs } = await factors().invite(deedOf(c, me));
-      return c.json({ url: link, deadlineMs });
+      const { link, qr, deadlineMs } = await factors().invite(deedOf(c, me));
+      return c.json({ url: link, qr, deadlineMs });
     })
     .put("/devices/:id", jsonBody(NAME), async (c) => {
       const me = await deps.door().held(c);
@@ -75,10 +75,10 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     })
     .post("/totp", jsonBody(NOTHING), async (c) => {
       const me = await deps.door().held(c);
-      const { id, secret, uri, deadlineMs } = await factors().beginTotp(deedOf(c, me));
+      const { id, secret, uri, qr, deadlineMs } = await factors().beginTotp(deedOf(c, me));
       const begun = { type: "set", key: begunKey(me), value: id, expireInMs: TOTP_BEGUN_MS } as const;
       await deps.store.commit({ mutations: [begun] });
-      return c.json({ secret, uri, deadlineMs });
+      return c.json({ secret, uri, qr, deadlineMs });
     })
     .post("/totp/confirm", jsonBody(CODE), async (c) => {
       const me = await deps.door().held(c);

@@ -12,6 +12,7 @@ import type { Mutation, Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
 import { auditMutation } from "../govern/audit.ts";
+import { type QrPicture, qrPicture } from "../qr_picture.ts";
 import { encodeBase32 } from "../sign_in/base32.ts";
 import type { People } from "./people.ts";
 import { Refusal } from "../refusal.ts";
@@ -48,13 +49,22 @@ interface BegunTotp {
   readonly seed: Uint8Array;
 }
 
+/** What an authenticator app is set up with, as text and as a picture. */
+interface BegunApp {
+  readonly id: string;
+  readonly secret: string;
+  readonly uri: string;
+  readonly qr: QrPicture | null;
+  readonly deadlineMs: number;
+}
+
 export interface UserFactors {
   /** A link that pairs a phone, once. @throws Refusal `no_invitations`. */
-  invite(deed: FactorDeed): Promise<{ link: string; deadlineMs: number }>;
+  invite(deed: FactorDeed): Promise<{ link: string; qr: QrPicture | null; deadlineMs: number }>;
   /** @throws Refusal `bad_number`, `too_many_pairings`. */
   addNumber(deed: FactorDeed, pairing: { kind: "sms" | "voice"; number: string }): Promise<Pairing>;
   /** A seed that counts for nothing until a code of it was typed. */
-  beginTotp(deed: FactorDeed): Promise<{ id: string; secret: string; uri: string; deadlineMs: number }>;
+  beginTotp(deed: FactorDeed): Promise<BegunApp>;
   /** @throws Refusal `no_totp_begun`, `wrong_totp`. */
   confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing>;
   /** Names a phone. @throws Refusal `bad_phone_name`, `unknown_pairing`. */
@@ -102,7 +112,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       if (desk === null) throw new Refusal("no_invitations");
       const also = [audit(deed, { action: "invitation.make" })];
       const { invitation, deadlineMs } = await desk.invite(deed.user, { also });
-      return { link: `${deps.http.publicUrl}/device#invite=${invitation}`, deadlineMs };
+      const link = `${deps.http.publicUrl}/device#invite=${invitation}`;
+      return { link, qr: qrPicture(link), deadlineMs };
     },
     async addNumber(deed, { kind, number: given }) {
       const number = reducePhoneNumber(given);
@@ -118,7 +129,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
       const secret = encodeBase32(seed);
       const deadlineMs = clock.nowMs() + TOTP_BEGUN_MS;
-      return { id, secret, uri: totpUri({ issuer: factors.requesterName, user, secret }), deadlineMs };
+      const uri = totpUri({ issuer: factors.requesterName, user, secret });
+      return { id, secret, uri, qr: qrPicture(uri), deadlineMs };
     },
     async confirmTotp(deed, { id, code }) {
       const begun = (await store.get<BegunTotp>(begunKey(id))).value;

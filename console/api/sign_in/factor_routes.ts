@@ -9,6 +9,7 @@ import type { Admins } from "./admins.ts";
 import type { FactorRecord, Factors } from "./factors.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
 import type { Passkeys } from "./passkeys.ts";
+import { qrPicture } from "../qr_picture.ts";
 import { Refusal } from "../refusal.ts";
 import type { Session } from "./sessions.ts";
 import type { FactorSummary } from "../shapes.ts";
@@ -72,7 +73,8 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       const { id, name } = c.var.session.admin;
       const secret = await factors.beginTotp(id);
       const label = encodeURIComponent(`Countersign:${name}`);
-      return c.json({ secret, uri: `otpauth://totp/${label}?secret=${secret}&issuer=Countersign` });
+      const uri = `otpauth://totp/${label}?secret=${secret}&issuer=Countersign`;
+      return c.json({ secret, uri, qr: qrPicture(uri) });
     })
     .post("/totp/confirm", jsonBody(CODE), async (c) => {
       const { session } = c.var;

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { QrPicture } from "../../api/qr_picture.ts";
 import { CopyButton } from "../../web/parts/copy_button.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Field } from "../../web/parts/field.tsx";
@@ -14,7 +15,7 @@ import type { FactorProps } from "./part_props.ts";
 const CODE_DIGITS = 6;
 
 export function AppDialog({ account, onClose }: FactorProps & { onClose: () => void }) {
-  const made = useSignal<{ secret: string; uri: string } | null>(null);
+  const made = useSignal<{ secret: string; uri: string; qr: QrPicture | null } | null>(null);
   const code = useSignal("");
   const problem = useSignal<string | null>(null);
   const busy = useSignal(false);
@@ -44,7 +45,7 @@ export function AppDialog({ account, onClose }: FactorProps & { onClose: () => v
           <form class="me-form" onSubmit={submit}>
             <p>{t("me.totp_scan")}</p>
             <div class="me-qr">
-              <QrCode text={key.uri} label={t("me.totp_qr")} />
+              <QrCode picture={key.qr} label={t("me.totp_qr")} />
             </div>
             <a class="button" href={key.uri}>
               <Symbol name="external-link" />

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, durationText } from "../../web/format.ts";
+import type { QrPicture } from "../../api/qr_picture.ts";
 import { CopyButton } from "../../web/parts/copy_button.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";
@@ -15,7 +16,7 @@ const LOOK_EVERY_MS = 2500;
 const COUNTED_MS = 90 * 60_000;
 
 export function InviteDialog({ models, account, factors, onClose }: FactorProps & { onClose: () => void }) {
-  const made = useSignal<{ url: string; deadlineMs: number } | null>(null);
+  const made = useSignal<{ url: string; qr: QrPicture | null; deadlineMs: number } | null>(null);
   const problem = useSignal<string | null>(null);
   const known = useSignal(new Set(factors.devices.map(({ pairingId }) => pairingId)));
   const make = async () => {
@@ -56,7 +57,7 @@ export function InviteDialog({ models, account, factors, onClose }: FactorProps 
         <>
           <p>{t("me.phone_add_how")}</p>
           <div class="me-qr">
-            <QrCode text={invitation.url} label={t("me.phone_add_qr")} />
+            <QrCode picture={invitation.qr} label={t("me.phone_add_qr")} />
           </div>
           <p class="me-link mono">{invitation.url}</p>
           <div class="me-deeds">

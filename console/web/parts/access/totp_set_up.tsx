@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { QrPicture } from "../../../api/qr_picture.ts";
 import { failureText } from "../../api_client.ts";
 import { beginTotp, confirmTotp } from "../../models/factor_calls.ts";
 import type { Models } from "../../models/models.ts";
@@ -11,13 +12,18 @@ import { CodeField } from "./password_fields.tsx";
 import { QrCode } from "../qr_code.tsx";
 import { SecretOnce } from "../secret_once.tsx";
 
+interface Seed {
+  readonly secret: string;
+  readonly qr: QrPicture | null;
+}
+
 interface TotpSetUpProps {
   readonly models: Models;
   readonly onDone: () => void;
 }
 
 export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
-  const seed = useSignal<{ secret: string; uri: string } | null>(null);
+  const seed = useSignal<Seed | null>(null);
   const codes = useSignal<readonly string[] | null>(null);
   const problem = useSignal<string | null>(null);
   const busy = useSignal(false);
@@ -47,7 +53,7 @@ export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
       {seed.value !== null && (
         <>
           <p>{t("access.totp_scan")}</p>
-          <QrCode text={seed.value.uri} label={t("access.totp_qr")} />
+          <QrCode picture={seed.value.qr} label={t("access.totp_qr")} />
           <p class="hint">
             {t("access.totp_by_hand")} <code class="mono">{grouped(seed.value.secret)}</code>
           </p>

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { MAX_PHONE_NAME_CHARACTERS } from "../../../../phone_name.ts";
 import type { PairingView } from "../../../api/people/user_shapes.ts";
+import type { QrPicture } from "../../../api/qr_picture.ts";
 import { failureText } from "../../api_client.ts";
 import { useDeed } from "../../models/deed.ts";
 import { t } from "../../words/translate.ts";
@@ -17,11 +18,17 @@ import { QrCode } from "../qr_code.tsx";
 import { Time } from "../time.tsx";
 import type { FactorPart } from "./user_factors.tsx";
 
+interface Invitation {
+  readonly link: string;
+  readonly qr: QrPicture | null;
+  readonly deadlineMs: number;
+}
+
 type DialogPart = FactorPart & { readonly onClose: () => void };
 
 /** A link that pairs a phone once, as text and as a code to point the phone at. */
 export function InviteDialog({ models, user, calls, onClose }: DialogPart) {
-  const made = useSignal<{ readonly link: string; readonly deadlineMs: number } | null>(null);
+  const made = useSignal<Invitation | null>(null);
   const problem = useSignal<string | null>(null);
   useEffect(() => {
     calls.invite().then(
@@ -39,7 +46,7 @@ export function InviteDialog({ models, user, calls, onClose }: DialogPart) {
       {made.value === null && problem.value === null && <p role="status">{t("frame.loading")}</p>}
       {made.value !== null && (
         <div class="people-secret">
-          <QrCode text={made.value.link} label={t("people.invite_qr")} />
+          <QrCode picture={made.value.qr} label={t("people.invite_qr")} />
           <p>{t("people.invite_what", { name: user.name })}</p>
           <p class="mono small">{made.value.link}</p>
           <CopyButton text={made.value.link} what={t("people.copy_link")} />
@@ -120,7 +127,7 @@ export function RenameDialog({ user, calls, page, onClose, pairing }: DialogPart
 interface Begun {
   readonly id: string;
   readonly secret: string;
-  readonly uri: string;
+  readonly qr: QrPicture | null;
   readonly deadlineMs: number;
 }
 
@@ -149,7 +156,7 @@ export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
       {seed === null && deed.busy.value && <p role="status">{t("frame.loading")}</p>}
       {seed !== null && (
         <div class="people-secret">
-          <QrCode text={seed.uri} label={t("people.totp_qr")} />
+          <QrCode picture={seed.qr} label={t("people.totp_qr")} />
           <p>{t("people.totp_what")}</p>
           <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(seed.secret)}</p>
           <p class="quiet small">
