@@ -13,7 +13,6 @@ const NO_CODE = /^import type [^;]*;$|^\s*(?:\/\/|\/?\*).*$/gm;
 /** Files of which only these names say what the file says. */
 const SPEAKERS: ReadonlyMap<string, RegExp> = new Map([
   ["words.ts", /\b(?:stepLabel|stateWords|nodeWords|momentWords|outcomeWords)\b/],
-  ["parts/live/history_filters.tsx", /\bHistoryFilters\b/],
 ]);
 /** Areas that a part fetches for what it shows later. */
 const FETCHED = /(?:(?:WORDS|AREAS)[^=\n]*= |loadWords\()\[([^\]]*)\]/g;

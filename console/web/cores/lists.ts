@@ -5,4 +5,6 @@ import "../parts/audit_link.tsx";
 import "../parts/connect/fetched.tsx";
 import "../parts/states.tsx";
 import "../parts/tabs.tsx";
-import "../models/download.ts";
+import "../models/deed.ts";
+import "../parts/button.tsx";
+import "../parts/export_button.tsx";

@@ -2,4 +2,3 @@
 
 import "../models/group_calls.ts";
 import "../models/selection.ts";
-import "../parts/groups/export_button.tsx";

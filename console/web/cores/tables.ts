@@ -1,5 +1,8 @@
 // What pages use that are a list above all, in one file for all who use it; see ../core.ts.
 
+import "../parts/cell_filter.tsx";
 import "../parts/data_table.tsx";
 import "../parts/filter_chips.tsx";
+import "../parts/filter_fields.tsx";
+import "../parts/list_page.tsx";
 import "../parts/pager.tsx";

@@ -9,6 +9,7 @@ import type {
   ReplyAttribute,
 } from "../../api/people/group_shapes.ts";
 import { take } from "../api_client.ts";
+import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";
 
 export interface WhichGroup {
@@ -19,11 +20,10 @@ export interface WhichGroup {
 
 /** Names of backends; `null` for all. */
 type Backends = readonly string[] | null;
-type GroupFilters = Readonly<Record<"target" | "q" | "page" | "size", string>>;
 export type GroupCalls = ReturnType<typeof createGroupCalls>;
 
-export function listGroups({ api }: Models, { target, ...filters }: GroupFilters): Promise<GroupPage> {
-  return as(api.groups.$get({ query: { ...filters, ...targetQuery(target) } }));
+export function listGroups({ api }: Models, query: Query): Promise<GroupPage> {
+  return as(api.groups.$get({ query }));
 }
 
 export function createGroup(
@@ -68,9 +68,9 @@ export async function findUsers(
   return rows;
 }
 
-export function listDevices({ api }: Models, filters: Record<"q" | "kind" | "page" | "size", string>) {
-  const query = filters as Parameters<typeof api.devices.$get>[0]["query"];
-  return as<DevicePage>(api.devices.$get({ query }));
+/** What is not one of the choices is refused by the server, with a sentence. */
+export function listDevices({ api }: Models, query: Query) {
+  return as<DevicePage>(api.devices.$get({ query } as Parameters<typeof api.devices.$get>[0]));
 }
 
 export function revokeDevice({ api, session }: Models, id: string) {

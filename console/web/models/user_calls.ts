@@ -11,6 +11,7 @@ import type {
   UserChange,
   UserView,
 } from "../../api/people/user_shapes.ts";
+import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";
 
 export type UserCalls = ReturnType<typeof createUserCalls>;
@@ -27,19 +28,12 @@ export interface TrialInput {
   readonly appended: "push" | "sms" | "call" | null;
 }
 
-/** Filters of the list, as the address has them. */
-export type ListFilters = Readonly<
-  Record<"target" | "q" | "page" | "size" | "status" | "enrolled" | "backend" | "sync", string>
->;
-
 /** The path's own characters, escaped: a name may hold any but the slash. */
 const escaped = encodeURIComponent;
 
-export function listUsers({ api }: Models, { target, ...filters }: ListFilters) {
-  return take(api.users.$get({
-    // What is not one of the choices is refused by the server, with a sentence.
-    query: { ...filters, ...targetQuery(target) } as Parameters<typeof api.users.$get>[0]["query"],
-  }));
+/** What is not one of the choices is refused by the server, with a sentence. */
+export function listUsers({ api }: Models, query: Query) {
+  return take(api.users.$get({ query } as Parameters<typeof api.users.$get>[0]));
 }
 
 export function createUserCall(

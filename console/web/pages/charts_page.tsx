@@ -5,11 +5,13 @@ import { take } from "../api_client.ts";
 import { countText, fullTimeText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
+import { CellFilter } from "../parts/cell_filter.tsx";
 import { DataTable } from "../parts/data_table.tsx";
+import { Fetched } from "../parts/fetched.tsx";
 import { FilterChips } from "../parts/filter_chips.tsx";
-import { Moment } from "../parts/live/history_filters.tsx";
+import { Moment } from "../parts/filter_fields.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
+import { EmptyState } from "../parts/states.tsx";
 import { TimeChart } from "../parts/live/time_chart.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
@@ -34,7 +36,6 @@ export default function ChartsPage({ models }: PageProps) {
     fetch: () => take(api.charts.$get({ query: { ...spanOf(models), client, target } })),
     inputs: [range, from, to, client, target],
   });
-  const { value: state } = charts.state;
   return (
     <main class="page">
       <PageBar title={t("records.charts")}>
@@ -47,16 +48,9 @@ export default function ChartsPage({ models }: PageProps) {
           { name: "target", label: t("records.target") },
         ]}
       />
-      {state.kind === "loading" && <Skeleton />}
-      {charts.problem.value !== null && (
-        <ErrorState
-          title={t("records.charts_failed")}
-          onRetry={() => void charts.reload()}
-        >
-          {charts.problem.value}
-        </ErrorState>
-      )}
-      {state.kind === "ready" && <Drawn models={models} series={state.value} busy={charts.busy.value} />}
+      <Fetched resource={charts} failed="records.charts_failed">
+        {(series) => <Drawn models={models} series={series} busy={charts.busy.value} />}
+      </Fetched>
     </main>
   );
 }
@@ -201,46 +195,39 @@ function By({ models, by, title, rows }: ByProps) {
         label={title}
         rows={rows}
         keyOf={({ name }) => name}
-        nameOf={({ name }) => name}
         columns={[
           {
-            name: by,
             label: t(`records.${by}`),
             cell: ({ name }) => (
-              <button
-                type="button"
-                class="cell-filter cut mono"
-                title={t("records.filter_by", { value: name })}
-                onClick={() => models.router.setParams({ [by]: name })}
-              >
-                {name}
-              </button>
+              <CellFilter
+                models={models}
+                to={{ [by]: name }}
+                says="records.filter_by"
+                value={name}
+                look="cut mono"
+              />
             ),
           },
-          { name: "total", label: t("records.total"), number: true, cell: ({ total }) => countText(total) },
+          { label: t("records.total"), number: true, cell: ({ total }) => countText(total) },
           {
-            name: "accepted",
             label: t("records.accepted"),
             number: true,
             wideOnly: true,
             cell: ({ accepted }) => countText(accepted),
           },
           {
-            name: "rejected",
             label: t("records.rejected"),
             number: true,
             cell: ({ rejected, total }) =>
               `${countText(rejected)} (${Math.round(100 * rejected / Math.max(1, total))} %)`,
           },
           {
-            name: "p50",
             label: t("records.median_short"),
             number: true,
             wideOnly: true,
             cell: ({ p50Ms }) => secondsText(p50Ms),
           },
           {
-            name: "p95",
             label: t("records.p95_short"),
             number: true,
             cell: ({ p95Ms }) => secondsText(p95Ms),

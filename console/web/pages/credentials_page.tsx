@@ -5,22 +5,27 @@ import { whyNot } from "../access_words.ts";
 import { fetchCredentials, revokeCredential } from "../models/connect_calls.ts";
 import { sayOrProblem } from "../models/deed.ts";
 import { useResource } from "../models/resource.ts";
-import { Fetched } from "../parts/connect/fetched.tsx";
-import { type Column, DataTable } from "../parts/data_table.tsx";
+import { Button } from "../parts/button.tsx";
+import type { Column } from "../parts/data_table.tsx";
 import { AuditSign } from "../parts/audit_link.tsx";
 import { late } from "../parts/late.tsx";
+import { ListPage } from "../parts/list_page.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { EmptyState } from "../parts/states.tsx";
-import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
+import { valueOf } from "../remote.ts";
 import { t } from "../words/translate.ts";
 
 const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);
 const CredentialDialog = late(async () =>
   (await import("../parts/connect/credential_dialog.tsx")).CredentialDialog
 );
+const SAYS = {
+  failed: "connect.unread",
+  old: "connect.old",
+  none: ["connect.credentials_none", "connect.credentials_none_next"],
+} as const;
 
 type Models = PageProps["models"];
 type Row = Awaited<ReturnType<typeof fetchCredentials>>["items"][number];
@@ -41,35 +46,26 @@ function Owners({ models }: { models: Models }) {
   const adding = useSignal(false);
   const revoking = useSignal<string | null>(null);
   const name = revoking.value;
-  const state = list.state.value;
+  const answer = valueOf(list.state.value);
   return (
-    <main class="page" id="page">
-      <PageBar title={t("frame.credentials")}>
-        <button type="button" class="button button-primary" onClick={() => adding.value = true}>
-          <Symbol name="plus" /> {t("connect.credential_add")}
-        </button>
-      </PageBar>
-      <Fetched resource={list}>
-        {({ items }) =>
-          items.length === 0
-            ? <EmptyState title={t("connect.credentials_none")} next={t("connect.credentials_none_next")} />
-            : (
-              <section class="panel">
-                <DataTable
-                  label={t("frame.credentials")}
-                  columns={columnsOf(models, (row) => revoking.value = row.name)}
-                  rows={items}
-                  keyOf={(row) => row.name}
-                  nameOf={(row) => row.name}
-                  busy={list.busy.value}
-                />
-              </section>
-            )}
-      </Fetched>
-      {adding.value && state.kind === "ready" && (
+    <ListPage
+      models={models}
+      title={t("frame.credentials")}
+      says={SAYS}
+      resource={list}
+      actions={
+        <Button kind="primary" icon="plus" onClick={() => adding.value = true}>
+          {t("connect.credential_add")}
+        </Button>
+      }
+      rows={({ items }) => items}
+      columns={columnsOf(models, (row) => revoking.value = row.name)}
+      keyOf={(row) => row.name}
+    >
+      {adding.value && answer !== null && (
         <CredentialDialog
           models={models}
-          targets={state.value.targets}
+          targets={answer.targets}
           onDone={() => void list.reload()}
           onClose={() => adding.value = false}
         />
@@ -91,14 +87,13 @@ function Owners({ models }: { models: Models }) {
           <p>{t("connect.revoke_why")}</p>
         </ConfirmDialog>
       )}
-    </main>
+    </ListPage>
   );
 }
 
 function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<Row>[] {
   return [
     {
-      name: "name",
       label: t("connect.name"),
       cell: ({ name, targets }) => (
         <span class="cell-named">
@@ -108,20 +103,17 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<
       ),
     },
     {
-      name: "targets",
       label: t("frame.targets"),
       wideOnly: true,
       cell: ({ targets }) => <bdi class="mono">{targets.join(", ")}</bdi>,
     },
     {
-      name: "access",
       label: t("connect.access"),
       width: "120px",
       narrow: "72px",
       cell: ({ access }) => t(`connect.access_${access}`),
     },
     {
-      name: "made",
       label: t("connect.made"),
       width: "140px",
       wideOnly: true,
@@ -129,20 +121,18 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly Column<
         createdMs === null ? t("connect.from_settings") : <Time models={models} atMs={createdMs} />,
     },
     {
-      name: "actions",
       label: t("connect.actions"),
       width: "120px",
       narrow: "92px",
       cell: (row) => (
-        <button
-          type="button"
-          class="button button-small"
-          disabled={row.from === "settings"}
-          title={row.from === "settings" ? t("connect.credential_in_settings") : undefined}
+        <Button
+          small
+          reason={row.from === "settings" ? t("connect.credential_in_settings") : undefined}
+          of={row.name}
           onClick={() => revoke(row)}
         >
-          {t("connect.revoke")} <span class="unseen">{row.name}</span>
-        </button>
+          {t("connect.revoke")}
+        </Button>
       ),
     },
   ];

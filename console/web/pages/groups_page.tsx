@@ -4,89 +4,72 @@ import { useSignal } from "@preact/signals";
 import type { GroupPage, GroupRow } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { countText } from "../format.ts";
+import { type Filter, useFiltered } from "../models/filters.ts";
 import { groupHref, listGroups } from "../models/group_calls.ts";
-import { useResource } from "../models/resource.ts";
-import { Fetched } from "../parts/connect/fetched.tsx";
-import { type Column, DataTable } from "../parts/data_table.tsx";
-import { FilterChips } from "../parts/filter_chips.tsx";
-import { ExportButton } from "../parts/groups/export_button.tsx";
+import { Button } from "../parts/button.tsx";
+import type { Column } from "../parts/data_table.tsx";
+import { ExportButton } from "../parts/export_button.tsx";
 import { late } from "../parts/late.tsx";
-import { PageBar } from "../parts/page_bar.tsx";
-import { pageOf, Pager } from "../parts/pager.tsx";
+import { ListPage } from "../parts/list_page.tsx";
 import { BackendMarks } from "../parts/people/user_states.tsx";
-import { SearchBox } from "../parts/search_box.tsx";
-import { EmptyState } from "../parts/states.tsx";
-import { Symbol } from "../parts/symbol.tsx";
 import type { PageProps } from "../page_loader.ts";
+import { valueOf } from "../remote.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 
 const CreateGroupDialog = late(async () =>
   (await import("../parts/groups/create_group_dialog.tsx")).CreateGroupDialog
 );
-const PAGE_SIZE = 50;
-type Models = PageProps["models"];
+const SAYS = {
+  filters: "groups.filters",
+  failed: "connect.unread",
+  old: "connect.old",
+  none: ["groups.none", "groups.none_next"],
+  unmatched: ["groups.none_match", "groups.none_match_next"],
+} as const;
+const EXPORT = { label: "groups.export", failed: "groups.export_failed" } as const;
 
 export default function GroupsPage({ models }: PageProps) {
-  const { param, setParams } = models.router;
   const creating = useSignal(false);
-  const filters = {
-    target: param("target"),
-    q: param("q"),
-    page: String(pageOf(models)),
-    size: String(PAGE_SIZE),
-  };
-  const list = useResource<GroupPage>(models, {
-    fetch: () => listGroups(models, filters),
-    inputs: Object.values(filters),
+  const filters = filterRows();
+  const { list, query } = useFiltered<GroupPage>(models, {
+    filters,
+    fetch: (query) => listGroups(models, query),
   });
+  const { target } = query;
   const reason = whyNot(models, "user_manager");
   const create = () => creating.value = reason === undefined;
   useShortcuts([{ keys: "c g", does: "groups.create", needs: "user_manager", run: create }]);
-  const page = list.state.value.kind === "ready" ? list.state.value.value : null;
-  const createButton = (kind: string) => (
-    <button
-      type="button"
-      class={`button ${kind}`}
-      disabled={reason !== undefined}
-      title={reason}
-      onClick={create}
-    >
-      <Symbol name="plus" />
-      {t("groups.create")}
-    </button>
+  const page = valueOf(list.state.value);
+  const createButton = (look: { kind: "primary" } | { small: true }) => (
+    <Button {...look} icon="plus" reason={reason} onClick={create}>{t("groups.create")}</Button>
   );
   return (
-    <main class="page" id="page">
-      <PageBar title={t("frame.groups")}>
-        <ExportButton models={models} what="groups" filters={{ target: filters.target }} />
-        {createButton("button-primary")}
-      </PageBar>
-      <div class="people-filters" role="search" aria-label={t("groups.filters")}>
-        <SearchBox models={models} label={t("groups.search")} />
-      </div>
-      <FilterChips
-        models={models}
-        filters={[{ name: "q", label: t("frame.search") }, { name: "target", label: t("people.target") }]}
-      />
-      <Fetched resource={list}>
-        {(value) => {
-          if (value.rows.length > 0) return <Rows models={models} page={value} busy={list.busy.value} />;
-          return filters.q === ""
-            ? (
-              <EmptyState title={t("groups.none")} next={t("groups.none_next")}>
-                {createButton("button-small")}
-              </EmptyState>
-            )
-            : (
-              <EmptyState
-                title={t("groups.none_match")}
-                next={t("groups.none_match_next")}
-                onClear={() => setParams({ q: "", page: "" })}
-              />
-            );
-        }}
-      </Fetched>
+    <ListPage
+      models={models}
+      title={t("frame.groups")}
+      says={SAYS}
+      filters={filters}
+      resource={list}
+      actions={
+        <>
+          <ExportButton
+            models={models}
+            from="export/groups"
+            query={target === undefined ? {} : { target }}
+            file="groups.csv"
+            says={EXPORT}
+            reason={reason}
+          />
+          {createButton({ kind: "primary" })}
+        </>
+      }
+      begin={createButton({ small: true })}
+      rows={({ rows }) => rows}
+      columns={columnsOf()}
+      keyOf={({ name }) => name}
+      hrefOf={({ name }) => groupHref(name, target)}
+    >
       {creating.value && page !== null && (
         <CreateGroupDialog
           models={models}
@@ -94,48 +77,27 @@ export default function GroupsPage({ models }: PageProps) {
           onClose={() => creating.value = false}
         />
       )}
-    </main>
+    </ListPage>
   );
 }
 
-function Rows({ models, page, busy }: { models: Models; page: GroupPage; busy: boolean }) {
-  const target = models.router.param("target");
-  return (
-    <>
-      <section class="panel">
-        <DataTable
-          label={t("frame.groups")}
-          columns={columnsOf()}
-          rows={page.rows}
-          keyOf={({ name }) => name}
-          nameOf={({ name }) => name}
-          hrefOf={({ name }) => groupHref(name, target)}
-          busy={busy}
-        />
-      </section>
-      <Pager
-        models={models}
-        page={page.page}
-        pageSize={page.size}
-        shown={page.rows.length}
-        total={page.total}
-      />
-    </>
-  );
+function filterRows(): Filter[] {
+  return [
+    { name: "q", label: t("groups.search"), chip: t("frame.search"), by: "search" },
+    { name: "target", label: t("people.target"), narrows: false },
+  ];
 }
 
 function columnsOf(): Column<GroupRow>[] {
   return [
-    { name: "name", label: t("groups.name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
+    { label: t("groups.name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
     {
-      name: "members",
       label: t("groups.members"),
       width: "110px",
       number: true,
       cell: ({ members }) => countText(members),
     },
     {
-      name: "replies",
       label: t("groups.replies"),
       width: "150px",
       number: true,
@@ -143,7 +105,6 @@ function columnsOf(): Column<GroupRow>[] {
       cell: ({ replies }) => replies,
     },
     {
-      name: "backends",
       label: t("people.backends"),
       wideOnly: true,
       cell: ({ backends }) => <BackendMarks marks={backends} />,

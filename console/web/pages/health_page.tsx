@@ -7,6 +7,7 @@ import { fetchHealth, testPart } from "../models/connect_calls.ts";
 import { failureText } from "../api_client.ts";
 import { useResource } from "../models/resource.ts";
 import { Fetched, useEvery } from "../parts/connect/fetched.tsx";
+import { Button } from "../parts/button.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
@@ -104,7 +105,6 @@ function Parts({ models, report, onTested }: PartsProps) {
   };
   const columns: readonly Column<HealthPart>[] = [
     {
-      name: "part",
       label: t("connect.part"),
       cell: (part) => (
         <>
@@ -113,19 +113,16 @@ function Parts({ models, report, onTested }: PartsProps) {
       ),
     },
     {
-      name: "state",
       label: t("connect.state"),
       width: "min(150px, 26vw)",
       cell: ({ state }) => <Status words={{ ...STATES[state], label: t(`connect.health_is_${state}`) }} />,
     },
     {
-      name: "what",
       label: t("connect.figure"),
       wideOnly: true,
       cell: (part) => <bdi>{figureText(part)}</bdi>,
     },
     {
-      name: "good",
       label: t("connect.last_good"),
       width: "140px",
       wideOnly: true,
@@ -133,20 +130,19 @@ function Parts({ models, report, onTested }: PartsProps) {
         lastGoodMs === null ? testable && t("connect.never") : <Time models={models} atMs={lastGoodMs} />,
     },
     {
-      name: "test",
       label: t("connect.test"),
       width: "min(170px, 30vw)",
       cell: (part) =>
         !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
-          <button
-            type="button"
-            class="button button-small"
-            disabled={reason !== undefined || testing.value !== ""}
-            title={reason}
-            onClick={() => void test(part)}
+          <Button
+            small
+            disabled={testing.value !== ""}
+            reason={reason}
+            of={nameOf(part)}
+            onClick={() => test(part)}
           >
-            {t("connect.test")} <span class="unseen">{nameOf(part)}</span>
-          </button>
+            {t("connect.test")}
+          </Button>
         ),
     },
   ];
@@ -158,7 +154,6 @@ function Parts({ models, report, onTested }: PartsProps) {
         columns={columns}
         rows={report.parts}
         keyOf={({ id }) => id}
-        nameOf={nameOf}
       />
     </section>
   );

@@ -4,12 +4,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { ImportRow, ImportView, Verdict } from "../../api/people/bulk_shapes.ts";
 import { createImportModel, type ImportModel } from "../models/import_model.ts";
+import { Button } from "../parts/button.tsx";
 import { ImportRows } from "../parts/import/import_rows.tsx";
 import { Checkbox } from "../parts/inputs.tsx";
 import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { Symbol } from "../parts/symbol.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
@@ -34,16 +34,14 @@ export default function ImportPage({ models }: PageProps) {
     <main class="page" id="page">
       <PageBar title={t("frame.import")} back={{ href: "/users", label: t("people.back") }}>
         {view !== null && (
-          <button
-            type="button"
-            class="button"
+          <Button
             onClick={() => {
               verdict.value = "";
               model.leave();
             }}
           >
             {t("groups.other_file")}
-          </button>
+          </Button>
         )}
       </PageBar>
       {model.problem.value !== null && <Note tone="bad" role="alert">{model.problem.value}</Note>}
@@ -181,16 +179,15 @@ function Head({ view, model, verdict, onVerdict }: {
         <option value="">{`${t("groups.verdict_all")} (${view.total})`}</option>
         {VERDICTS.map((one) => <option key={one} value={one}>{verdictText(one)}</option>)}
       </select>
-      <button
-        type="button"
-        class="button button-primary"
-        disabled={count === 0 || model.busy.value}
-        title={count === 0 ? t("groups.apply_none") : undefined}
-        onClick={() => void model.apply()}
+      <Button
+        kind="primary"
+        icon="upload"
+        disabled={model.busy.value}
+        reason={count === 0 ? t("groups.apply_none") : undefined}
+        onClick={model.apply}
       >
-        <Symbol name="upload" />
         {t("groups.apply", { count })}
-      </button>
+      </Button>
     </div>
   );
 }

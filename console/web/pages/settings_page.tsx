@@ -2,10 +2,10 @@
 
 import type { SettingsAnswer } from "../../api/govern/setting_shapes.ts";
 import { take } from "../api_client.ts";
-import { type Resource, useResource } from "../models/resource.ts";
+import { useResource } from "../models/resource.ts";
+import { Fetched } from "../parts/fetched.tsx";
 import { late } from "../parts/late.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { ErrorState, Skeleton } from "../parts/states.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
@@ -34,24 +34,13 @@ export default function SettingsPage({ models }: PageProps) {
   ];
   const current = currentTab(models, tabs) as keyof typeof PARTS;
   const Part = PARTS[current];
-  const state = page.state.value;
   return (
     <main class="page" id="page">
       <PageBar title={t("frame.settings")} />
       <Tabs models={models} tabs={tabs} label={t("settings.parts")} />
-      <Problem page={page} />
-      {(state.kind === "idle" || state.kind === "loading") && <Skeleton rows={5} />}
-      {state.kind === "ready" && <Part key={current} models={models} answer={state.value} />}
+      <Fetched resource={page} failed="settings.failed" old="settings.old" rows={5}>
+        {(answer) => <Part key={current} models={models} answer={answer} />}
+      </Fetched>
     </main>
-  );
-}
-
-function Problem({ page }: { page: Resource<SettingsAnswer> }) {
-  const problem = page.problem.value;
-  if (problem === null) return null;
-  return (
-    <ErrorState title={t("settings.failed")} onRetry={() => void page.reload()}>
-      {problem} {page.state.value.kind === "ready" && t("settings.old")}
-    </ErrorState>
   );
 }

@@ -4,45 +4,37 @@ import type { BackendRow, TargetRow } from "../../api/connect/target_shapes.ts";
 import { fetchTargets } from "../models/connect_calls.ts";
 import { useResource } from "../models/resource.ts";
 import { BackendChips } from "../parts/connect/backend_state.tsx";
-import { Fetched } from "../parts/connect/fetched.tsx";
-import { type Column, DataTable } from "../parts/data_table.tsx";
-import { PageBar } from "../parts/page_bar.tsx";
-import { EmptyState } from "../parts/states.tsx";
+import type { Column } from "../parts/data_table.tsx";
+import { ListPage } from "../parts/list_page.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { countText } from "../format.ts";
 import { t } from "../words/translate.ts";
 
+const SAYS = {
+  failed: "connect.unread",
+  old: "connect.old",
+  none: ["connect.targets_none", "connect.targets_none_next"],
+} as const;
+
 export default function TargetsPage({ models }: PageProps) {
   const list = useResource(models, { fetch: () => fetchTargets(models), inputs: [] });
   return (
-    <main class="page" id="page">
-      <PageBar title={t("frame.targets")} />
-      <Fetched resource={list}>
-        {({ items }) =>
-          items.length === 0
-            ? <EmptyState title={t("connect.targets_none")} next={t("connect.targets_none_next")} />
-            : (
-              <section class="panel">
-                <DataTable
-                  label={t("frame.targets")}
-                  columns={columnsOf()}
-                  rows={items}
-                  keyOf={({ name }) => name}
-                  nameOf={({ name }) => name}
-                  hrefOf={({ name }) => `/targets/${encodeURIComponent(name)}`}
-                  busy={list.busy.value}
-                />
-              </section>
-            )}
-      </Fetched>
-    </main>
+    <ListPage
+      models={models}
+      title={t("frame.targets")}
+      says={SAYS}
+      resource={list}
+      rows={({ items }) => items}
+      columns={columnsOf()}
+      keyOf={({ name }) => name}
+      hrefOf={({ name }) => `/targets/${encodeURIComponent(name)}`}
+    />
   );
 }
 
 function columnsOf(): readonly Column<TargetRow>[] {
   return [
     {
-      name: "name",
       label: t("connect.name"),
       cell: ({ name, logsIn }) => (
         <>
@@ -52,14 +44,12 @@ function columnsOf(): readonly Column<TargetRow>[] {
       ),
     },
     {
-      name: "backends",
       label: t("connect.backends"),
       width: "45%",
       narrow: "60%",
       cell: ({ backends }) => <BackendChips rows={backends} />,
     },
     {
-      name: "users",
       label: t("frame.users"),
       width: "90px",
       number: true,
@@ -67,7 +57,6 @@ function columnsOf(): readonly Column<TargetRow>[] {
       cell: ({ users }) => countText(users),
     },
     {
-      name: "groups",
       label: t("frame.groups"),
       width: "90px",
       number: true,
@@ -75,7 +64,6 @@ function columnsOf(): readonly Column<TargetRow>[] {
       cell: ({ groups }) => countText(groups),
     },
     {
-      name: "owed",
       label: t("connect.owed"),
       width: "110px",
       number: true,

@@ -1,22 +1,20 @@
-// A list as a table: columns of fixed width, sorted by the server, rows to choose, worked by keys as well.
+// A list as a table: columns of fixed width, rows to choose, worked by keys as well.
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { Selection } from "../models/selection.ts";
-import type { Router } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
+import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 
 export interface Column<T> {
-  readonly name: string;
+  /** Its heading; no other column of the table has the same. */
   readonly label: string;
   /** Of the table: "30%", "120px"; the rest is shared. */
   readonly width?: string;
   /** The width below 760 px, where it is another. */
   readonly narrow?: string;
-  /** What the server sorts by; without it the column cannot be sorted. */
-  readonly sort?: string;
   readonly number?: boolean;
   /** Left out below 760 px. */
   readonly wideOnly?: boolean;
@@ -27,15 +25,12 @@ export interface DataTableProps<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
+  /** What a row is known by, and what its box is called. */
   readonly keyOf: (row: T) => string;
-  /** What a row is called: for its box, and for screen readers. */
-  readonly nameOf: (row: T) => string;
   /** Where a row leads; the first column becomes the link. */
   readonly hrefOf?: (row: T) => string;
   readonly selection?: Selection;
-  /** The address keeps the order: `?sort=name`, `?sort=-name`. */
-  readonly router?: Pick<Router, "param" | "setParams">;
-  /** Below 560 px a row is two lines instead of narrow columns; for tables without boxes and sorting. */
+  /** Below 560 px a row is two lines instead of narrow columns; for tables without boxes. */
   readonly stack?: boolean;
   /** Newer rows are on their way: these are dimmed after a moment. */
   readonly busy?: boolean;
@@ -51,9 +46,9 @@ export function DataTable<T>(props: DataTableProps<T>) {
       <table class={`table ${stack ? "table-stack" : ""}`} aria-label={label}>
         <colgroup>
           {selection !== undefined && <col style={{ "--wide": "40px", "--narrow": "40px" }} />}
-          {columns.map(({ name, width, narrow, wideOnly }) => (
+          {columns.map(({ label, width, narrow, wideOnly }) => (
             <col
-              key={name}
+              key={label}
               class={wideOnly ? "wide-only" : ""}
               style={{ "--wide": width ?? "auto", "--narrow": narrow ?? width ?? "auto" }}
             />
@@ -66,7 +61,9 @@ export function DataTable<T>(props: DataTableProps<T>) {
                 <PageBox keys={keys} selection={selection} />
               </th>
             )}
-            {columns.map((column) => <Heading key={column.name} column={column} router={props.router} />)}
+            {columns.map((column) => (
+              <th key={column.label} scope="col" class={classOf(column)}>{column.label}</th>
+            ))}
           </tr>
         </thead>
         <tbody ref={body}>
@@ -87,7 +84,7 @@ interface RowProps<T> {
 }
 
 function Row<T>({ row, id, keys, table }: RowProps<T>) {
-  const { selection, columns, hrefOf, nameOf } = table;
+  const { selection, columns, hrefOf } = table;
   const isChosen = selection?.has(id) === true;
   return (
     <tr data-key={id} data-chosen={isChosen ? "" : undefined}>
@@ -97,7 +94,7 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
             <input
               type="checkbox"
               checked={isChosen}
-              aria-label={t("frame.select_row", { name: nameOf(row) })}
+              aria-label={t("frame.select_row", { name: id })}
               onClick={(event) => event.shiftKey ? selection.extend(id, keys) : selection.toggle(id)}
             />
           </label>
@@ -106,7 +103,7 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
       {columns.map((column, at) => {
         const inside = column.cell(row);
         return (
-          <td key={column.name} class={classOf(column)}>
+          <td key={column.label} class={classOf(column)}>
             {at === 0 && hrefOf !== undefined ? <a class="row-link" href={hrefOf(row)}>{inside}</a> : inside}
           </td>
         );
@@ -117,24 +114,6 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
 
 function classOf<T>({ number, wideOnly }: Column<T>): string {
   return `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`.trim();
-}
-
-function Heading<T>({ column, router }: { column: Column<T>; router: DataTableProps<T>["router"] }) {
-  const { label, sort } = column;
-  if (sort === undefined || router === undefined) {
-    return <th scope="col" class={classOf(column)}>{label}</th>;
-  }
-  const now = router.param("sort");
-  const order = now === sort ? "ascending" : now === `-${sort}` ? "descending" : undefined;
-  const next = order === "ascending" ? `-${sort}` : sort;
-  return (
-    <th scope="col" class={classOf(column)} aria-sort={order}>
-      <button type="button" class="sort" onClick={() => router.setParams({ sort: next, page: "" })}>
-        {label}
-        {order !== undefined && <span aria-hidden="true">{order === "ascending" ? "↑" : "↓"}</span>}
-      </button>
-    </th>
-  );
 }
 
 function PageBox({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
@@ -205,13 +184,9 @@ export function SelectionBar({ selection, total, children }: SelectionBarProps) 
       <Symbol name="list-checks" />
       <strong role="status">{t("frame.selected", { count })}</strong>
       {!everything && total !== null && total > count && (
-        <button type="button" class="button button-small" onClick={selection.chooseEverything}>
-          {t("frame.select_all", { count: total })}
-        </button>
+        <Button small onClick={selection.chooseEverything}>{t("frame.select_all", { count: total })}</Button>
       )}
-      <button type="button" class="button button-plain button-small" onClick={selection.clear}>
-        {t("frame.select_none")}
-      </button>
+      <Button kind="plain" small onClick={selection.clear}>{t("frame.select_none")}</Button>
       <div class="end">{children}</div>
     </div>
   );

@@ -1,48 +1,49 @@
 // The filters that narrow a list, each a chip that takes it off; they live in the address and only there.
 
+import { fullTimeText } from "../format.ts";
+import { type Filter, takeOff } from "../models/filters.ts";
 import type { Models } from "../models/models.ts";
 import { t } from "../words/translate.ts";
+import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 
-export interface FilterRow {
-  /** Its name in the address. */
-  readonly name: string;
-  /** "State". */
-  readonly label: string;
-  /** The value in words; the value itself unless given. */
-  readonly text?: (value: string) => string;
-}
-
-export function FilterChips({ models: { router }, filters }: {
+export function FilterChips({ models, filters }: {
   models: Pick<Models, "router">;
-  filters: readonly FilterRow[];
+  filters: readonly Filter[];
 }) {
-  const active = filters.filter(({ name }) => router.param(name) !== "");
+  const { param } = models.router;
+  const active = filters.filter(({ name, chip }) => chip !== "" && param(name) !== "");
   if (active.length === 0) return null;
-  const clear = (names: readonly string[]) =>
-    router.setParams(Object.fromEntries([...names, "page"].map((name) => [name, ""])));
   return (
     <ul class="filter-chips">
-      {active.map(({ name, label, text }) => (
-        <li key={name}>
-          <button type="button" class="filter-chip" onClick={() => clear([name])}>
+      {active.map((filter) => (
+        <li key={filter.name}>
+          <button type="button" class="filter-chip" onClick={() => takeOff(models, [filter])}>
             <span class="unseen">{`${t("frame.clear_filter")} `}</span>
-            <span class="cut">{`${label}: ${(text ?? String)(router.param(name))}`}</span>
+            <span class="cut">{chipText(filter, param(filter.name))}</span>
             <Symbol name="x" size={12} />
           </button>
         </li>
       ))}
       {active.length > 1 && (
         <li>
-          <button
-            type="button"
-            class="button button-plain button-small"
-            onClick={() => clear(active.map(({ name }) => name))}
-          >
+          <Button kind="plain" small onClick={() => takeOff(models, active)}>
             {t("frame.clear_filters")}
-          </button>
+          </Button>
         </li>
       )}
     </ul>
   );
+}
+
+function chipText(
+  { label, chip = label, by, text = by === "moment" ? momentText : String }: Filter,
+  value: string,
+) {
+  return `${chip}: ${text(value)}`;
+}
+
+function momentText(value: string): string {
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? value : fullTimeText(atMs);
 }

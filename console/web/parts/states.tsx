@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { t } from "../words/translate.ts";
+import { Button } from "./button.tsx";
 import { Empty, Note } from "./note.tsx";
 
 /** Why there is nothing and the next step; with `onClear` filters are the reason and can be taken off. */
@@ -16,11 +17,7 @@ export function EmptyState(
   return (
     <Empty title={title} next={next}>
       {children}
-      {onClear !== undefined && (
-        <button type="button" class="button button-small" onClick={onClear}>
-          {t("frame.clear_filters")}
-        </button>
-      )}
+      {onClear !== undefined && <Button small onClick={onClear}>{t("frame.clear_filters")}</Button>}
     </Empty>
   );
 }
@@ -30,16 +27,14 @@ interface ErrorStateProps {
   readonly title: string;
   /** Why, what is unaffected, what to do. */
   readonly children?: ComponentChildren;
-  readonly onRetry?: () => void;
+  readonly onRetry?: () => unknown;
 }
 
 export function ErrorState({ title, children, onRetry }: ErrorStateProps) {
   return (
     <Note tone="bad" role="alert">
       <strong>{title}</strong> {children}{" "}
-      {onRetry !== undefined && (
-        <button type="button" class="button button-small" onClick={onRetry}>{t("frame.try_again")}</button>
-      )}
+      {onRetry !== undefined && <Button small onClick={onRetry}>{t("frame.try_again")}</Button>}
     </Note>
   );
 }

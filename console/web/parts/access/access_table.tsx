@@ -11,14 +11,13 @@ interface AccessTableProps<T> {
   readonly resource: Resource<{ readonly items: readonly T[] }>;
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
-  readonly nameOf: (row: T) => string;
   readonly empty: { readonly title: string; readonly next: string };
   /** Above the rows: the action that makes a new one. */
   readonly children?: ComponentChildren;
 }
 
 export function AccessTable<T>(props: AccessTableProps<T>) {
-  const { resource, columns, label, keyOf, nameOf, empty, children } = props;
+  const { resource, columns, label, keyOf, empty, children } = props;
   const state = resource.state.value;
   const problem = resource.problem.value;
   return (
@@ -35,7 +34,6 @@ export function AccessTable<T>(props: AccessTableProps<T>) {
             columns={columns}
             rows={state.value.items}
             keyOf={keyOf}
-            nameOf={nameOf}
             busy={resource.busy.value}
           />
         ))}

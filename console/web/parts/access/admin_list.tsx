@@ -52,7 +52,6 @@ export function AdminList({ models }: { models: Models }) {
         resource={resource}
         columns={columnsOf({ models, reason, onOpen: (row) => open.value = row })}
         keyOf={keyOf}
-        nameOf={nameOf}
         empty={{ title: t("access.administrators"), next: t("access.owner_why") }}
       >
         <button
@@ -89,7 +88,6 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
   const me = valueOf(models.session.session.value)?.name;
   return [
     {
-      name: "name",
       label: t("access.name"),
       cell: (row) => (
         <>
@@ -100,16 +98,14 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
       ),
     },
     {
-      name: "role",
       label: t("access.role"),
       width: "128px",
       cell: (row) => t(`frame.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
     },
-    { name: "state", label: t("access.state"), width: "14%", wideOnly: true, cell: stateCell },
-    { name: "ways", label: t("access.ways"), width: "18%", wideOnly: true, cell: waysText },
-    { name: "from", label: t("access.from"), width: "14%", wideOnly: true, cell: originText },
+    { label: t("access.state"), width: "14%", wideOnly: true, cell: stateCell },
+    { label: t("access.ways"), width: "18%", wideOnly: true, cell: waysText },
+    { label: t("access.from"), width: "14%", wideOnly: true, cell: originText },
     {
-      name: "actions",
       label: t("access.actions"),
       width: "96px",
       cell: (row) => (

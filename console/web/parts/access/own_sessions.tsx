@@ -26,7 +26,6 @@ export function OwnSessions({ models }: { models: Models }) {
   };
   const columns: readonly Column<Row>[] = [
     {
-      name: "source",
       label: t("access.session_source"),
       cell: ({ source, current }) => (
         <>
@@ -35,27 +34,23 @@ export function OwnSessions({ models }: { models: Models }) {
       ),
     },
     {
-      name: "agent",
       label: t("access.session_agent"),
       width: "36%",
       wideOnly: true,
       cell: ({ agent }) => <span class="cut" title={agent}>{agent}</span>,
     },
     {
-      name: "began",
       label: t("access.session_began"),
       width: "16%",
       wideOnly: true,
       cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
     },
     {
-      name: "used",
       label: t("access.session_used"),
       width: "26%",
       cell: ({ usedMs }) => <Time models={models} atMs={usedMs} />,
     },
     {
-      name: "end",
       label: t("access.actions"),
       width: "100px",
       cell: (row) =>
@@ -75,7 +70,6 @@ export function OwnSessions({ models }: { models: Models }) {
         resource={resource}
         columns={columns}
         keyOf={({ id }) => id}
-        nameOf={({ source }) => source}
         empty={{ title: t("access.sessions"), next: "" }}
       />
     </>

@@ -28,17 +28,15 @@ function OwnersTokens({ models }: { models: Models }) {
   const making = useSignal(false);
   const revoking = useSignal<TokenRow | null>(null);
   const columns: readonly Column<TokenRow>[] = [
-    { name: "name", label: t("access.name"), cell: ({ name }) => <bdi class="mono">{name}</bdi> },
-    { name: "role", label: t("access.role"), width: "22%", cell: ({ role }) => t(`frame.role_${role}`) },
+    { label: t("access.name"), cell: ({ name }) => <bdi class="mono">{name}</bdi> },
+    { label: t("access.role"), width: "22%", cell: ({ role }) => t(`frame.role_${role}`) },
     {
-      name: "by",
       label: t("access.token_by"),
       width: "16%",
       wideOnly: true,
       cell: ({ createdBy }) => <bdi class="mono">{createdBy}</bdi>,
     },
     {
-      name: "used",
       label: t("access.token_used"),
       width: "16%",
       wideOnly: true,
@@ -46,14 +44,12 @@ function OwnersTokens({ models }: { models: Models }) {
         usedMs === null ? t("access.passkey_unused") : <Time models={models} atMs={usedMs} />,
     },
     {
-      name: "ends",
       label: t("access.token_expires"),
       width: "16%",
       wideOnly: true,
       cell: ({ expiresMs }) => <Time models={models} atMs={expiresMs} />,
     },
     {
-      name: "actions",
       label: t("access.actions"),
       width: "110px",
       cell: (row) => (
@@ -71,7 +67,6 @@ function OwnersTokens({ models }: { models: Models }) {
         resource={resource}
         columns={columns}
         keyOf={({ id }) => id}
-        nameOf={({ name }) => name}
         empty={{ title: t("access.tokens_none"), next: t("access.tokens_none_next") }}
       >
         <button type="button" class="button button-primary" onClick={() => making.value = true}>

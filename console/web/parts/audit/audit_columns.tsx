@@ -1,11 +1,13 @@
 // The columns of the audit: a click on a cell narrows the list to it, a sign beside it opens what it is about.
 
+import type { ComponentChildren } from "preact";
 import type { AuditItem } from "../../../api/govern/audit_reader.ts";
 import type { Models } from "../../models/models.ts";
 import { objectHref } from "../../object_links.ts";
 import { readable } from "../../words.ts";
 import { knownWord, t } from "../../words/translate.ts";
 import type { Column } from "../data_table.tsx";
+import { CellFilter } from "../cell_filter.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 import { ChangeText } from "./change_text.tsx";
@@ -17,84 +19,55 @@ export function deedText(action: string): string {
 }
 
 export function auditColumns(models: Models): Column<AuditItem>[] {
-  const narrow = (changes: Readonly<Record<string, string>>) => models.router.setParams(changes);
+  const narrowing = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
+    <CellFilter models={models} to={to} says="govern.filter_by" value={value} {...(look ? { look } : {})} />
+  );
   return [
     {
-      name: "at",
       label: t("govern.at"),
       width: "130px",
       cell: ({ atMs }) => (
-        <button
-          type="button"
-          class="cell-filter"
-          title={t("govern.this_day")}
-          onClick={() => narrow(dayOf(atMs))}
-        >
+        <CellFilter models={models} to={dayOf(atMs)} says="govern.this_day" value="" look="">
           <Time models={models} atMs={atMs} />
-        </button>
+        </CellFilter>
       ),
     },
     {
-      name: "who",
       label: t("govern.who"),
-      cell: ({ actor }) => <Named value={actor} onNarrow={() => narrow({ actor })} />,
+      cell: ({ actor }) => <Named value={actor}>{narrowing({ actor }, actor)}</Named>,
     },
     {
-      name: "deed",
       label: t("govern.deed"),
       width: "17%",
-      cell: ({ action }) => <Narrowing value={deedText(action)} onNarrow={() => narrow({ action })} />,
+      cell: ({ action }) => narrowing({ action }, deedText(action)),
     },
     {
-      name: "object",
       label: t("govern.object"),
       width: "20%",
       cell: ({ objects }) =>
-        objects.map((object) => <Named key={object} value={object} onNarrow={() => narrow({ object })} />),
+        objects.map((object) => <Named key={object} value={object}>{narrowing({ object }, object)}</Named>),
     },
     {
-      name: "change",
       label: t("govern.change"),
       wideOnly: true,
       width: "26%",
       cell: (item) => <ChangeText item={item} />,
     },
     {
-      name: "from",
       label: t("govern.from_place"),
       wideOnly: true,
-      cell: ({ source }) =>
-        source !== "" && <Narrowing value={source} isMono onNarrow={() => narrow({ source })} />,
+      cell: ({ source }) => source !== "" && narrowing({ source }, source, "cut mono"),
     },
   ];
 }
 
-interface NarrowingProps {
-  readonly value: string;
-  readonly onNarrow: () => void;
-  readonly isMono?: boolean;
-}
-
-function Narrowing({ value, onNarrow, isMono = false }: NarrowingProps) {
-  return (
-    <button
-      type="button"
-      class={`cell-filter cut ${isMono ? "mono" : ""}`}
-      title={t("govern.filter_by", { value })}
-      onClick={onNarrow}
-    >
-      {value}
-    </button>
-  );
-}
-
 /** What has a page of its own gets the way there. */
-function Named({ value, onNarrow }: NarrowingProps) {
+function Named({ value, children }: { value: string; children: ComponentChildren }) {
   const href = objectHref(value);
   const label = t("govern.open", { object: value });
   return (
     <span class="cell-named">
-      <Narrowing value={value} onNarrow={onNarrow} />
+      {children}
       {href !== null && (
         <a class="cell-link" href={href} title={label}>
           <Symbol name="chevron-right" size={14} />

@@ -1,10 +1,9 @@
-// What a page fetched, or its other states: on its way, not to be had, old because the newest fetch failed.
+// What a page of clients, targets or groups fetched, or its other states.
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Resource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
-import { ErrorState, Skeleton } from "../states.tsx";
+import { Fetched as Any } from "../fetched.tsx";
 
 interface FetchedProps<T> {
   readonly resource: Resource<T>;
@@ -12,19 +11,7 @@ interface FetchedProps<T> {
 }
 
 export function Fetched<T>({ resource, children }: FetchedProps<T>) {
-  const state = resource.state.value;
-  const problem = resource.problem.value;
-  return (
-    <>
-      {problem !== null && (
-        <ErrorState title={t("connect.unread")} onRetry={() => void resource.reload()}>
-          {problem} {state.kind === "ready" && t("connect.old")}
-        </ErrorState>
-      )}
-      {(state.kind === "idle" || state.kind === "loading") && <Skeleton rows={5} />}
-      {state.kind === "ready" && children(state.value)}
-    </>
-  );
+  return <Any resource={resource} failed="connect.unread" old="connect.old" rows={5}>{children}</Any>;
 }
 
 /** Does something again and again while the page is seen. */

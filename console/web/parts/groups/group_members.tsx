@@ -5,13 +5,14 @@ import { useMemo } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
+import { pageOf } from "../../models/filters.ts";
 import { useResource } from "../../models/resource.ts";
 import { createSelection } from "../../models/selection.ts";
 import { userHref } from "../../user_href.ts";
 import { t } from "../../words/translate.ts";
 import { Fetched } from "../connect/fetched.tsx";
 import { type Column, DataTable, SelectionBar } from "../data_table.tsx";
-import { pageOf, Pager } from "../pager.tsx";
+import { Pager } from "../pager.tsx";
 import { userState } from "../people/user_states.tsx";
 import { SearchBox } from "../search_box.tsx";
 import { EmptyState } from "../states.tsx";
@@ -73,7 +74,6 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
                   columns={columnsOf(reason, (name) => void remove([name]))}
                   rows={page.rows}
                   keyOf={({ name }) => name}
-                  nameOf={({ name }) => name}
                   hrefOf={({ name }) => userHref(name, router.param("target"))}
                   {...(reason === undefined ? { selection } : {})}
                   busy={list.busy.value}
@@ -103,15 +103,13 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
 
 function columnsOf(reason: string | undefined, remove: (name: string) => void): Column<MemberRow>[] {
   return [
-    { name: "name", label: t("people.name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
+    { label: t("people.name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
     {
-      name: "display",
       label: t("people.display_name"),
       wideOnly: true,
       cell: ({ displayName }) => <bdi>{displayName}</bdi>,
     },
     {
-      name: "state",
       label: t("people.status"),
       wideOnly: true,
       cell: ({ known, active }) => (
@@ -123,7 +121,6 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
       ),
     },
     {
-      name: "actions",
       label: t("groups.take_out"),
       width: "140px",
       narrow: "104px",

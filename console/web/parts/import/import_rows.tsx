@@ -3,7 +3,9 @@
 import type { ImportRow, ImportView, Verdict } from "../../../api/people/bulk_shapes.ts";
 import type { StateWords } from "../../words.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { type Column, DataTable } from "../data_table.tsx";
+import { PageTurner } from "../pager.tsx";
 import { receiptSentence } from "../receipt_chips.tsx";
 import { Status } from "../status.tsx";
 
@@ -37,7 +39,6 @@ const DID_WORDS = {
 } as const;
 
 export function ImportRows({ view, busy, onRight, onSkip, onPage }: RowsProps) {
-  const last = Math.max(1, Math.ceil(view.matching / view.size));
   return (
     <>
       <DataTable
@@ -45,35 +46,16 @@ export function ImportRows({ view, busy, onRight, onSkip, onPage }: RowsProps) {
         columns={columnsOf(view, { busy, onRight, onSkip })}
         rows={view.rows}
         keyOf={({ line }) => String(line)}
-        nameOf={({ line, name }) => name === "" ? t("groups.put_right_title", { line }) : name}
         busy={busy}
       />
-      {last > 1 && (
-        <nav class="pager" aria-label={t("frame.page_of_list")}>
-          <span class="quiet" role="status">
-            {t("frame.range", {
-              from: (view.page - 1) * view.size + 1,
-              to: (view.page - 1) * view.size + view.rows.length,
-              count: view.matching,
-            })}
-          </span>
-          <button
-            type="button"
-            class="button button-small"
-            disabled={view.page === 1}
-            onClick={() => onPage(view.page - 1)}
-          >
-            {t("frame.previous")}
-          </button>
-          <button
-            type="button"
-            class="button button-small"
-            disabled={view.page >= last}
-            onClick={() => onPage(view.page + 1)}
-          >
-            {t("frame.next")}
-          </button>
-        </nav>
+      {view.matching > view.size && (
+        <PageTurner
+          page={view.page}
+          pageSize={view.size}
+          shown={view.rows.length}
+          total={view.matching}
+          onPage={onPage}
+        />
       )}
     </>
   );
@@ -86,23 +68,20 @@ function columnsOf(
   const isOpen = view.state === "checked";
   const rows: Column<ImportRow>[] = [
     {
-      name: "line",
       label: t("groups.line"),
       width: "64px",
       number: true,
       wideOnly: true,
       cell: ({ line }) => line,
     },
-    { name: "name", label: t("groups.row_name"), cell: rowName },
+    { label: t("groups.row_name"), cell: rowName },
     {
-      name: "verdict",
       label: t(view.state === "applied" ? "groups.verdict_done" : "groups.verdict"),
       width: "160px",
       narrow: "100px",
       cell: (row) => <Status words={standing(row)} />,
     },
     {
-      name: "why",
       label: t("groups.why"),
       width: "34%",
       wideOnly: true,
@@ -115,37 +94,36 @@ function columnsOf(
   ];
   if (!isOpen) return rows;
   return [...rows, {
-    name: "actions",
     label: t("groups.put_right"),
     width: "210px",
     narrow: "104px",
     cell: (row) => (
       <span class="import-actions">
         {row.verdict === "refused" && row.cells.length > 0 && (
-          <button
-            type="button"
-            class="button button-small"
+          <Button
+            small
             disabled={busy}
+            of={lineText(row)}
             onClick={() => onRight(row)}
           >
             {t("groups.put_right")}
-            <span class="unseen">{` ${t("groups.put_right_title", { line: row.line })}`}</span>
-          </button>
+          </Button>
         )}
-        <button type="button" class="button button-small" disabled={busy} onClick={() => onSkip(row)}>
+        <Button small disabled={busy} of={lineText(row)} onClick={() => onSkip(row)}>
           {t(row.verdict === "skipped" ? "groups.unskip" : "groups.skip")}
-          <span class="unseen">{` ${t("groups.put_right_title", { line: row.line })}`}</span>
-        </button>
+        </Button>
       </span>
     ),
   }];
 }
 
+function lineText({ line }: ImportRow): string {
+  return t("groups.put_right_title", { line });
+}
+
 /** Rows without a name have their line at least. */
-function rowName({ name, line }: ImportRow) {
-  return name === ""
-    ? <span class="quiet">{t("groups.put_right_title", { line })}</span>
-    : <bdi class="cut">{name}</bdi>;
+function rowName(row: ImportRow) {
+  return row.name === "" ? <span class="quiet">{lineText(row)}</span> : <bdi class="cut">{row.name}</bdi>;
 }
 
 /** What each backend made of a row; in words, for there may be a thousand of them. */

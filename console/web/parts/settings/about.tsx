@@ -45,7 +45,6 @@ export function About({ models, answer }: SettingsPart) {
           columns={columns()}
           rows={licences}
           keyOf={({ name }) => name}
-          nameOf={({ name }) => name}
         />
       </section>
       <SettingTable
@@ -60,9 +59,8 @@ export function About({ models, answer }: SettingsPart) {
 
 function columns(): Column<LicenceRow>[] {
   return [
-    { name: "part", label: t("settings.part"), cell: ({ name }) => <span class="mono">{name}</span> },
+    { label: t("settings.part"), cell: ({ name }) => <span class="mono">{name}</span> },
     {
-      name: "licence",
       label: t("settings.licence"),
       cell: ({ licence }) => <span class="mono">{licence}</span>,
     },

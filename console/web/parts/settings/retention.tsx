@@ -17,7 +17,6 @@ export function Retention({ answer: { kept } }: SettingsPart) {
         columns={columns()}
         rows={kept}
         keyOf={({ name }) => name}
-        nameOf={({ name }) => t(`settings.kept_${name}`)}
       />
     </section>
   );
@@ -26,14 +25,12 @@ export function Retention({ answer: { kept } }: SettingsPart) {
 function columns(): Column<KeptRow>[] {
   return [
     {
-      name: "what",
       label: t("settings.kept_what"),
       width: "50%",
       cell: ({ name }) => <span class="wrap">{t(`settings.kept_${name}`)}</span>,
     },
-    { name: "most", label: t("settings.kept_most"), cell: amountText },
+    { label: t("settings.kept_most"), cell: amountText },
     {
-      name: "where",
       label: t("settings.kept_where"),
       wideOnly: true,
       cell: ({ where }) => t(`settings.in_${where}`),

@@ -41,7 +41,6 @@ export function SettingTable({ models, answer, label, tables }: SettingTableProp
             columns={columns()}
             rows={rows}
             keyOf={({ key }) => key}
-            nameOf={({ key }) => key}
           />
         )}
     </section>
@@ -55,13 +54,11 @@ function isAbout(row: ShownSetting, text: string): boolean {
 function columns(): Column<ShownSetting>[] {
   return [
     {
-      name: "key",
       label: t("settings.key"),
       width: "30%",
       cell: ({ key }) => <code class="wrap">{key}</code>,
     },
     {
-      name: "value",
       label: t("settings.value"),
       width: "24%",
       cell: (row) => (
@@ -73,14 +70,12 @@ function columns(): Column<ShownSetting>[] {
       ),
     },
     {
-      name: "preset",
       label: t("settings.preset"),
       width: "16%",
       wideOnly: true,
       cell: ({ preset, isSecret }) => !isSecret && <TomlText text={preset} />,
     },
     {
-      name: "means",
       label: t("settings.means"),
       wideOnly: true,
       cell: (row) => <Meaning row={row} />,

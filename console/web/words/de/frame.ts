@@ -93,7 +93,6 @@ export const words: SameWords<typeof en> = {
   i_kept_it: "Ich habe es aufbewahrt",
   done: "Fertig",
   range: "{from} bis {to} von {count}",
-  range_open: "{from} bis {to}",
   previous: "Zurück",
   next: "Weiter",
   page_of_list: "Seite der Liste",

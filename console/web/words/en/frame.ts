@@ -86,7 +86,6 @@ export const words = {
   i_kept_it: "I have kept it",
   done: "Done",
   range: "{from} to {to} of {count}",
-  range_open: "{from} to {to}",
   previous: "Previous",
   next: "Next",
   page_of_list: "Page of the list",

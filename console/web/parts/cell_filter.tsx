@@ -1,0 +1,34 @@
+// A value in a row that narrows the list to it when it is pressed.
+
+import type { ComponentChildren } from "preact";
+import type { Models } from "../models/models.ts";
+import { t } from "../words/translate.ts";
+import type { WordKey } from "../words/words.ts";
+
+/** Words that say "Show only {value}". */
+export type OnlyWord = Extract<WordKey, `${string}.filter_by` | "govern.this_day">;
+
+interface CellFilterProps {
+  readonly models: Pick<Models, "router">;
+  /** What the address then has. */
+  readonly to: Readonly<Record<string, string>>;
+  readonly says: OnlyWord;
+  readonly value: string;
+  /** Further classes: `cut`, `mono`. */
+  readonly look?: string;
+  /** Instead of the value. */
+  readonly children?: ComponentChildren;
+}
+
+export function CellFilter({ models: { router }, to, says, value, look = "cut", children }: CellFilterProps) {
+  return (
+    <button
+      type="button"
+      class={`cell-filter ${look}`}
+      title={t(says, { value })}
+      onClick={() => router.setParams(to)}
+    >
+      {children ?? value}
+    </button>
+  );
+}
