@@ -92,6 +92,7 @@ const CORE_FILES: Readonly<Record<Core, string>> = {
   main: "main.tsx",
   list_core: "cores/lists.ts",
   table_core: "cores/tables.ts",
+  listing_core: "cores/listings.ts",
   field_core: "cores/fields.ts",
   dialog_core: "cores/dialogs.ts",
   people_core: "cores/people.ts",

@@ -6,6 +6,7 @@ export type Core =
   | "main"
   | "list_core"
   | "table_core"
+  | "listing_core"
   | "field_core"
   | "dialog_core"
   | "people_core"
@@ -26,8 +27,9 @@ export interface Room {
 const LOGINS = ["main", "login_core"] as const;
 const LISTS = ["main", "list_core"] as const;
 const TABLES = [...LISTS, "table_core"] as const;
+const LISTINGS = [...TABLES, "listing_core"] as const;
 const DIALOGS = ["main", "field_core", "dialog_core"] as const;
-const PEOPLE = [...TABLES, "people_core", "people_list_core"] as const;
+const PEOPLE = [...LISTINGS, "people_core", "people_list_core"] as const;
 
 /** Tried in order; what no room takes is a file of its own. */
 export const ROOMS = {
@@ -46,14 +48,14 @@ export const ROOMS = {
     cores: [...TABLES, "access_core"],
   },
   settings: { of: /^(pages\/settings_page|parts\/settings\/(?!look)\w+)$/, cores: [...TABLES, "field_core"] },
-  charts: { of: /^pages\/charts_page$/, cores: [...TABLES, "login_core"] },
-  records: { of: /^pages\/(history|audit)_page$/, cores: [...TABLES, "login_core"] },
+  charts: { of: /^pages\/charts_page$/, cores: [...LISTINGS, "login_core"] },
+  records: { of: /^pages\/(history|audit)_page$/, cores: [...LISTINGS, "login_core"] },
   connect: {
     of: /^pages\/(clients|client|targets|credentials)_page$/,
-    cores: [...TABLES, "field_core", "connect_core"],
+    cores: [...LISTINGS, "field_core", "connect_core"],
   },
   target: { of: /^pages\/(target|health)_page$/, cores: [...TABLES, "connect_core"] },
-  users: { of: /^(pages\/(users|groups)_page|parts\/groups\/export_button)$/, cores: PEOPLE },
+  users: { of: /^pages\/(users|groups)_page$/, cores: PEOPLE },
   group: { of: /^pages\/group_page$/, cores: [...TABLES, "people_list_core", "field_core"] },
   devices: { of: /^pages\/devices_page$/, cores: PEOPLE },
   user: {

@@ -1,8 +1,5 @@
-// What pages use that are a list above all, in one file for all who use it; see ../core.ts.
+// What pages use that show tables, in one file for all who use it; see ../core.ts.
 
-import "../parts/cell_filter.tsx";
+import "../models/page_number.ts";
 import "../parts/data_table.tsx";
-import "../parts/filter_chips.tsx";
-import "../parts/filter_fields.tsx";
-import "../parts/list_page.tsx";
 import "../parts/pager.tsx";

@@ -1,6 +1,7 @@
 // What narrows a list: filters as rows, each of which lives in the address under its name and only there.
 
 import type { Models } from "./models.ts";
+import { pageOf } from "./page_number.ts";
 import { type Resource, useResource } from "./resource.ts";
 
 /** One filter of a list. */
@@ -25,12 +26,6 @@ export interface Filter {
 /** What the API is asked for, without what is off. */
 export type Query = Readonly<Record<string, string>>;
 type Routed = Pick<Models, "router">;
-
-/** The page of the address: 1 unless it names a better one. */
-export function pageOf({ router }: Routed): number {
-  const page = Number(router.param("page"));
-  return Number.isInteger(page) && page > 0 ? page : 1;
-}
 
 /** The filters that are on; moments in milliseconds, those that are none left out. */
 export function queryOf({ router }: Routed, filters: readonly Filter[]): Query {

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { pageOf } from "../../models/filters.ts";
+import { pageOf } from "../../models/page_number.ts";
 import { useResource } from "../../models/resource.ts";
 import { createSelection } from "../../models/selection.ts";
 import { userHref } from "../../user_href.ts";
