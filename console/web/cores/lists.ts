@@ -4,7 +4,5 @@ import "../models/resource.ts";
 import "../parts/audit_link.tsx";
 import "../parts/connect/fetched.tsx";
 import "../parts/states.tsx";
-import "../parts/tabs.tsx";
 import "../models/deed.ts";
 import "../parts/button.tsx";
-import "../parts/export_button.tsx";

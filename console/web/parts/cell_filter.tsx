@@ -5,14 +5,12 @@ import type { Models } from "../models/models.ts";
 import { t } from "../words/translate.ts";
 import type { WordKey } from "../words/words.ts";
 
-/** Words that say "Show only {value}". */
-export type OnlyWord = Extract<WordKey, `${string}.filter_by` | "govern.this_day">;
-
 interface CellFilterProps {
   readonly models: Pick<Models, "router">;
   /** What the address then has. */
   readonly to: Readonly<Record<string, string>>;
-  readonly says: OnlyWord;
+  /** "Show only {value}". */
+  readonly says: WordKey;
   readonly value: string;
   /** Further classes: `cut`, `mono`. */
   readonly look?: string;
