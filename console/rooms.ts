@@ -50,11 +50,11 @@ export const ROOMS = {
   settings: { of: /^(pages\/settings_page|parts\/settings\/(?!look)\w+)$/, cores: [...TABLES, "field_core"] },
   charts: { of: /^pages\/charts_page$/, cores: [...LISTINGS, "login_core"] },
   records: { of: /^pages\/(history|audit)_page$/, cores: [...LISTINGS, "login_core"] },
-  connect: {
-    of: /^pages\/(clients|client|targets|credentials)_page$/,
-    cores: [...LISTINGS, "field_core", "connect_core"],
+  connect: { of: /^pages\/(clients|targets|credentials)_page$/, cores: [...LISTINGS, "connect_core"] },
+  target: {
+    of: /^pages\/(client|target|health)_page$/,
+    cores: [...TABLES, "field_core", "connect_core"],
   },
-  target: { of: /^pages\/(target|health)_page$/, cores: [...TABLES, "connect_core"] },
   users: { of: /^pages\/(users|groups)_page$/, cores: PEOPLE },
   group: { of: /^pages\/group_page$/, cores: [...TABLES, "people_list_core", "field_core"] },
   devices: { of: /^pages\/devices_page$/, cores: PEOPLE },

@@ -22,27 +22,37 @@ export interface Older<P> {
   more(): Promise<void>;
 }
 
+/** What was read behind one first page. */
+interface Behind<P> {
+  readonly first: P;
+  readonly pages: readonly P[];
+  readonly problem: string | null;
+}
+
 /** @param of.first Another one drops what was read further back from the one before. */
 export function useOlder<P extends object>(
   { session }: Pick<Models, "session">,
-  { first, read }: { first: P; read: (before: string) => Promise<P> },
+  { first, read }: { first: P; read: ((before: string) => Promise<P>) | undefined },
 ): Older<P> {
-  const older = useSignal<{ readonly of: P; readonly pages: readonly P[] }>({ of: first, pages: [] });
-  const { busy, fault, run } = useDeed();
-  const { of, pages } = older.value;
-  const shown = of === first ? [first, ...pages] : [first];
-  const last = shown.at(-1) ?? first;
+  const behind = useSignal<Behind<P>>({ first, pages: [], problem: null });
+  const { busy, run } = useDeed();
+  const { pages, problem } = behind.value.first === first ? behind.value : { pages: [], problem: null };
+  const last = pages.at(-1) ?? first;
   return {
-    pages: shown,
+    pages: [first, ...pages],
     last,
     busy: busy.value,
-    problem: fault.value === null ? null : failureText(fault.value),
+    problem,
     more: () =>
       run(async () => {
-        const { next: before }: Further = last;
-        if (typeof before !== "string") return;
-        const page = await session.whileSignedIn(() => read(before));
-        older.value = { of: first, pages: [...shown.slice(1), page] };
+        const { next }: Further = last;
+        if (typeof next !== "string" || read === undefined) return;
+        try {
+          const page = await session.whileSignedIn(() => read(next));
+          behind.value = { first, pages: [...pages, page], problem: null };
+        } catch (fault) {
+          behind.value = { first, pages, problem: failureText(fault) };
+        }
       }),
   };
 }

@@ -91,19 +91,14 @@ export function ListPage<T, P extends object>(props: ListPageProps<T, P>) {
 }
 
 const FRAMES = { rows: "panel", none: "" };
-const NO_MORE: ReadOn<never> = {
-  read: () => Promise.reject(new Error("this list has one page")),
-  words: () => ({ more: "" }),
-};
-
 function Rows<T, P extends object>(props: ListProps<T, P> & { readonly first: P }) {
-  const { models, title, says, resource, first, older = NO_MORE, frames = FRAMES, label = title } = props;
-  const { pages, last, busy, problem, more } = useOlder(models, { first, read: older.read });
+  const { models, title, says, resource, first, older, frames = FRAMES, label = title } = props;
+  const { pages, last, busy, problem, more } = useOlder(models, { first, read: older?.read });
   const rows = props.rows(last, pages);
   const isBusy = resource.busy.value;
   const { next, page, size, total }: Counted = last;
   const isEmpty = rows.length === 0 && !next;
-  const words = older.words(last);
+  const words = next ? older?.words(last) : undefined;
   return (
     <>
       {props.note?.(last)}
@@ -111,7 +106,7 @@ function Rows<T, P extends object>(props: ListProps<T, P> & { readonly first: P 
         {isEmpty ? <Nothing {...props} /> : <DataTable {...props} label={label} rows={rows} busy={isBusy} />}
       </section>
       {problem !== null && <ErrorState title={t(says.failed)}>{problem}</ErrorState>}
-      {next && (
+      {words !== undefined && (
         <div class="pager">
           <span>{words.said}</span>
           <Button disabled={busy || isBusy} onClick={more}>{words.more}</Button>
