@@ -64,6 +64,22 @@ Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not
   assertEquals([await result, call.runs, model.steppingUp.value], ["done", 2, false]);
 });
 
+Deno.test("whileSignedIn() asks nobody again for an answer older than the sign-in", async () => {
+  for (const code of ["not_signed_in", "step_up"]) {
+    const model = createModel();
+    const late = Promise.withResolvers<never>();
+    let runs = 0;
+    const result = model.whileSignedIn(() => {
+      runs += 1;
+      return runs === 1 ? late.promise : Promise.resolve("done");
+    });
+    model.adopt(answer());
+    late.reject(new ApiFailure(code));
+    assertEquals([await result, runs], ["done", 2]);
+    assertEquals([model.interrupted.value, model.steppingUp.value], [false, false], code);
+  }
+});
+
 Deno.test("leaveStepUp() gives up every call that waited, and nothing was done", async () => {
   const model = createModel();
   const calls = [failing("step_up"), failing("step_up")];

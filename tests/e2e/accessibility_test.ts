@@ -7,6 +7,7 @@ import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { FAKE_INVITATION, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { endSession } from "./session_end.ts";
 
 type State = (page: Page, site: TestConsole) => Promise<void>;
 
@@ -70,7 +71,7 @@ const STATES: Readonly<Record<string, State>> = {
   },
   "Live, signed out meanwhile": async (page, site) => {
     await toBusyLive(page, site);
-    await page.context().clearCookies();
+    await endSession(page);
     await page.getByRole("button", { name: "Deny the login of ada" }).click();
     await page.getByRole("dialog").waitFor();
   },

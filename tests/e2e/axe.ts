@@ -10,6 +10,14 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
+/** What is being fetched anew is dimmed, and moves are under way for a moment: colours are judged when the page is at rest. */
+async function atRest(page: Page): Promise<void> {
+  await page.waitForFunction(() =>
+    document.querySelector("[data-busy]") === null &&
+    document.getAnimations().every(({ playState }) => playState !== "running")
+  );
+}
+
 /**
  * Each violation, and each check that axe could not finish, as one line.
  *
@@ -19,6 +27,7 @@ export async function findAccessibilityProblems(
   page: Page,
   { within = "html" }: { within?: string } = {},
 ): Promise<string[]> {
+  await atRest(page);
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
   const found = await page.evaluate(async ({ tags, within }) => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;

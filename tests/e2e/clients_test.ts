@@ -8,6 +8,7 @@ import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts"
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
 import { enter, start } from "./connect_pages.ts";
+import { endSession } from "./session_end.ts";
 
 closeBrowserAtEnd();
 await currentDist();
@@ -202,7 +203,7 @@ browserTest(
 
 browserTest(
   "clients: a session that ends in the middle of the form loses nothing that was typed",
-  async ({ page, context }) => {
+  async ({ page }) => {
     await using gateway = await start();
     await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
     await page.getByRole("button", { name: "Add a client" }).click();
@@ -213,7 +214,7 @@ browserTest(
     await dialog.getByRole("button", { name: "Add a client" }).click();
     await dialog.getByRole("alert").getByText(/Not an IP address/).waitFor();
     await dialog.getByLabel("Addresses").fill("198.51.100.0/24");
-    await context.clearCookies();
+    await endSession(page);
     await dialog.getByRole("button", { name: "Add a client" }).click();
     const again = page.getByRole("dialog", { name: "Sign in again" });
     await again.getByLabel("Name").fill("owner");

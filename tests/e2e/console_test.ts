@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";
+import { endSession } from "./session_end.ts";
 
 const dist = await currentDist();
 
@@ -157,8 +158,11 @@ browserTest("rows stand still under the pointer, and newer ones are counted", as
 browserTest("10,000 changes leave a short page and a list that scrolls", async ({ page }) => {
   await using site = await startConsole({ dist });
   const startedMs = Date.now() - 200_000;
+  // Who comes later is given the newest of them, not all.
+  const streaming = page.waitForResponse(/\/live\/stream/);
   await enterAs(page, { site, role: "viewer" });
   await page.getByText("No logins yet").waitFor();
+  await streaming;
   for (let round = 0; round < 10; round += 1) {
     for (let number = 1; number <= 1000; number += 1) {
       site.watch.put(conversation(round * 1000 + number, { user: `u${round * 1000 + number}`, startedMs }));
@@ -223,12 +227,12 @@ browserTest("an owner reads a message of the outbox, and hides it again", async 
 
 browserTest(
   "a session that ends while somebody works asks in a dialog, and the deed is done after it",
-  async ({ page, context }) => {
+  async ({ page }) => {
     await using site = await startConsole({ dist });
     site.desk.wait(approval("r1"));
     await enterAs(page, { site, role: "operator" });
     await page.getByRole("searchbox").fill("kept");
-    await context.clearCookies();
+    await endSession(page);
     await page.getByRole("button", { name: "Deny the login of ada" }).click();
     const dialog = page.getByRole("dialog");
     assertEquals(await dialog.getByLabel("Name").inputValue(), "operator");
@@ -238,6 +242,33 @@ browserTest(
     await page.getByText("Nobody is waiting for a phone").waitFor();
     assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }]);
     assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
+  },
+);
+
+browserTest(
+  "a dialog that opens in the moment in which the sign-in goes is not disturbed by it",
+  async ({ page }) => {
+    await using site = await startConsole({ dist });
+    site.desk.wait(approval("r1"));
+    await enterAs(page, { site, role: "operator" });
+    await endSession(page);
+    await page.getByRole("button", { name: "Deny the login of ada" }).click();
+    const dialog = page.getByRole("dialog", { name: "Sign in again" });
+    await dialog.getByLabel("Password").fill(PASSWORD);
+    await page.evaluate(() => {
+      const next = document.createElement("dialog");
+      next.ariaLabel = "Next";
+      const watch = new MutationObserver(() => {
+        if (document.querySelector("dialog") !== null) return;
+        watch.disconnect();
+        document.body.append(next);
+        next.showModal();
+      });
+      watch.observe(document.body, { childList: true, subtree: true });
+    });
+    await dialog.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("dialog", { name: "Next" }).waitFor();
+    await page.getByText("Nobody is waiting for a phone").waitFor();
   },
 );
 
@@ -305,7 +336,9 @@ browserTest("Live can be worked by keyboard alone, with the focus in sight", asy
   site.watch.put(conversation(1, { user: "ada", startedMs: Date.now() }));
   site.desk.wait(approval("r1"));
   await enterAs(page, { site, role: "operator" });
+  // The panels below come after the list.
   await page.getByRole("link", { name: "ada" }).waitFor();
+  await page.getByRole("button", { name: "Deny the login of ada" }).waitFor();
   const seen: string[] = [];
   for (let step = 0; step < 80; step += 1) {
     await page.keyboard.press("Tab");
@@ -328,7 +361,7 @@ browserTest("Live can be worked by keyboard alone, with the focus in sight", asy
   for (const name of ["Pause", "State", "ada", "Deny the login of ada at vpn-1"]) {
     assert(seen.includes(name), `${name} among ${seen.join(", ")}`);
   }
-  assertEquals(await page.getByRole("complementary", { name: "Chosen login" }).count(), 1);
+  await page.getByRole("complementary", { name: "Chosen login" }).waitFor();
 });
 
 browserTest("the theme is the system's until somebody chooses, and the choice is kept", async ({ page }) => {

@@ -7,6 +7,7 @@ import { startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
 import { chooseFile } from "./place_walk.ts";
+import { endSession } from "./session_end.ts";
 
 closeBrowserAtEnd();
 
@@ -56,7 +57,7 @@ browserTest(
     await dialog.getByLabel("userName").fill("grace");
     await holds(page);
     // The session ends in the middle of the form: nothing typed is lost.
-    await page.context().clearCookies();
+    await endSession(page);
     await dialog.getByRole("button", { name: "Check the row" }).click();
     const signIn = page.getByRole("dialog").filter({ has: page.getByRole("button", { name: "Sign in" }) })
       .last();

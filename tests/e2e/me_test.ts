@@ -6,6 +6,7 @@ import { FAKE_INVITATION } from "../fakes/console_phone.ts";
 import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
+import { endSession } from "./session_end.ts";
 
 const dist = await currentDist();
 const look = "small" as const;
@@ -248,7 +249,7 @@ browserTest(
     const uri = await app.getByRole("link").getAttribute("href") ?? "";
     const code = totpCode(fromBase32(new URL(uri).searchParams.get("secret") ?? ""), Date.now());
     await app.getByLabel("Code from the app").fill(code);
-    await page.context().clearCookies();
+    await endSession(page);
     await app.getByRole("button", { name: "Check the code" }).click();
     const again = page.getByRole("dialog", { name: "Your session has ended" });
     await again.getByText("What you typed is still here.").waitFor();

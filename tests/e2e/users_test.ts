@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+import { endSession } from "./session_end.ts";
 
 closeBrowserAtEnd();
 
@@ -159,12 +160,12 @@ browserTest(
 
 browserTest(
   "users: a session that ends in the middle of the form loses nothing",
-  async ({ page, context }) => {
+  async ({ page }) => {
     await using site = await startPeopleConsole({ dist: await currentDist() });
     await site.put("ada");
     await openUser(page, site, "ada");
     await page.getByLabel("Title").fill("typed before the session ended");
-    await context.clearCookies();
+    await endSession(page);
     await saveChanges(page);
     const dialog = page.getByRole("dialog").filter({ has: page.getByLabel("Name", { exact: true }) });
     await dialog.getByLabel("Name", { exact: true }).fill("user_manager");

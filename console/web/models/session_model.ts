@@ -62,13 +62,14 @@ export function createSessionModel(
   const steppingUp = signal(false);
   const provider = signal<string | null>(null);
   const endsMs = signal<number | null>(null);
-  /** By what the calls wait for. */
+  /** By what the calls wait for; `passes` counts how often somebody got through. */
   const gates = {
-    not_signed_in: { open: interrupted, waiting: new Set<(passed: boolean) => void>() },
-    step_up: { open: steppingUp, waiting: new Set<(passed: boolean) => void>() },
+    not_signed_in: { open: interrupted, waiting: new Set<(passed: boolean) => void>(), passes: 0 },
+    step_up: { open: steppingUp, waiting: new Set<(passed: boolean) => void>(), passes: 0 },
   };
   const settle = (name: keyof typeof gates, passed: boolean): void => {
     const { open, waiting } = gates[name];
+    if (passed) gates[name].passes += 1;
     open.value = false;
     for (const resume of waiting) resume(passed);
     waiting.clear();
@@ -151,11 +152,15 @@ export function createSessionModel(
     signInAgain: interrupt,
     async whileSignedIn(call) {
       for (let tries = 1;; tries += 1) {
+        const before = { not_signed_in: gates.not_signed_in.passes, step_up: gates.step_up.passes };
         try {
           return await call();
         } catch (fault) {
-          const gate = fault instanceof ApiFailure && tries < MAX_TRIES ? gateOf(fault.code) : null;
-          if (gate === null) throw fault;
+          const name = fault instanceof ApiFailure && tries < MAX_TRIES ? gateNamed(fault.code) : null;
+          if (name === null) throw fault;
+          const gate = gates[name];
+          // Somebody got through while this answer was on its way: it is about what was before.
+          if (gate.passes > before[name]) continue;
           gate.open.value = true;
           if (!await new Promise<boolean>((resolve) => gate.waiting.add(resolve))) throw fault;
         }
@@ -163,7 +168,7 @@ export function createSessionModel(
     },
   };
 
-  function gateOf(code: string) {
-    return code === "not_signed_in" || code === "step_up" ? gates[code] : null;
+  function gateNamed(code: string): keyof typeof gates | null {
+    return code === "not_signed_in" || code === "step_up" ? code : null;
   }
 }

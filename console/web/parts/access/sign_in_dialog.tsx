@@ -1,7 +1,7 @@
 // The session ended while somebody worked, or what they ask for needs a fresh factor: signing in over the page, which keeps
 // what it shows.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Models } from "../../models/models.ts";
 import { refreshSession } from "../../models/sign_in_calls.ts";
 import { valueOf } from "../../remote.ts";
@@ -26,7 +26,9 @@ export function SignInDialog({ models }: { models: Models }) {
 /** Escape would leave a page that can do nothing, so this one has no way out but in. */
 function Again({ models, name }: { models: Models; name: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Not a plain effect: what those leave behind is cleared a frame after the element went, and a dialog that opens within
+  // that frame would have this one shown again, which is no longer on the page.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (element === null) return;
     if (!element.open) element.showModal();

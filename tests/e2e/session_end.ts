@@ -1,0 +1,21 @@
+// Ends a session in the middle of somebody's work, so that their next deed is what meets the end.
+
+import type { Page } from "playwright-core";
+
+/**
+ * Does `end`, by default by taking the cookie. Pages ask for things by themselves (parts that come late, the stream, what is
+ * asked again every few seconds); what they ask from now on is sent after the next deed is, or else the sign-in dialog that
+ * their answer brings would lie over the button that the test is about to press.
+ */
+export async function endSession(
+  page: Page,
+  end: () => Promise<void> = () => page.context().clearCookies(),
+): Promise<void> {
+  const deed = Promise.withResolvers<void>();
+  await page.route(/\/(console|me)\/api\//, async (route) => {
+    if (route.request().method() === "GET") await deed.promise;
+    else deed.resolve();
+    await route.fallback();
+  });
+  await end();
+}
