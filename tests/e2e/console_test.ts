@@ -258,7 +258,7 @@ browserTest(
     await page.evaluate(() => {
       const next = document.createElement("dialog");
       next.ariaLabel = "Next";
-    next.append("Next");
+      next.append("Next");
       const watch = new MutationObserver(() => {
         if (document.querySelector("dialog") !== null) return;
         watch.disconnect();

@@ -6,6 +6,7 @@ import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+import { listensFor } from "./key_rows.ts";
 
 const dist = await currentDist();
 closeBrowserAtEnd();
@@ -21,14 +22,6 @@ function putThree(site: TestConsole): void {
 
 const focusIn = (page: Page, selector: string) =>
   page.waitForFunction((inside) => document.activeElement?.matches(inside) === true, selector);
-
-/** Presses a key until it did something: the keys of Live come a moment after the board. */
-async function pressUntil(page: Page, key: string, done: () => Promise<number>): Promise<void> {
-  for (let tries = 0; tries < 40 && await done() === 0; tries += 1) {
-    await page.keyboard.press(key);
-    await page.waitForTimeout(200);
-  }
-}
 
 for (
   const { cell, name, query, left } of [
@@ -70,8 +63,13 @@ browserTest(
     putThree(site);
     await enterAs(page, { site, role: "viewer" });
     await page.getByRole("link", { name: "alan" }).waitFor();
-    await pressUntil(page, "i", () => page.locator(".inspector .body:focus").count());
+    await listensFor(page, ["i"]);
+    await page.keyboard.press("i");
+    await focusIn(page, ".inspector .body");
     assertEquals(new URL(page.url()).searchParams.get("c"), "c0000000003");
+    // The inspector's own: before it is there, the key would begin at the beginning.
+    await page.getByRole("button", { name: "Play" }).waitFor();
+    await listensFor(page, ["r"]);
     await page.keyboard.press("r");
     await page.getByRole("button", { name: "Stop" }).waitFor();
     await page.waitForURL(/[?&]t=/);
@@ -99,6 +97,7 @@ browserTest("r without a chosen login opens the newest at its beginning", async 
   putThree(site);
   await enterAs(page, { site, role: "viewer" });
   await page.getByRole("link", { name: "alan" }).waitFor();
+  await listensFor(page, ["r"]);
   await page.keyboard.press("r");
   await page.getByRole("slider", { name: "Moment of the replay" }).waitFor();
   assertEquals(new URL(page.url()).search, "?c=c0000000003&t=0");

@@ -1,10 +1,11 @@
 // The shortcuts that work on every page, and the overlays that they open: palette, help, look.
 
+import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Models, Overlay } from "../../models/models.ts";
 import { DENSITIES } from "../../preferences.ts";
 import { railRows } from "../../places.ts";
-import { listenForShortcuts, type Shortcut, useShortcuts } from "../../shortcuts.ts";
+import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "../../shortcuts.ts";
 import { Late, type ModelsPart } from "../late.tsx";
 
 const OVERLAY_WORDS = ["overlays"] as const;
@@ -29,8 +30,11 @@ export function FrameKeys({ models }: { models: Models }) {
       event.preventDefault();
       overlay.value = "palette";
     });
-    document.documentElement.dataset.keys = "on";
   }, []);
+  // Parts bring theirs a moment after the page: from outside nothing else shows which of them are on.
+  useSignalEffect(() => {
+    document.documentElement.dataset.keys = activeShortcuts().map(({ keys }) => keys).join("\n");
+  });
   const open = overlay.value;
   return open === null
     ? null

@@ -1,0 +1,12 @@
+// Waits until the page listens for keys: parts of a page bring theirs a moment after the page itself.
+
+import type { Page } from "playwright-core";
+
+/** Keys as `Keyboard.press` has them; those of one letter are waited for, the others are the browser's or come with one of them. */
+export async function listensFor(page: Page, keys: readonly string[]): Promise<void> {
+  await page.waitForFunction((keys) => {
+    const rows = (document.documentElement.dataset.keys ?? "").split("\n");
+    // Of two after one another the row has both.
+    return keys.every((key) => rows.some((row) => row === key || row.split(" ").includes(key)));
+  }, keys.filter((key) => key.length === 1));
+}
