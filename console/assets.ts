@@ -1,14 +1,15 @@
 // The built files, read once into memory, and how they are answered: names carry a hash of the content, so they never
 // change and may be kept for ever.
 
-import { brotliCompress, gzip } from "node:zlib";
-import { promisify } from "node:util";
+import { type Encoding, ENCODING_NAMES, ENCODINGS } from "./packing.ts";
 
 /** One built file. */
 export interface Asset {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly type: string;
   readonly etag: string;
+  /** The same as the build packed it; small files are not. */
+  readonly packed?: ReadonlyMap<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
 /** Which files a page needs. */
@@ -43,11 +44,6 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json",
   svg: "image/svg+xml",
 };
-/** The best first. */
-const ENCODINGS = ["br", "gzip"] as const;
-type Encoding = typeof ENCODINGS[number];
-/** Below it packing saves less than its header costs. */
-const PACK_FROM_OCTETS = 256;
 const FOR_EVER = "public, max-age=31536000, immutable";
 
 /**
@@ -63,7 +59,8 @@ export async function loadDist(directory: string | URL): Promise<Dist> {
     const type = TYPES[entry.name.slice(entry.name.lastIndexOf(".") + 1)];
     if (!entry.isFile || type === undefined || entry.name === "manifest.json") continue;
     const body = await Deno.readFile(`${base}/${entry.name}`);
-    files.set(entry.name, { body, type, etag: await etagOf(body) });
+    const packed = await readPacked(`${base}/${entry.name}`);
+    files.set(entry.name, { body, type, etag: await etagOf(body), packed });
   }
   return { manifest, read: (name) => files.get(name) ?? null };
 }
@@ -76,13 +73,26 @@ async function readManifest(path: string): Promise<Manifest> {
   }
 }
 
+/** What lies beside a file in the encodings that the build made of it. */
+async function readPacked(path: string): Promise<Map<Encoding, Uint8Array<ArrayBuffer>>> {
+  const packed = new Map<Encoding, Uint8Array<ArrayBuffer>>();
+  for (const encoding of ENCODING_NAMES) {
+    try {
+      packed.set(encoding, await Deno.readFile(path + ENCODINGS[encoding]));
+    } catch (fault) {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    }
+  }
+  return packed;
+}
+
 async function etagOf(body: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
   return `"${digest.slice(0, 12).toBase64({ alphabet: "base64url" })}"`;
 }
 
 /** The answer for one file, packed as the browser can take it; 304 when the browser has it already. */
-export async function assetResponse(asset: Asset, request: Request): Promise<Response> {
+export function assetResponse(asset: Asset, request: Request): Response {
   const always = { "cache-control": FOR_EVER, vary: "accept-encoding" };
   const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) =>
     tag.trim().replace(/^W\//, "")
@@ -91,7 +101,7 @@ export async function assetResponse(asset: Asset, request: Request): Promise<Res
   // Each packing is a representation of its own, so it has a tag of its own (RFC 9110 §8.8.3.3).
   const etag = encoding === null ? asset.etag : asset.etag.replace(/"$/, `-${encoding}"`);
   if (held.includes(etag)) return new Response(null, { status: 304, headers: { ...always, etag } });
-  const body = encoding === null ? asset.body : await packed(asset, encoding);
+  const body = (encoding === null ? undefined : asset.packed?.get(encoding)) ?? asset.body;
   return new Response(body, {
     headers: {
       ...always,
@@ -103,30 +113,11 @@ export async function assetResponse(asset: Asset, request: Request): Promise<Res
   });
 }
 
-/** The best that both sides know; small files and other types are sent as they are. */
-function encodingFor(request: Request, { body }: Asset): Encoding | null {
-  if (body.length < PACK_FROM_OCTETS) return null;
+/** The best that both sides know; what was not packed is sent as it is. */
+function encodingFor(request: Request, { packed }: Asset): Encoding | null {
   const accepted = (request.headers.get("accept-encoding") ?? "").split(",")
     .map((one) => one.trim().toLowerCase())
     .filter((one) => !/;\s*q=0(\.0{0,3})?$/.test(one))
     .map((one) => one.split(";")[0]);
-  return ENCODINGS.find((one) => accepted.includes(one)) ?? null;
-}
-
-/** Each file is packed once, when it is first asked for. */
-const packings = new WeakMap<Asset, Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>>();
-
-function packed(asset: Asset, encoding: Encoding): Promise<Uint8Array<ArrayBuffer>> {
-  const known = packings.get(asset) ?? new Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>();
-  packings.set(asset, known);
-  const packing = known.get(encoding) ?? pack(asset.body, encoding);
-  known.set(encoding, packing);
-  return packing;
-}
-
-async function pack(body: Uint8Array<ArrayBuffer>, encoding: Encoding): Promise<Uint8Array<ArrayBuffer>> {
-  const octets = encoding === "br"
-    ? await promisify(brotliCompress)(body)
-    : await promisify(gzip)(body, { level: 9 });
-  return new Uint8Array(octets);
+  return ENCODING_NAMES.find((one) => accepted.includes(one) && packed?.has(one) === true) ?? null;
 }

@@ -9,6 +9,7 @@ import { coreChunk, roomMembers } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 import { LANGUAGES } from "./web/words/words.ts";
 import { wordsTogether } from "./late_needs.ts";
+import { ENCODINGS, packingsOf, plainName } from "./packing.ts";
 import { passkeyParts } from "./passkey_parts.ts";
 import { uplotParts } from "./uplot_parts.ts";
 import { readWords, wordsFileName } from "./words_files.ts";
@@ -23,6 +24,7 @@ const INPUT_FILES = [
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
   `${HERE}rooms.ts`,
+  `${HERE}packing.ts`,
   `${HERE}passkey_parts.ts`,
   `${HERE}uplot_parts.ts`,
   `${HERE}uplot_rows.ts`,
@@ -170,19 +172,16 @@ async function isCurrent(inputs: string): Promise<boolean> {
 }
 
 async function writeOutputs(files: readonly esbuild.OutputFile[]): Promise<string[]> {
-  const names: string[] = [];
-  for (const file of files) {
-    const name = file.path.slice(file.path.lastIndexOf("/") + 1);
-    await putInPlace(name, file.contents);
-    names.push(name);
-  }
-  return names;
+  return await Promise.all(files.map(async ({ path, contents }) => {
+    await writeAsset(baseName(path), contents);
+    return baseName(path);
+  }));
 }
 
 async function writeHashed(name: string, svg: string): Promise<string> {
   const content = new TextEncoder().encode(svg);
   const file = `${name}-${(await hashOf(content)).slice(0, HASH_CHARACTERS)}.svg`;
-  await putInPlace(file, content);
+  await writeAsset(file, content);
   return file;
 }
 
@@ -191,12 +190,33 @@ async function writeWords(): Promise<{ hash: string; files: Record<string, strin
   const all = new TextEncoder().encode(tables.map(({ json }) => json).join("\n"));
   const hash = (await hashOf(all)).slice(0, HASH_CHARACTERS);
   const files: Record<string, string> = {};
-  for (const table of tables) {
+  await Promise.all(tables.map((table) => {
     const name = wordsFileName(table, hash);
-    await putInPlace(name, table.json);
     files[`${table.language}.${table.areas.join("+")}`] = name;
-  }
+    return writeAsset(name, new TextEncoder().encode(table.json));
+  }));
   return { hash, files };
+}
+
+/** A file as it is, and beside it as browsers take it. Names carry a hash: what an earlier build packed stays as it is. */
+async function writeAsset(name: string, content: Uint8Array): Promise<void> {
+  if (await isPacked(name)) return;
+  for (const [encoding, packed] of await packingsOf(content)) {
+    await putInPlace(name + ENCODINGS[encoding], packed);
+  }
+  await putInPlace(name, content);
+}
+
+/** Whether it is there with its packings; if so, it counts as new again, see KEEP_OLD_MS. */
+async function isPacked(name: string): Promise<boolean> {
+  const now = new Date();
+  const names = [...Object.values(ENCODINGS).map((ending) => name + ending), name];
+  try {
+    await Promise.all(names.map((one) => Deno.utime(`${DIST}/${one}`, now, now)));
+    return true;
+  } catch (_notYet) {
+    return false;
+  }
 }
 
 /** Writes beside and renames, so that a reader sees the old file or the new one, never a part. */
@@ -263,7 +283,7 @@ function baseName(path: string): string {
 
 async function removeOld(current: ReadonlySet<string>): Promise<void> {
   for await (const entry of Deno.readDir(DIST)) {
-    if (!entry.isFile || current.has(entry.name)) continue;
+    if (!entry.isFile || current.has(plainName(entry.name))) continue;
     const { mtime } = await Deno.stat(`${DIST}/${entry.name}`).catch(() => ({ mtime: null }));
     if (mtime === null || Date.now() - mtime.getTime() < KEEP_OLD_MS) continue;
     // Another build may have removed it first; then it is gone as well.

@@ -51,8 +51,12 @@ export const ROOMS = {
   charts: { of: /^pages\/charts_page$/, cores: [...LISTINGS, "login_core"] },
   records: { of: /^pages\/(history|audit)_page$/, cores: [...LISTINGS, "login_core"] },
   connect: { of: /^pages\/(clients|targets|credentials)_page$/, cores: [...LISTINGS, "connect_core"] },
+  client: {
+    of: /^(pages\/client_page|parts\/connect\/edit_client)$/,
+    cores: [...LISTS, "field_core", "connect_core"],
+  },
   target: {
-    of: /^pages\/(client|target|health)_page$/,
+    of: /^(pages\/(target|health)_page|parts\/connect\/mapping_editor)$/,
     cores: [...TABLES, "field_core", "connect_core"],
   },
   users: { of: /^pages\/(users|groups)_page$/, cores: PEOPLE },

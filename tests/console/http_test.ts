@@ -8,6 +8,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { packingsOf } from "../../console/packing.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
 import { lateNeeds } from "../../console/late_needs.ts";
 import { serveHttp } from "../../console/listener.ts";
@@ -116,7 +117,12 @@ Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its 
 
 Deno.test("assetResponse() packs as the browser can take it, under a tag of its own", async () => {
   const body = new TextEncoder().encode("export const words = {};\n".repeat(100));
-  const asset = { body, type: "text/javascript; charset=utf-8", etag: '"e1"' };
+  const asset = {
+    body,
+    type: "text/javascript; charset=utf-8",
+    etag: '"e1"',
+    packed: await packingsOf(body),
+  };
   const ask = (headers: Record<string, string>) =>
     assetResponse(asset, new Request("http://x/", { headers }));
   for (

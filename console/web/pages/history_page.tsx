@@ -9,12 +9,11 @@ import { CellFilter } from "../parts/cell_filter.tsx";
 import { CopyButton } from "../parts/copy_button.tsx";
 import type { Column } from "../parts/data_table.tsx";
 import { ListPage } from "../parts/list_page.tsx";
-import { whyText } from "../parts/live/explanation_text.tsx";
 import { Status } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { OUTCOME_NAMES, outcomeWords } from "../words.ts";
+import { OUTCOME_NAMES, outcomeWords, whyText } from "../words.ts";
 import { t } from "../words/translate.ts";
 
 const SAYS = {

@@ -50,6 +50,8 @@ export default function SetUpPage({ models }: PageProps) {
       </Gate>
     );
   }
+  // What it opens decides what the panel says, and so how high it is.
+  if (state.kind === "idle") return <main class="gate" aria-busy="true" />;
   return (
     <AccountStep
       models={models}

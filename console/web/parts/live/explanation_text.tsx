@@ -1,14 +1,8 @@
 // Why a login was refused or a packet dropped: one sentence, and what to do about it.
 
 import type { Explanation } from "../../../api/live/explain.ts";
-import { timeText } from "../../format.ts";
+import { whyText } from "../../words.ts";
 import { t } from "../../words/translate.ts";
-
-/** The sentence alone. */
-export function whyText({ code, values }: Pick<Explanation, "code" | "values">): string {
-  const since = typeof values.sinceMs === "number" ? timeText(values.sinceMs) : "";
-  return t(`explain.why_${code}`, { ...values, since });
-}
 
 export function ExplanationText({ explanation }: { explanation: Explanation }) {
   return (
