@@ -13,15 +13,13 @@ export interface PageProps {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** A page's module: its default export draws it, with an `h1` that can take the focus. */
-export interface PageModule {
-  readonly default: ComponentType<PageProps>;
-}
+/** Draws a page, with an `h1` that can take the focus: the default export of its module. */
+export type PageView = ComponentType<PageProps>;
 
 /** A page: on its way, here, or not to be had. */
 export type LoadedPage = { readonly kind: "loading" } | { readonly kind: "failed" } | {
   readonly kind: "ready";
-  readonly page: PageModule;
+  readonly page: PageView;
 };
 
 export interface PageLoader {
@@ -32,7 +30,7 @@ export interface PageLoader {
 }
 
 interface LoaderDeps {
-  readonly routes: Readonly<Record<PlaceName, () => Promise<PageModule>>>;
+  readonly routes: Readonly<Record<PlaceName, () => Promise<PageView>>>;
   readonly loadWords: (areas: readonly Area[]) => Promise<void> | null;
 }
 

@@ -1,28 +1,28 @@
 // The page of each place, fetched when somebody goes there.
 
-import type { PageModule } from "./page_loader.ts";
+import type { PageView } from "./page_loader.ts";
 import type { PlaceName } from "./places.ts";
 
-export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageModule>>> = {
-  live: () => import("./pages/live_page.tsx"),
-  users: () => import("./pages/users_page.tsx"),
-  import: () => import("./pages/import_page.tsx"),
-  groups: () => import("./pages/groups_page.tsx"),
-  group: () => import("./pages/group_page.tsx"),
-  devices: () => import("./pages/devices_page.tsx"),
-  user: () => import("./pages/user_page.tsx"),
-  conversation: () => import("./pages/conversation_page.tsx"),
-  dropped: () => import("./pages/dropped_page.tsx"),
-  history: () => import("./pages/history_page.tsx"),
-  charts: () => import("./pages/charts_page.tsx"),
-  health: () => import("./pages/health_page.tsx"),
-  clients: () => import("./pages/clients_page.tsx"),
-  client: () => import("./pages/client_page.tsx"),
-  targets: () => import("./pages/targets_page.tsx"),
-  target: () => import("./pages/target_page.tsx"),
-  credentials: () => import("./pages/credentials_page.tsx"),
-  access: () => import("./pages/access_page.tsx"),
-  audit: () => import("./pages/audit_page.tsx"),
-  settings: () => import("./pages/settings_page.tsx"),
-  set_up: () => import("./pages/set_up_page.tsx"),
+export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageView>>> = {
+  live: async () => (await import("./pages/live_page.tsx")).default,
+  users: async () => (await import("./pages/users_page.tsx")).default,
+  import: async () => (await import("./pages/import_page.tsx")).default,
+  groups: async () => (await import("./pages/groups_page.tsx")).default,
+  group: async () => (await import("./pages/group_page.tsx")).default,
+  devices: async () => (await import("./pages/devices_page.tsx")).default,
+  user: async () => (await import("./pages/user_page.tsx")).default,
+  conversation: async () => (await import("./pages/conversation_page.tsx")).default,
+  dropped: async () => (await import("./pages/dropped_page.tsx")).default,
+  history: async () => (await import("./pages/history_page.tsx")).default,
+  charts: async () => (await import("./pages/charts_page.tsx")).default,
+  health: async () => (await import("./pages/health_page.tsx")).default,
+  clients: async () => (await import("./pages/clients_page.tsx")).default,
+  client: async () => (await import("./pages/client_page.tsx")).default,
+  targets: async () => (await import("./pages/targets_page.tsx")).default,
+  target: async () => (await import("./pages/target_page.tsx")).default,
+  credentials: async () => (await import("./pages/credentials_page.tsx")).default,
+  access: async () => (await import("./pages/access_page.tsx")).default,
+  audit: async () => (await import("./pages/audit_page.tsx")).default,
+  settings: async () => (await import("./pages/settings_page.tsx")).default,
+  set_up: async () => (await import("./pages/set_up_page.tsx")).default,
 };

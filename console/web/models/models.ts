@@ -3,7 +3,7 @@
 import { createApiClient } from "../api_client.ts";
 import { signal } from "@preact/signals";
 import { createPreferences } from "../preferences.ts";
-import { createPageLoader, type PageModule } from "../page_loader.ts";
+import { createPageLoader, type PageView } from "../page_loader.ts";
 import { type PlaceName, visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
 import { loadWords } from "../words/translate.ts";
@@ -19,7 +19,7 @@ const STAY_EVERY_MS = 60_000;
 
 interface ModelsDeps {
   /** What fetches the page of each place: models know of no page. */
-  readonly routes: Readonly<Record<PlaceName, () => Promise<PageModule>>>;
+  readonly routes: Readonly<Record<PlaceName, () => Promise<PageView>>>;
 }
 
 export function createModels(window: Window & typeof globalThis, { routes }: ModelsDeps) {

@@ -1,6 +1,6 @@
 // The shortcuts that work on every page, and the overlays that they open: palette, help, look.
 
-import { useSignalEffect } from "@preact/signals";
+import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Models, Overlay } from "../../models/models.ts";
 import { DENSITIES } from "../../preferences.ts";
@@ -32,9 +32,10 @@ export function FrameKeys({ models }: { models: Models }) {
     });
   }, []);
   // Parts bring theirs a moment after the page: from outside nothing else shows which of them are on.
-  useSignalEffect(() => {
-    document.documentElement.dataset.keys = activeShortcuts().map(({ keys }) => keys).join("\n");
-  });
+  useEffect(() =>
+    effect(() => {
+      document.documentElement.dataset.keys = activeShortcuts().map(({ keys }) => keys).join("\n");
+    }), []);
   const open = overlay.value;
   return open === null
     ? null

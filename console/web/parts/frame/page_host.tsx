@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { Models } from "../../models/models.ts";
 import { type Visit, visitOf } from "../../places.ts";
-import type { PageModule } from "../../page_loader.ts";
+import type { PageView } from "../../page_loader.ts";
 import { scrollBackTo } from "../../scroll_back.ts";
 import { t } from "../../words/translate.ts";
 import { Note } from "../note.tsx";
@@ -32,9 +32,8 @@ export function PageHost({ models }: { models: Models }) {
   );
 }
 
-function Arrived({ models, visit, page }: { models: Models; visit: Visit; page: PageModule }) {
+function Arrived({ models, visit, page: Page }: { models: Models; visit: Visit; page: PageView }) {
   const { visits, topPx } = models.router;
-  const Page = page.default;
   const title = t(`frame.${visit.place.title}`);
   const arrived = useRef(-1);
   useLayoutEffect(() => {
