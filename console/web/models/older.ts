@@ -1,8 +1,8 @@
 // A list that is read further back: its first page, and the older ones that somebody asked for.
 
-import { useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { failureText } from "../api_client.ts";
-import { useDeed } from "./deed.ts";
 import type { Models } from "./models.ts";
 
 /** A page that may have older ones behind it. */
@@ -11,48 +11,48 @@ export interface Further {
   readonly next?: string | null;
 }
 
-export interface Older<P> {
-  /** From the first page on. */
-  readonly pages: readonly P[];
-  readonly last: P;
-  readonly busy: boolean;
-  /** Why the older ones did not come; `null` when nothing failed. */
-  readonly problem: string | null;
-  /** Fetches the next older page; never rejects. */
-  more(): Promise<void>;
-}
-
-/** What was read behind one first page. */
+/** What was read behind a first page. */
 interface Behind<P> {
-  readonly first: P;
+  readonly first: P | null;
   readonly pages: readonly P[];
+  /** Why the next ones did not come; `null` when nothing failed. */
   readonly problem: string | null;
 }
 
-/** @param of.first Another one drops what was read further back from the one before. */
-export function useOlder<P extends object>(
-  { session }: Pick<Models, "session">,
-  { first, read }: { first: P; read: ((before: string) => Promise<P>) | undefined },
-): Older<P> {
-  const behind = useSignal<Behind<P>>({ first, pages: [], problem: null });
-  const { busy, run } = useDeed();
-  const { pages, problem } = behind.value.first === first ? behind.value : { pages: [], problem: null };
-  const last = pages.at(-1) ?? first;
+export interface Older<P> {
+  /** What was read behind this first page; nothing while it was another one. */
+  of(first: P): Omit<Behind<P>, "first">;
+  readonly isBusy: () => boolean;
+  /** Reads what is older than the last page that is shown; never rejects. */
+  more(first: P, read: (before: string) => Promise<P>): Promise<void>;
+}
+
+/** @param deps.session waits while a session is over, and calls again when there is one. */
+export function createOlder<P extends object>({ session }: Pick<Models, "session">): Older<P> {
+  const nothing: Behind<P> = { first: null, pages: [], problem: null };
+  const behind = signal(nothing);
+  const busy = signal(false);
+  const of = (first: P) => behind.value.first === first ? behind.value : nothing;
   return {
-    pages: [first, ...pages],
-    last,
-    busy: busy.value,
-    problem,
-    more: () =>
-      run(async () => {
-        const { next }: Further = last;
-        if (typeof next !== "string" || read === undefined) return;
-        try {
-          const page = await session.whileSignedIn(() => read(next));
-          behind.value = { first, pages: [...pages, page], problem: null };
-        } catch (fault) {
-          behind.value = { first, pages, problem: failureText(fault) };
-        }
-      }),
+    of,
+    isBusy: () => busy.value,
+    async more(first, read) {
+      const { pages } = of(first);
+      const { next }: Further = pages.at(-1) ?? first;
+      if (typeof next !== "string" || busy.peek()) return;
+      busy.value = true;
+      try {
+        const page = await session.whileSignedIn(() => read(next));
+        behind.value = { first, pages: [...pages, page], problem: null };
+      } catch (fault) {
+        behind.value = { first, pages, problem: failureText(fault) };
+      }
+      busy.value = false;
+    },
   };
+}
+
+/** For as long as a list is drawn. */
+export function useOlder<P extends object>(models: Pick<Models, "session">): Older<P> {
+  return useMemo(() => createOlder<P>(models), []);
 }

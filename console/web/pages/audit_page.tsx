@@ -46,7 +46,7 @@ export default function AuditPage({ models }: PageProps) {
       keyOf={({ id }) => id}
       older={{
         read: (before) => fetch({ ...query, before }),
-        words: () => ({ more: t("govern.more") }),
+        label: () => t("govern.more"),
       }}
     />
   );

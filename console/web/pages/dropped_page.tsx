@@ -10,11 +10,13 @@ import { droppedTotal } from "../models/dropped_total.ts";
 import { createFollower } from "../models/follower.ts";
 import { type LiveModels as Models, withLive } from "../models/live_models.ts";
 import { useResource } from "../models/resource.ts";
+import { Button } from "../parts/button.tsx";
+import { Fetched } from "../parts/fetched.tsx";
 import { late } from "../parts/late.tsx";
 import { ExplanationText } from "../parts/live/explanation_text.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { Packet } from "../parts/live/packets_view.tsx";
-import { EmptyState, ErrorState, Skeleton } from "../parts/states.tsx";
+import { EmptyState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
@@ -54,7 +56,6 @@ export default function DroppedPage({ models: frame }: PageProps) {
       follower.stop();
     };
   }, []);
-  const { value: state } = strays.state;
   return (
     <main class="page">
       <PageBar title={t("live.strays")} back={{ href: "/live", label: t("live.back_to_live") }}>
@@ -62,16 +63,9 @@ export default function DroppedPage({ models: frame }: PageProps) {
       </PageBar>
       <ReconnectNote models={models} />
       <Filters models={models} />
-      {state.kind === "loading" && <Skeleton />}
-      {strays.problem.value !== null && (
-        <ErrorState
-          title={t("live.strays_failed")}
-          onRetry={() => void strays.reload()}
-        >
-          {strays.problem.value}
-        </ErrorState>
-      )}
-      {state.kind === "ready" && <Listed models={models} list={state.value} follower={follower} />}
+      <Fetched resource={strays} failed="live.strays_failed">
+        {(list) => <Listed models={models} list={list} follower={follower} />}
+      </Fetched>
     </main>
   );
 }
@@ -136,9 +130,7 @@ function Newer({ follower }: Pick<ListedProps, "follower">) {
   return (
     <p class="held-newer">
       {follower.waiting.value && (
-        <button type="button" class="button button-primary button-small" onClick={follower.showNewer}>
-          {t("live.strays_newer")}
-        </button>
+        <Button kind="primary" small onClick={follower.showNewer}>{t("live.strays_newer")}</Button>
       )}
     </p>
   );

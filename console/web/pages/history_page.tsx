@@ -46,11 +46,9 @@ export default function HistoryPage({ models }: PageProps) {
       hrefOf={({ id }) => `/live/c/${encodeURIComponent(id)}`}
       older={{
         read: (before) => fetch({ ...query, before }),
-        words: ({ searchedToMs }) =>
-          searchedToMs === null ? { more: t("records.more") } : {
-            more: t("records.search_on"),
-            said: t("records.searched_to", { time: fullTimeText(searchedToMs) }),
-          },
+        label: ({ searchedToMs }) => t(searchedToMs === null ? "records.more" : "records.search_on"),
+        said: ({ searchedToMs }) =>
+          searchedToMs === null ? null : t("records.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
     />
   );

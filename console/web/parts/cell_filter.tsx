@@ -13,7 +13,7 @@ interface CellFilterProps {
   readonly says: WordKey;
   readonly value: string;
   /** Further classes: `cut`, `mono`. */
-  readonly look?: string;
+  readonly look?: string | undefined;
   /** Instead of the value. */
   readonly children?: ComponentChildren;
 }

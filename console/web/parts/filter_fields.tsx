@@ -10,7 +10,7 @@ interface FieldsProps {
   readonly label: string;
   readonly filters: readonly Filter[];
   /** The bar's class. */
-  readonly look?: string;
+  readonly look?: string | undefined;
 }
 
 export function FilterFields({ models, label, filters, look = "people-filters" }: FieldsProps) {

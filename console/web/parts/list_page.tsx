@@ -38,8 +38,10 @@ interface Counted extends Further {
 /** How a list is read further back. */
 export interface ReadOn<P> {
   read(before: string): Promise<P>;
-  /** What the button says, and how far was looked. */
-  words(last: P): { readonly more: string; readonly said?: string };
+  /** What the button says. */
+  label(last: P): string;
+  /** How far was looked. */
+  said?(last: P): string | null;
 }
 
 interface ListProps<T, P> extends Omit<DataTableProps<T>, "label" | "rows" | "busy"> {
@@ -80,7 +82,7 @@ export function ListPage<T, P extends object>(props: ListPageProps<T, P>) {
           models={models}
           label={t(says.filters)}
           filters={filters}
-          {...(bar ? { look: bar } : {})}
+          look={bar}
         />
       )}
       <FilterChips models={models} filters={filters} />
@@ -93,12 +95,13 @@ export function ListPage<T, P extends object>(props: ListPageProps<T, P>) {
 const FRAMES = { rows: "panel", none: "" };
 function Rows<T, P extends object>(props: ListProps<T, P> & { readonly first: P }) {
   const { models, title, says, resource, first, older, frames = FRAMES, label = title } = props;
-  const { pages, last, busy, problem, more } = useOlder(models, { first, read: older?.read });
-  const rows = props.rows(last, pages);
+  const behind = useOlder<P>(models);
+  const { pages, problem } = behind.of(first);
+  const last = pages.at(-1) ?? first;
+  const rows = props.rows(last, [first, ...pages]);
   const isBusy = resource.busy.value;
   const { next, page, size, total }: Counted = last;
   const isEmpty = rows.length === 0 && !next;
-  const words = next ? older?.words(last) : undefined;
   return (
     <>
       {props.note?.(last)}
@@ -106,10 +109,12 @@ function Rows<T, P extends object>(props: ListProps<T, P> & { readonly first: P 
         {isEmpty ? <Nothing {...props} /> : <DataTable {...props} label={label} rows={rows} busy={isBusy} />}
       </section>
       {problem !== null && <ErrorState title={t(says.failed)}>{problem}</ErrorState>}
-      {words !== undefined && (
+      {next && older !== undefined && (
         <div class="pager">
-          <span>{words.said}</span>
-          <Button disabled={busy || isBusy} onClick={more}>{words.more}</Button>
+          <span>{older.said?.(last)}</span>
+          <Button disabled={behind.isBusy() || isBusy} onClick={() => behind.more(first, older.read)}>
+            {older.label(last)}
+          </Button>
         </div>
       )}
       {!isEmpty && page !== undefined && size !== undefined && total !== undefined && (
@@ -129,7 +134,7 @@ function Nothing({ models, says, filters = [], begin }: NothingProps) {
     <EmptyState
       title={t(title)}
       next={next === undefined ? "" : t(next)}
-      {...(isNarrowed ? { onClear: () => takeOff(models, narrowing) } : {})}
+      onClear={isNarrowed ? () => takeOff(models, narrowing) : undefined}
     >
       {!isNarrowed && begin}
     </EmptyState>

@@ -10,7 +10,7 @@ export function EmptyState(
   { title, next, onClear, children }: {
     title: string;
     next: string;
-    onClear?: () => void;
+    onClear?: (() => void) | undefined;
     children?: ComponentChildren;
   },
 ) {

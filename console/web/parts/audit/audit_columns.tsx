@@ -20,7 +20,7 @@ export function deedText(action: string): string {
 
 export function auditColumns(models: Models): Column<AuditItem>[] {
   const narrowing = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
-    <CellFilter models={models} to={to} says="govern.filter_by" value={value} {...(look ? { look } : {})} />
+    <CellFilter models={models} to={to} says="govern.filter_by" value={value} look={look} />
   );
   return [
     {

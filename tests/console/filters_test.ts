@@ -1,0 +1,57 @@
+// Filters of lists: what of the address is asked of the API, and how they are taken off.
+
+import { assertEquals } from "@std/assert";
+import { type Filter, queryOf, takeOff } from "../../console/web/models/filters.ts";
+import { pageOf } from "../../console/web/models/page_number.ts";
+
+const FILTERS: readonly Filter[] = [
+  { name: "user", label: "User", by: "search" },
+  { name: "outcome", label: "Outcome", by: "choice", options: ["accepted"], every: "Every outcome" },
+  { name: "from", label: "From", by: "moment" },
+];
+
+/** An address, and what was put into it. */
+function routerOf(address: string) {
+  const given = new URLSearchParams(address);
+  const put: Readonly<Record<string, string>>[] = [];
+  const router = {
+    param: (name: string) => given.get(name) ?? "",
+    setParams: (changes: Readonly<Record<string, string>>) => void put.push(changes),
+  };
+  return { models: { router } as unknown as Parameters<typeof queryOf>[0], put };
+}
+
+const QUERIES: readonly (readonly [address: string, query: Readonly<Record<string, string>>])[] = [
+  ["", {}],
+  ["user=ada&page=3&other=x", { user: "ada" }],
+  ["user=&outcome=accepted", { outcome: "accepted" }],
+  ["from=2026-01-02T03:04:05Z", { from: "1767323045000" }],
+  ["from=yesterday&user=ada", { user: "ada" }],
+];
+
+for (const [address, query] of QUERIES) {
+  Deno.test(`queryOf() asks of "${address}" for ${JSON.stringify(query)}`, () => {
+    assertEquals(queryOf(routerOf(address).models, FILTERS), query);
+  });
+}
+
+Deno.test("takeOff() takes off the filters that it is given and goes back to the first page", () => {
+  const { models, put } = routerOf("user=ada&outcome=accepted&page=2");
+  takeOff(models, FILTERS.slice(0, 1));
+  assertEquals(put, [{ page: "", user: "" }]);
+});
+
+const PAGES: readonly (readonly [address: string, page: number])[] = [
+  ["", 1],
+  ["page=7", 7],
+  ["page=0", 1],
+  ["page=-2", 1],
+  ["page=1.5", 1],
+  ["page=x", 1],
+];
+
+for (const [address, page] of PAGES) {
+  Deno.test(`pageOf() of "${address}" is ${page}`, () => {
+    assertEquals(pageOf(routerOf(address).models), page);
+  });
+}

@@ -1,0 +1,64 @@
+// Lists that are read further back: pages behind the first one, what fails, and what another first page means.
+
+import { assertEquals } from "@std/assert";
+import { createOlder } from "../../console/web/models/older.ts";
+
+interface Page {
+  readonly items: readonly string[];
+  readonly next: string | null;
+}
+
+const FIRST: Page = { items: ["c"], next: "before c" };
+const PAGES: Readonly<Record<string, Page>> = {
+  "before c": { items: ["b"], next: "before b" },
+  "before b": { items: ["a"], next: null },
+};
+
+function openOlder() {
+  const asked: string[] = [];
+  const session = { whileSignedIn: <T>(call: () => Promise<T>) => call() };
+  const older = createOlder<Page>({ session } as unknown as Parameters<typeof createOlder>[0]);
+  const read = (before: string) => {
+    asked.push(before);
+    const page = PAGES[before];
+    return page === undefined ? Promise.reject(new Error("no such page")) : Promise.resolve(page);
+  };
+  return { asked, older, read };
+}
+
+const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
+
+Deno.test("createOlder() reads page after page until there is none", async () => {
+  const { asked, older, read } = openOlder();
+  assertEquals(older.of(FIRST).pages, []);
+  for (let round = 0; round < 3; round += 1) await older.more(FIRST, read);
+  assertEquals(itemsOf(older.of(FIRST).pages), ["b", "a"]);
+  assertEquals(asked, ["before c", "before b"]);
+});
+
+Deno.test("createOlder() asks once while an answer is on its way", async () => {
+  const { asked, older, read } = openOlder();
+  const both = [older.more(FIRST, read), older.more(FIRST, read)];
+  assertEquals(older.isBusy(), true);
+  await Promise.all(both);
+  assertEquals([older.isBusy(), asked], [false, ["before c"]]);
+});
+
+Deno.test("createOlder() keeps what it read when the next page fails, and tries again", async () => {
+  const { older, read } = openOlder();
+  await older.more(FIRST, read);
+  await older.more(FIRST, () => Promise.reject(new Error("broken")));
+  const { pages, problem } = older.of(FIRST);
+  assertEquals([itemsOf(pages), typeof problem], [["b"], "string"]);
+  await older.more(FIRST, read);
+  assertEquals([itemsOf(older.of(FIRST).pages), older.of(FIRST).problem], [["b", "a"], null]);
+});
+
+Deno.test("createOlder() forgets what was behind another first page, also what comes late", async () => {
+  const { older, read } = openOlder();
+  const newer: Page = { items: ["d"], next: null };
+  const late = older.more(FIRST, read);
+  assertEquals(older.of(newer).pages, []);
+  await late;
+  assertEquals([older.of(newer).pages, older.of(newer).problem], [[], null]);
+});
