@@ -5,8 +5,9 @@ import type { HealthPart, HealthReport } from "../../api/connect/target_shapes.t
 import { whyNot } from "../access_words.ts";
 import { fetchHealth, testPart } from "../models/connect_calls.ts";
 import { failureText } from "../api_client.ts";
+import { useEvery } from "../models/every.ts";
 import { useResource } from "../models/resource.ts";
-import { Fetched, useEvery } from "../parts/connect/fetched.tsx";
+import { Fetched } from "../parts/connect/fetched.tsx";
 import { Button } from "../parts/button.tsx";
 import { type Column, DataTable } from "../parts/data_table.tsx";
 import { Note } from "../parts/note.tsx";

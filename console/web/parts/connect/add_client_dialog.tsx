@@ -15,7 +15,7 @@ import { SecretOnce } from "../secret_once.tsx";
 import { Status } from "../status.tsx";
 import { Time } from "../time.tsx";
 import { ClientFields } from "./client_fields.tsx";
-import { useEvery } from "./fetched.tsx";
+import { useEvery } from "../../models/every.ts";
 
 interface AddProps {
   readonly models: Models;

@@ -1,7 +1,6 @@
 // What a page of clients, targets or groups fetched, or its other states.
 
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import type { Resource } from "../../models/resource.ts";
 import { Fetched as Any } from "../fetched.tsx";
 
@@ -12,14 +11,4 @@ interface FetchedProps<T> {
 
 export function Fetched<T>({ resource, children }: FetchedProps<T>) {
   return <Any resource={resource} failed="connect.unread" old="connect.old" rows={5}>{children}</Any>;
-}
-
-/** Does something again and again while the page is seen. */
-export function useEvery(everyMs: number, task: () => void): void {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") task();
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
 }
