@@ -103,6 +103,8 @@ export interface LdapBackendSettings extends BackendHead {
   readonly usersDn: string;
   /** "" when the backend holds no groups. */
   readonly groupsDn: string;
+  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  readonly readOnly?: readonly string[];
   readonly schema: "openldap" | "active_directory";
   /** Front-end attribute → LDAP attribute; only what differs from the schema's own table. */
   readonly attributes: Readonly<Record<string, string>>;
@@ -118,6 +120,8 @@ export interface ScimBackendSettings extends BackendHead {
   readonly token: string;
   readonly userName: string;
   readonly password: string;
+  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  readonly readOnly?: readonly string[];
   readonly connections: number;
   readonly timeoutMs: number;
 }

@@ -3,6 +3,7 @@
 import type { Table } from "./document.ts";
 import { type Reading, shown } from "./read_rows.ts";
 import { resolveReferences } from "./references.ts";
+import { isScimPath } from "./values.ts";
 
 const MAX_ENTRIES = 200;
 
@@ -11,13 +12,6 @@ const NAMING = {
   user: { frontEnd: "userName", scim: ["id", "externalid", "username"] },
   group: { frontEnd: "groupName", scim: ["id", "externalid", "displayname"] },
 } as const;
-
-/** `a`, `a[]`, `a.b` or `a[].b`, each perhaps behind a schema's URN and a colon. */
-function isScimPath(path: string): boolean {
-  const cut = path.toLowerCase().startsWith("urn:") ? path.lastIndexOf(":") : -1;
-  if (cut >= 0 && !/^urn:[A-Za-z0-9._:-]{1,200}$/i.test(path.slice(0, cut))) return false;
-  return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
-}
 
 const isFrontEndName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
 const isLdapName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(name);

@@ -22,6 +22,10 @@ const TIMEOUT = row(value.milliseconds({ min: 100, max: 30_000 }), 5000, {
   doc: "deadline of one operation",
 });
 
+const READ_ONLY = row(value.keptAttributes, [], {
+  doc: "SCIM attributes of users that this backend keeps for itself: read here, never written",
+});
+
 function kindRow<const K extends string>(kind: K, doc: string): Row<K> {
   return row(value.choice([kind]), kind, { doc, required: true });
 }
@@ -68,6 +72,7 @@ export const LDAP_BACKEND_ROWS = {
   }),
   "connections": CONNECTIONS,
   "timeout_ms": TIMEOUT,
+  "read_only": READ_ONLY,
 } satisfies Rows;
 
 /** The same with `kind = "scim"`. */
@@ -87,6 +92,7 @@ export const SCIM_BACKEND_ROWS = {
   "password": row(value.secret(), "", { doc: "for HTTP Basic" }),
   "connections": CONNECTIONS,
   "timeout_ms": TIMEOUT,
+  "read_only": READ_ONLY,
 } satisfies Rows;
 
 /** The rows of each kind of backend. */

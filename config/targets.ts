@@ -148,6 +148,7 @@ function readLdap(named: Named, reading: Reading): BackendSettings {
     attributes: readLdapAttributes(maps.get("attributes") ?? {}, { path: `${key}.attributes`, reading }),
     connections: rows.connections,
     timeoutMs: rows.timeout_ms,
+    ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
   };
 }
 
@@ -164,6 +165,7 @@ function readScim(named: Named, reading: Reading): BackendSettings {
     password: rows.password,
     connections: rows.connections,
     timeoutMs: rows.timeout_ms,
+    ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
   };
 }
 

@@ -226,3 +226,28 @@ export const plainNames: Kind<readonly string[]> = kind(
       : null;
   },
 );
+
+/** `a`, `a[]`, `a.b` or `a[].b`, each perhaps behind a schema's URN and a colon. */
+export function isScimPath(path: string): boolean {
+  const cut = path.toLowerCase().startsWith("urn:") ? path.lastIndexOf(":") : -1;
+  if (cut >= 0 && !/^urn:[A-Za-z0-9._:-]{1,200}$/i.test(path.slice(0, cut))) return false;
+  return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
+}
+
+/** What every write brings: the name, what identifies, whether somebody is active, and what the server makes. */
+const NOBODYS = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
+
+function canBeKept(path: string): boolean {
+  return isScimPath(path) && !NOBODYS.test(path.slice(path.lastIndexOf(":") + 1));
+}
+
+/** SCIM attributes of users that a backend may keep for itself. */
+export const keptAttributes: Kind<readonly string[]> = kind(
+  'a list of SCIM attributes of users, each once, as in ["title", "emails[].value"]; not the name, active or password',
+  (raw) => {
+    const parsed = list("", (entry) => canBeKept(entry) ? entry : null, 100).parse(
+      raw,
+    );
+    return parsed.ok && new Set(parsed.value).size === parsed.value.length ? parsed.value : null;
+  },
+);

@@ -185,7 +185,8 @@ A target is a directory of users and groups; its name is the \`<target_id>\` of 
 backends has one of kind \`store\` with the name \`local\`. Names of targets and backends have 1 to 64 of the letters A to Z and a to
 z, digits, dot, \`_\` and \`-\`. Where backends disagree, the one that stands first in the file counts. \`mapping.user\` and
 \`mapping.group\` name what differs from the interface's own table, a SCIM attribute (\`title\`, \`name.familyName\`,
-\`emails[].value\`, or one behind its schema's URN) and its front-end attribute; \`attributes\` of an LDAP backend say which LDAP
+\`emails[].value\`, or one behind its schema's URN) and its front-end attribute; \`read_only\` of an LDAP or SCIM backend names SCIM
+attributes of users that it keeps for itself: they are read there, never written, and no difference; \`attributes\` of an LDAP backend say which LDAP
 attribute holds a front-end attribute, where that differs from the table of its schema.
 
 Attributes of \`radius.reply.group\` are those of \`radius.reply.default\`: a member of the group gets them in every Access-Accept. The

@@ -41,6 +41,9 @@ const NAMES = `## Names
 \`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and kept as given. A name has 1 to
 256 characters and no slash, control character or bidirectional override. It cannot be changed: create the new one, delete the old one.
 
+What every backend of the target that can hold it keeps for itself (\`read_only\` of the settings) is read-only (RFC 7643 §2.2): values that a
+body gives are ignored, and what is there stays (RFC 7644 §3.3, §3.5.1).
+
 No attribute is required. A replacement replaces: what its body leaves out is gone, except the password, which is never answered and stays; \`active\`
 is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need not be users. Attributes that are not in any table are kept as given.
 

@@ -52,6 +52,8 @@ export interface BackendState {
   readonly remoteId?: string;
   /** It holds something else than the resource: its copy (see targets/copies.ts). */
   readonly differs?: true;
+  /** What it keeps for itself and has otherwise than the resource: no difference that anybody should end. */
+  readonly kept?: JsonObject;
 }
 
 /** By the backend's name. */
@@ -246,6 +248,8 @@ export interface Backend {
   readonly mode: "sync" | "async";
   /** Top-level SCIM attributes (besides the name, active, members) that it can hold; `null` for all. */
   readonly covers: ReadonlySet<string> | null;
+  /** What of a user it keeps for itself, as pure/kept.ts spells it: read there, never written. Absent: nothing. */
+  readonly keeps?: ReadonlySet<string>;
   /** Whether it holds groups at all, and whether it knows `active`. */
   readonly holds: { readonly groups: boolean; readonly active: boolean };
   read(
@@ -295,6 +299,8 @@ export interface WriteOptions {
 
 export interface BackendInfo {
   readonly name: string;
+  /** What of a user it keeps for itself, by the names that people know; absent: nothing. */
+  readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
 }
@@ -305,6 +311,8 @@ export interface Target {
   readonly pageSize: number;
   readonly backends: readonly BackendInfo[];
   readonly mapping: Mapping;
+  /** What of a user nobody changes here (RFC 7643 §2.2 `readOnly`), because every backend keeps it; absent: nothing. */
+  readonly readOnly?: ReadonlySet<string>;
   readonly directory: Directory;
   create(content: Content, options: WriteOptions): Promise<Written>;
   /** `content.name` names the resource; its spelling may change, its canonical form may not. */

@@ -5,7 +5,8 @@ import type { LdapBackendSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import { type Clock, createSystemRandom, type Random } from "../../runtime.ts";
 import type { Backend, BackendOutcome, Mapping, Remote, ResourceKind } from "../ports.ts";
-import { coveredAttributes } from "../pure/mapping.ts";
+import { type Kept, keptAttributes } from "../pure/kept.ts";
+import { coveredAttributes, isFrontEndKept } from "../pure/mapping.ts";
 import { readName } from "../pure/names.ts";
 import { createCircuit } from "./circuit.ts";
 import {
@@ -17,7 +18,7 @@ import {
 import { contentOf, nameOf, remoteIdOf } from "./ldap_entries.ts";
 import { memberNames, type NameCache } from "./ldap_members.ts";
 import { createLdapPool } from "./ldap_pool.ts";
-import { layoutOf } from "./ldap_schemas.ts";
+import { layoutOf, type LdapLayout } from "./ldap_schemas.ts";
 import { findEntry, searchForAll } from "./ldap_search.ts";
 import { createLdapVerifier } from "./ldap_verify.ts";
 import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
@@ -41,7 +42,8 @@ export interface LdapBackendDeps {
 /** Opens no connection before it is asked for something. */
 export function createLdapBackend(deps: LdapBackendDeps): Backend {
   const { settings, mapping, clock, log } = deps;
-  const layout = layoutOf(settings);
+  const keeps = keptAttributes(settings.readOnly ?? []);
+  const layout = withKept(layoutOf(settings), { mapping, keeps });
   const circuit = createCircuit(clock);
   const hasGroups = settings.groupsDn !== "";
   const isSecure = settings.startTls || settings.url.toLowerCase().startsWith("ldaps:");
@@ -146,6 +148,7 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
     kind: "ldap",
     mode: settings.mode,
     covers: coveredAttributes(layout.user.rows, mapping, "user"),
+    keeps,
     holds: { groups: hasGroups, active: layout.activeText !== null || layout.schema.active === "bit" },
     read(kind, name) {
       if (kind === "group" && !hasGroups) return Promise.resolve({ ok: true, value: null });
@@ -204,4 +207,14 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
       await Promise.all([pool.close(), verifier.close()]);
     },
   };
+}
+
+/** The layout with the LDAP attributes that hold what is kept; the table's rows know front-end attributes alone. */
+function withKept(
+  layout: LdapLayout,
+  { mapping, keeps }: { mapping: Mapping; keeps: Kept },
+): LdapLayout {
+  const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndKept(frontEnd, mapping, keeps));
+  const kept = rows.flatMap(({ ldap, more }) => more === undefined ? [ldap] : [ldap, more]);
+  return { ...layout, user: { ...layout.user, kept: new Set(kept.map((name) => name.toLowerCase())) } };
 }

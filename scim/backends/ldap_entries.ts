@@ -97,9 +97,10 @@ function desiredValues(
   { layout, mapping, name }: { layout: LdapLayout; mapping: Mapping; name: string },
 ): Map<string, readonly string[]> {
   const frontEnd = toFrontEnd(content, mapping);
-  const { rows, demands, naming } = layout[content.kind];
+  const { rows, demands, naming, kept } = layout[content.kind];
   const desired = new Map<string, readonly string[]>();
   for (const row of rows) {
+    if (kept?.has(row.ldap.toLowerCase())) continue;
     const values = [...new Set(frontEnd.get(row.frontEnd) ?? [])].filter((one) => one !== "");
     const [first, ...others] = values;
     const isOne = row.single === true || row.more !== undefined;
@@ -147,7 +148,7 @@ export function changesTo(
   const rdn = firstRdn(entry.dn)?.attribute;
   const changes: LdapChange[] = [];
   for (const [attribute, values] of desiredValues(content, { layout, mapping, name })) {
-    if (attribute.toLowerCase() === rdn) continue;
+    if (attribute.toLowerCase() === rdn || layout[content.kind].kept?.has(attribute.toLowerCase())) continue;
     const held = entry.texts.get(attribute.toLowerCase()) ?? [];
     if (!isSameSet(held, values)) changes.push({ operation: "replace", attribute, values });
   }

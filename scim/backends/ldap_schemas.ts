@@ -154,6 +154,8 @@ export interface LdapKind {
   readonly rows: readonly LdapRow[];
   /** In lower case. */
   readonly demands: readonly string[];
+  /** LDAP attributes that the directory keeps for itself, in lower case; absent: none. */
+  readonly kept?: ReadonlySet<string>;
 }
 
 export interface LdapLayout {

@@ -4,6 +4,7 @@ import type { ScimBackendSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Backend, BackendOutcome, Content, Mapping, Remote, ResourceKind } from "../ports.ts";
+import { keptAttributes } from "../pure/kept.ts";
 import { createCircuit } from "./circuit.ts";
 import { BackendListFault } from "./list_fault.ts";
 import { isCountersignUrl } from "./scim_dialects.ts";
@@ -37,7 +38,8 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
   const service = createScimService({ http, clock, mapping, url: settings.url, secrets });
   const ids = createScimIds(clock);
   const circuit = createCircuit(clock);
-  const writer: ScimWriter = { service, ids, mapping };
+  const keeps = keptAttributes(settings.readOnly ?? []);
+  const writer: ScimWriter = { service, ids, mapping, keeps };
 
   const onBug = (bug: unknown): void => {
     log.error("scim backend failed unforeseen", {
@@ -103,6 +105,7 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
     kind: "scim",
     mode: settings.mode,
     covers: isCountersignUrl(settings.url) ? null : RFC_COVERS,
+    keeps,
     holds: {
       // Known only when the server was asked for some.
       get groups() {

@@ -1,6 +1,7 @@
 // Writing to another SCIM server: POST what is new, PUT what differs, PATCH where only members do. Nothing is sent twice blindly.
 
 import type { Desired, JsonObject, Mapping, ResourceKind } from "../ports.ts";
+import { type Kept, layKept } from "../pure/kept.ts";
 import type { ScimAbilities } from "./scim_dialects.ts";
 import type { ScimAnswer } from "./scim_http.ts";
 import type { ScimIds } from "./scim_ids.ts";
@@ -13,6 +14,8 @@ export interface ScimWriter {
   readonly service: ScimService;
   readonly ids: ScimIds;
   readonly mapping: Mapping;
+  /** What the server keeps for itself: a PUT brings it as the server has it (RFC 7644 §3.5.1 replaces everything). */
+  readonly keeps: Kept;
 }
 
 interface Job extends ScimWriter {
@@ -49,7 +52,8 @@ async function putOnce(desired: Desired, { writer, id, deadlineMs }: PutOrder): 
   if (content.kind === "group" && !service.hasGroups()) throw unsupported("the server has no groups");
   const desk: MemberDesk = { service, ids, dialect: abilities.dialect, deadlineMs };
   const members = await membersOf(content.kind === "group" ? content.members : [], desk);
-  const job: Job = { ...writer, desired, abilities, deadlineMs, members };
+  const laid: Desired = { ...desired, content: layKept(content, found?.content ?? null, writer.keeps) };
+  const job: Job = { ...writer, desired: laid, abilities, deadlineMs, members };
   const made = found === null ? await create(job) : await replace(found, job);
   if (content.kind === "user") ids.remember(content.name, made);
   return made;
@@ -66,7 +70,9 @@ async function create(job: Job): Promise<string> {
   const { kind, name } = content;
   if (answer.status !== 409) return idIn(answer) ?? (await mustFind(job, { kind, name })).id;
   // Somebody made it meanwhile, or an earlier attempt of ours arrived after all.
-  return await replace(await mustFind(job, { kind, name }), job);
+  const other = await mustFind(job, { kind, name });
+  const laid = { ...job.desired, content: layKept(content, other.content, job.keeps) };
+  return await replace(other, { ...job, desired: laid });
 }
 
 async function mustFind(

@@ -1,6 +1,7 @@
 // A backend whose answers are noted as they come: when it last did what it was asked, and what it met last. For health; it changes nothing.
 
 import type { Clock } from "../../runtime.ts";
+import { NOTHING_KEPT } from "../pure/kept.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../ports.ts";
 
 /** What is known of one backend since the start. */
@@ -37,6 +38,7 @@ export function watchBackend(inner: Backend, { clock }: { clock: Pick<Clock, "no
     kind: inner.kind,
     mode: inner.mode,
     covers: inner.covers,
+    keeps: inner.keeps ?? NOTHING_KEPT,
     holds: inner.holds,
     read: async (kind, name, hint) => note(await inner.read(kind, name, hint)),
     put: async (desired, hint) => note(await inner.put(desired, hint)),

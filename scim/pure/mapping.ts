@@ -7,6 +7,7 @@ import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { ATTRIBUTES, findAttribute } from "./attributes.ts";
 import { createDraft } from "./draft.ts";
 import { isObject } from "./json_limits.ts";
+import { isKept, type Kept } from "./kept.ts";
 import { distinctNames } from "./names.ts";
 import { withName } from "./person_name.ts";
 
@@ -207,6 +208,12 @@ export function fromFrontEnd(
 export interface HeldAttribute {
   readonly frontEnd: string;
   readonly single?: boolean;
+}
+
+/** Whether all that a front-end attribute of a user reaches is kept; nothing that it reaches is not. */
+export function isFrontEndKept(frontEnd: string, mapping: Mapping, kept: Kept): boolean {
+  const paths = pathsOf(frontEnd, planOf(mapping, "user"), "user");
+  return paths.length > 0 && paths.every((path) => isKept(path, kept));
 }
 
 /**

@@ -142,7 +142,7 @@ async function recordDone(
 }
 
 function delivered(
-  { differs }: BackendState,
+  { differs, kept }: BackendState,
   { operation, remoteId, nowMs }: { operation: string; remoteId: string | undefined; nowMs: number },
 ): BackendState | undefined {
   if (operation === "remove") return undefined;
@@ -151,6 +151,7 @@ function delivered(
     sinceMs: nowMs,
     ...(remoteId === undefined ? {} : { remoteId }),
     ...(differs === undefined ? {} : { differs }),
+    ...(kept === undefined ? {} : { kept }),
   };
 }
 

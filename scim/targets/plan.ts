@@ -81,9 +81,12 @@ function stateAfterPut(
   before: BackendState | undefined,
   { isQueued, nowMs }: { isQueued: boolean; nowMs: number },
 ): BackendState {
-  const remoteId = before?.remoteId === undefined ? {} : { remoteId: before.remoteId };
-  if (isQueued) return { state: "pending", operation: "put", sinceMs: nowMs, ...remoteId };
-  return { state: "present", sinceMs: before?.state === "present" ? before.sinceMs : nowMs, ...remoteId };
+  const own = {
+    ...(before?.remoteId === undefined ? {} : { remoteId: before.remoteId }),
+    ...(before?.kept === undefined ? {} : { kept: before.kept }),
+  };
+  if (isQueued) return { state: "pending", operation: "put", sinceMs: nowMs, ...own };
+  return { state: "present", sinceMs: before?.state === "present" ? before.sinceMs : nowMs, ...own };
 }
 
 function planRemoval({ before, backends, named, nowMs }: WriteDemand): Planned {

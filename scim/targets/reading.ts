@@ -1,15 +1,23 @@
 // What a backend's reading of a resource makes of the resource: the first listed backend that has it says what it is. Pure.
 
 import type { Backend, BackendState, Content, Remote } from "../ports.ts";
+import { type Kept, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { mergeContent } from "../pure/mapping.ts";
-import { sameContent } from "./same_content.ts";
+import { equalJson, sameContent } from "./same_content.ts";
 import { desiredOf, has, settled, type Standing, withCopy, withoutCopy, withState } from "./standing.ts";
 
 /** What a backend can hold. */
-export type Coverage = Pick<Backend, "covers" | "holds">;
+export type Coverage = Pick<Backend, "covers" | "holds" | "keeps">;
 
-/** A backend's content as a whole one: what it cannot hold stays as `previous` has it. */
+/** What a backend may keep for itself and have shown where it is no resource's: longer is not. */
+const MOST_KEPT_CHARACTERS = 2000;
+
+/** A backend's content as a whole one: what it cannot hold, or keeps for itself, stays as `previous` has it. */
 export function completed(backend: Coverage, previous: Content, read: Content): Content {
+  return layKept(whole(backend, previous, read), previous, backend.keeps ?? NOTHING_KEPT);
+}
+
+function whole(backend: Coverage, previous: Content, read: Content): Content {
   const known = !backend.holds.active && read.kind === "user" && previous.kind === "user"
     ? { ...read, active: previous.active }
     : read;
@@ -35,6 +43,8 @@ export interface Reading {
   /** Those of kind `store`: they follow what the resource becomes. */
   readonly embedded: ReadonlySet<string>;
   readonly nowMs: number;
+  /** What every backend keeps for itself: nobody but they says what it is. */
+  readonly readOnly: Kept;
 }
 
 /** The standing after a reading; the same object when nothing changed. */
@@ -42,9 +52,35 @@ export function applyReading(standing: Standing, reading: Reading): Standing {
   const state = standing.backends[reading.backend];
   // What is owed will be delivered, or was given up on and waits for somebody; neither is overwritten by what is there now.
   if (state?.operation !== undefined) return standing;
-  return reading.remote === null
-    ? withVanished(standing, reading)
-    : withFound(standing, { ...reading, remote: reading.remote });
+  if (reading.remote === null) return withVanished(standing, reading);
+  const found = { ...reading, remote: reading.remote };
+  return withKept(withReadOnly(withFound(standing, found), found), found);
+}
+
+/** What every backend keeps is what the first that has the resource says; the store follows, and nobody differs by it. */
+function withReadOnly(standing: Standing, reading: Reading & { remote: Remote }): Standing {
+  const { backend, order, embedded, remote, readOnly } = reading;
+  const first = order.find((name) => !embedded.has(name) && has(standing.backends[name]));
+  if (readOnly.size === 0 || first !== backend || standing.content === null) return standing;
+  const content = layKept(standing.content, remote.content, readOnly);
+  return sameContent(content, standing.content) ? standing : { ...standing, content };
+}
+
+/** Notes what the backend keeps and has otherwise than the resource. */
+function withKept(standing: Standing, { backend, coverage, remote }: Reading & { remote: Remote }): Standing {
+  const { keeps = NOTHING_KEPT } = coverage;
+  const { content } = standing;
+  const state = standing.backends[backend];
+  if (keeps.size === 0 || content?.kind !== "user" || state === undefined) return standing;
+  const isSame = sameContent(layKept(content, remote.content, keeps), content);
+  const own = Object.fromEntries(
+    Object.entries(remote.content.attributes).filter(([name]) => keeps.has(name)),
+  );
+  const kept = isSame || JSON.stringify(own).length > MOST_KEPT_CHARACTERS ? undefined : own;
+  if (equalJson(state.kept, kept)) return standing;
+  const { kept: _before, ...rest } = state;
+  const next: BackendState = kept === undefined ? rest : { ...rest, kept };
+  return { ...standing, backends: { ...standing.backends, [backend]: next } };
 }
 
 function withVanished(standing: Standing, { backend, order, nowMs }: Reading): Standing {
@@ -63,7 +99,9 @@ function withFound(standing: Standing, reading: Reading & { remote: Remote }): S
     const copy = present.copies.get(backend);
     return copy !== undefined && sameContent(copy, own) ? present : withCopy(present, backend, own);
   }
-  return withContent(present, { ...reading, content: completed(coverage, kept, remote.content) });
+  // At first sight everything counts; later a backend that others do not agree with keeps its own to itself.
+  const complete = standing.content === null ? whole : completed;
+  return withContent(present, { ...reading, content: complete(coverage, kept, remote.content) });
 }
 
 function withPresent(standing: Standing, { backend, remote, nowMs }: Reading & { remote: Remote }): Standing {
@@ -74,6 +112,7 @@ function withPresent(standing: Standing, { backend, remote, nowMs }: Reading & {
     sinceMs: state?.state === "present" ? state.sinceMs : nowMs,
     remoteId: remote.remoteId,
     ...(state?.differs === undefined ? {} : { differs: state.differs }),
+    ...(state?.kept === undefined ? {} : { kept: state.kept }),
   };
   return { ...standing, backends: { ...standing.backends, [backend]: next } };
 }

@@ -5,6 +5,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import type { Actor, BackendInfo, Directory, DirectoryWrite, ResourceKind, Stored } from "../ports.ts";
+import type { Kept } from "../pure/kept.ts";
 import { type AuditDeps, auditRecord, changedAttributes } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
@@ -24,6 +25,8 @@ export interface RefreshDeps {
   readonly locks: KeyedLocks;
   readonly clock: Clock;
   readonly audit: AuditDeps;
+  /** What every backend keeps for itself. */
+  readonly readOnly: Kept;
 }
 
 /** Throws the refusal `backend_unreachable` or `backend_failed` when one cannot be read; nothing was changed then. */
@@ -69,7 +72,7 @@ async function readAll(
 }
 
 export function readingOf(
-  { backends, clock }: RefreshDeps,
+  { backends, clock, readOnly }: RefreshDeps,
   { link, remote }: { link: Link; remote: Reading["remote"] },
 ): Reading {
   return {
@@ -79,6 +82,7 @@ export function readingOf(
     order: backends.map(({ name }) => name),
     embedded: new Set(backends.filter(({ kind }) => kind === "store").map(({ name }) => name)),
     nowMs: clock.nowMs(),
+    readOnly,
   };
 }
 

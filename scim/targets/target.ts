@@ -6,7 +6,16 @@ import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type { Backend, BackendInfo, Directory, KeptPassword, RefreshReport, Target } from "../ports.ts";
+import type {
+  Backend,
+  BackendInfo,
+  Content,
+  Directory,
+  KeptPassword,
+  RefreshReport,
+  Target,
+} from "../ports.ts";
+import { keptByAll, keptNames, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { type AuditDeps, auditRecord } from "./audit.ts";
 import { createCopies, readStanding } from "./copies.ts";
@@ -20,6 +29,7 @@ import { createOutbox } from "./outbox.ts";
 import { refreshAll } from "./refresh_all.ts";
 import { refreshOne } from "./refresh_one.ts";
 import { reviveDeadLetters } from "./revival.ts";
+import type { Standing } from "./standing.ts";
 import { createTurns } from "./turns.ts";
 import { createWriter } from "./writer.ts";
 
@@ -46,8 +56,13 @@ export interface OpenTarget extends Target {
 export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const { store, vault, clock, random, log, settings, directory, orderedId } = deps;
   const target = settings.name;
-  const backends: BackendInfo[] = settings.backends.map(({ name, kind, mode }) => ({ name, kind, mode }));
   const links = openLinks(deps);
+  const backends = settings.backends.map(({ name, kind, mode }): BackendInfo => {
+    const keeps = keptNames(links.get(name)?.backend.keeps ?? NOTHING_KEPT);
+    return { name, kind, mode, ...(keeps.length === 0 ? {} : { keeps }) };
+  });
+  const keepers = [...links.values()].map(({ backend }) => backend);
+  const readOnly = keptByAll(keepers);
   const copies = createCopies({ store, target });
   const locks = createKeyedLocks(clock);
   const audit: AuditDeps = { target, nowMs: () => clock.nowMs(), orderedId };
@@ -65,6 +80,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     target,
     backends,
     audit,
+    readOnly,
   };
   const intents = createIntents({ ...shared, orderedId });
   await intents.recover();
@@ -90,6 +106,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     pageSize: settings.pageSize,
     backends,
     mapping: createMapping(settings.mapping),
+    readOnly,
     directory,
     create: (content, options) =>
       write({ operation: "create", kind: content.kind, name: content.name, content: () => content }, options),
@@ -116,7 +133,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
       }),
     async heldElsewhere(kind, name) {
       const stored = await directory.read(kind, canonicalName(name));
-      return (await readStanding(copies, stored)).copies;
+      return withKept(await readStanding(copies, stored), links);
     },
     owed: (limit) => outbox.owed(limit),
     retryDeadLetters: (options) => reviveDeadLetters(shared, options),
@@ -125,6 +142,21 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
       await Promise.all([...links.values()].map(({ backend }) => backend.close()));
     },
   };
+}
+
+/** The contents that differ, and those that differ in nothing but what their backend keeps for itself. */
+function withKept(
+  { content, backends, copies }: Standing,
+  links: ReadonlyMap<string, Link>,
+): ReadonlyMap<string, Content> {
+  const held = new Map(copies);
+  for (const [name, { kept }] of Object.entries(backends)) {
+    const known = copies.get(name) ?? content;
+    const keeps = links.get(name)?.backend.keeps;
+    if (kept === undefined || keeps === undefined || known?.kind !== "user") continue;
+    held.set(name, layKept(known, { ...known, attributes: kept }, keeps));
+  }
+  return held;
 }
 
 function openLinks({ settings, openBackend, clock }: TargetDeps): Map<string, Link> {

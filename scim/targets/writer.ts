@@ -17,6 +17,7 @@ import type {
   WriteOptions,
   Written,
 } from "../ports.ts";
+import { type Kept, layKept } from "../pure/kept.ts";
 import { actionOf, type AuditDeps, auditRecord, changedAttributes } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
@@ -48,6 +49,8 @@ export interface WriterDeps extends BackendChoice {
   readonly clock: Clock;
   readonly audit: AuditDeps;
   readonly log: Log;
+  /** What every backend keeps for itself. */
+  readonly readOnly: Kept;
   readonly commitAlone: (mutations: readonly Mutation[]) => Promise<void>;
   hashPassword(password: string): Promise<KeptPassword>;
 }
@@ -87,7 +90,9 @@ export function createWriter(deps: WriterDeps): Writer {
     checkVersion(stored, options);
     const named = chooseBackends(deps, { kind, named: options.backends });
     const before = await readStanding(deps.copies, stored);
-    const content = stored === null && operation !== "create" ? null : job.content(stored);
+    const wanted = stored === null && operation !== "create" ? null : job.content(stored);
+    // RFC 7644 §3.3, §3.5.1: values of what is readOnly are ignored.
+    const content = wanted === null ? null : layKept(wanted, stored?.content ?? null, deps.readOnly);
     const plan = planWrite({
       operation,
       kind,

@@ -145,6 +145,22 @@ const STORE_BACKEND: Samples = {
   "mode": [['"sync"'], ['"async"', '"later"']],
 };
 
+const READ_ONLY: Samples[string] = [
+  [
+    "[]",
+    '["title", "emails[].value", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department"]',
+  ],
+  [
+    '"title"',
+    '["a b"]',
+    '["userName"]',
+    '["active"]',
+    '["password"]',
+    '["groups[].value"]',
+    '["title", "title"]',
+  ],
+];
+
 const LDAP_BACKEND: Samples = {
   "kind": [['"ldap"'], ['"LDAP"', '["ldap"]']],
   "mode": MODE,
@@ -166,6 +182,7 @@ const LDAP_BACKEND: Samples = {
   "schema": [['"openldap"', '"active_directory"'], ['"ad"']],
   "connections": window(1, 50),
   "timeout_ms": CALL_MS,
+  "read_only": READ_ONLY,
 };
 
 const SCIM_BACKEND: Samples = {
@@ -177,6 +194,7 @@ const SCIM_BACKEND: Samples = {
   "password": [['""'], ["5", '["a"]']],
   "connections": window(1, 50),
   "timeout_ms": CALL_MS,
+  "read_only": READ_ONLY,
 };
 
 const CREDENTIAL: Samples = {

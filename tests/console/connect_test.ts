@@ -42,6 +42,7 @@ const CLIENT = { ...RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: 
 
 /** What any of the calls may answer; a test looks at what its own call gives. */
 interface Told {
+  readonly backends: OneTarget["backends"];
   readonly error: { readonly code: string };
   readonly secret: string | null;
   readonly client: ShownClient;
@@ -292,6 +293,18 @@ users_dn = "ou=people"
   assert(body.settings.some(({ name }) => name === "ldap.url"));
   assert(!text.includes("a-bind-password"));
   assertEquals((await ask(site, "/targets/nobody")).body.error.code, "unknown_target");
+});
+
+Deno.test("GET /targets says what each backend keeps for itself, spelled as the mapping", async () => {
+  const toml = `[targets.default.backends.ldap]\nkind = "ldap"\nurl = "ldap://127.0.0.1:1"\n` +
+    `users_dn = "ou=people"\nread_only = ["title", "emails"]\n`;
+  await using site = await startConnectConsole({ toml });
+  const { body } = await ask(site, "/targets/default", { role: "viewer" });
+  assertEquals(body.backends.map(({ name, readOnly }) => [name, readOnly]), [
+    ["local", []],
+    ["ldap", ["title", "emails[].value"]],
+  ]);
+  assertEquals(body.settings.find(({ name }) => name === "ldap.read_only")?.value, "title, emails");
 });
 
 Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes nothing", async () => {

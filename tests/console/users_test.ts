@@ -162,6 +162,26 @@ Deno.test("users: a backend that fails undoes the write, and each backend says w
   assertEquals(agreed.user?.backends.find(({ name }) => name === "ldap")?.holds, null);
 });
 
+Deno.test("users: what every backend keeps is ignored in a change, and the view says what is whose", async () => {
+  const readOnly = { ldap: ["title", "name.givenName"] };
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" }, readOnly });
+  await site.put("ada", { title: "ours" });
+  const cookie = await site.signIn("user_manager");
+  const view = await caller(site, cookie)<UserView>(`${USERS}/ada`);
+  assertEquals([view.readOnly, view.record?.attributes.title], [["title", "name.givenName"], undefined]);
+  assertEquals(view.backends.map(({ keeps }) => keeps), [undefined, ["title", "name.givenName"]]);
+  const user = { userName: "ada", title: "Countess", displayName: "Ada L" };
+  const { user: after, receipt } = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user, version: view.record?.version },
+  });
+  assertEquals(receipt.entries.map(({ outcome }) => outcome), ["done", "done"]);
+  assertEquals([after?.record?.attributes.title, after?.record?.attributes.displayName], [
+    undefined,
+    "Ada L",
+  ]);
+});
+
 Deno.test("users: bad bodies, names, filters and targets are refused with a reason", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");

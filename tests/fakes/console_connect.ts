@@ -23,14 +23,15 @@ import { type Shape, startPeopleConsole } from "./console_people.ts";
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
 export async function startConnectConsole(
-  { toml = "", shape = { local: "store", ldap: "sync" }, dist, wrap }: {
+  { toml = "", shape = { local: "store", ldap: "sync" }, readOnly = {}, dist, wrap }: {
+    readOnly?: Readonly<Record<string, readonly string[]>>;
     wrap?: (store: Store) => Store;
     dist?: Dist;
     toml?: string;
     shape?: Shape;
   } = {},
 ) {
-  const people = await startPeopleConsole({ shape, toml, ...(wrap === undefined ? {} : { wrap }) });
+  const people = await startPeopleConsole({ shape, readOnly, toml, ...(wrap === undefined ? {} : { wrap }) });
   const { store, target } = people;
   const random = createSystemRandom();
   const clock = systemClock;

@@ -38,14 +38,18 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
-export async function startPeopleConsole({ shape = { local: "store" }, dist, toml = "", idleMs, wrap }: {
-  shape?: Shape;
-  /** Stands between everything and the store. */
-  wrap?: (store: Store) => Store;
-  dist?: Dist;
-  toml?: string;
-  idleMs?: number;
-} = {}) {
+export async function startPeopleConsole(
+  { shape = { local: "store" }, readOnly = {}, dist, toml = "", idleMs, wrap }: {
+    shape?: Shape;
+    /** What backends keep for themselves, by their names. */
+    readOnly?: Readonly<Record<string, readonly string[]>>;
+    /** Stands between everything and the store. */
+    wrap?: (store: Store) => Store;
+    dist?: Dist;
+    toml?: string;
+    idleMs?: number;
+  } = {},
+) {
   const config = configOf(toml);
   const clock = systemClock;
   const random = createSystemRandom();
@@ -55,7 +59,12 @@ export async function startPeopleConsole({ shape = { local: "store" }, dist, tom
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const backends = new Map<string, MemoryBackend>(
     Object.entries(shape).flatMap(([name, mode]) =>
-      mode === "store" ? [] : [[name, createMemoryBackend({ clock, name, mode, timeoutMs: 50 })] as const]
+      mode === "store" ? [] : [
+        [
+          name,
+          createMemoryBackend({ clock, name, mode, timeoutMs: 50, readOnly: readOnly[name] ?? [] }),
+        ] as const,
+      ]
     ),
   );
   const settings: TargetSettings = {

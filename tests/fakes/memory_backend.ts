@@ -1,6 +1,7 @@
 // A backend that keeps everything in memory, for tests of what writes to backends; it fails in every way that a real one does, when told to.
 
 import { canonicalName } from "../../canonical_name.ts";
+import { keptAttributes, layKept } from "../../scim/pure/kept.ts";
 import type { Clock } from "../../runtime.ts";
 import { BackendListFault } from "../../scim/backends/list_fault.ts";
 import type {
@@ -63,6 +64,8 @@ export interface MemoryBackendOptions {
   readonly kind?: "ldap" | "scim";
   readonly mode?: "sync" | "async";
   readonly covers?: ReadonlySet<string> | null;
+  /** SCIM attributes that it keeps for itself: whatever it is sent, they stay. */
+  readonly readOnly?: readonly string[];
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** How long a hang lasts. */
   readonly timeoutMs?: number;
@@ -79,6 +82,7 @@ const DEFAULT_FAULT: BackendFault = {
 /** An empty one. It is never slow unless told so. */
 export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
   const { clock, timeoutMs = 5000, pageSize = 500, covers = null } = options;
+  const keeps = keptAttributes(options.readOnly ?? []);
   const holds = options.holds ?? { groups: true, active: true };
   const users = new Map<string, Held>();
   const groups = new Map<string, Held>();
@@ -125,6 +129,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     kind: options.kind ?? "ldap",
     mode: options.mode ?? "sync",
     covers,
+    keeps,
     holds,
     users,
     groups,
@@ -142,7 +147,8 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
         const canonical = canonicalName(content.name);
         const held = heldOf(content.kind);
         const remoteId = held.get(canonical)?.remoteId ?? `remote-${nextId++}`;
-        held.set(canonical, { content: limited(content, { covers, holds }), remoteId });
+        const laid = layKept(content, held.get(canonical)?.content ?? null, keeps);
+        held.set(canonical, { content: limited(laid, { covers, holds }), remoteId });
         if (password !== undefined) passwords.set(canonical, password);
         return { remoteId };
       }),

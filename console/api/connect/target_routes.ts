@@ -6,6 +6,7 @@ import * as v from "valibot";
 import type { BackendSettings, TargetSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
 import type { Actor, FrontEnd, RefreshReport, Target } from "../../../scim/ports.ts";
+import { readPath, writePath } from "../../../scim/pure/attribute_path.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import { auditMutation } from "../govern/audit.ts";
@@ -138,7 +139,8 @@ export function summary(port: Connect, target: Target): TargetList["items"][numb
     const mine = owed.filter(({ backend }) => backend === name);
     const dead = mine.filter(({ nextMs }) => nextMs === null).length;
     const { lastGoodMs = null, lastFault = null } = port.standing(target.name, name) ?? {};
-    return { name, kind, mode, owed: mine.length - dead, dead, lastGoodMs, lastFault };
+    const readOnly = readOnlyOf(port, { target: target.name, backend: name });
+    return { name, kind, mode, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
   });
   return {
     name: target.name,
@@ -147,6 +149,14 @@ export function summary(port: Connect, target: Target): TargetList["items"][numb
     groups: target.directory.count("group"),
     backends,
   };
+}
+
+/** What the settings say that a backend keeps for itself. */
+function readOnlyOf({ config }: Connect, wanted: { target: string; backend: string }): readonly string[] {
+  const backend = config.targets.find(({ name }) => name === wanted.target)?.backends
+    .find(({ name }) => name === wanted.backend);
+  if (backend === undefined || backend.kind === "store") return [];
+  return (backend.readOnly ?? []).map((path) => writePath(readPath("user", path)));
 }
 
 /** The settings in words of the file; no secret is among them. */
@@ -167,6 +177,7 @@ function backendRows(backend: BackendSettings): OneTarget["settings"] {
   if (backend.kind !== "store") {
     Object.assign(rows, { url: backend.url, connections: String(backend.connections) });
     rows.timeout = `${backend.timeoutMs / 1000} s`;
+    rows.read_only = (backend.readOnly ?? []).join(", ");
   }
   if (backend.kind === "ldap") {
     const { bindDn, usersDn, groupsDn, schema } = backend;

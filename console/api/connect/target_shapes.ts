@@ -4,6 +4,8 @@ import type { BackendStanding } from "../../../scim/backends/watched.ts";
 import type { BackendInfo, MappingRow, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
 
 export interface BackendRow extends BackendInfo, BackendStanding {
+  /** SCIM attributes of users that it keeps for itself, as the mapping spells them. */
+  readonly readOnly: readonly string[];
   /** Writes under way to it, and dead letters; of the oldest 200. */
   readonly owed: number;
   readonly dead: number;

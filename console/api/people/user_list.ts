@@ -1,6 +1,7 @@
 // Lists users: a page of the directory where it can answer alone, else a bounded walk that asks each user.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
 import type { Page, Stored, Target } from "../../../scim/ports.ts";
 import type { People } from "./people.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";
@@ -39,6 +40,7 @@ export async function listUsers(people: People, target: Target, query: UserQuery
     target: target.name,
     targets: people.targets.names,
     backends: target.backends,
+    readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
     logsIn: target.name === people.loginTarget,
     total: found.total,
     isCut: found.isCut,

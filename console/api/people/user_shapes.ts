@@ -28,6 +28,8 @@ export interface UserPage {
   readonly target: string;
   readonly targets: readonly string[];
   readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  /** Names of attributes that nobody changes here, because every backend keeps them. */
+  readonly readOnly: readonly string[];
   /** Whether this target's users log in, so that factors and locks are theirs. */
   readonly logsIn: boolean;
   readonly total: number;
@@ -41,6 +43,8 @@ export interface UserPage {
 /** One backend in the table of what is true where. */
 export interface BackendView {
   readonly name: string;
+  /** Names of attributes that it keeps for itself; absent: none. */
+  readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
   /** `null`: it does not have the user and owes nothing. */
@@ -95,6 +99,8 @@ export interface UserView {
   readonly name: string;
   /** `null`: not in the directory; factors and logins there may be all the same. */
   readonly record: UserRecord | null;
+  /** Names of attributes that nobody changes here, because every backend keeps them. */
+  readonly readOnly: readonly string[];
   readonly backends: readonly BackendView[];
   readonly login: LoginView | null;
 }

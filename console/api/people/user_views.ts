@@ -5,6 +5,7 @@ import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Pairing } from "../../../radius/doing/pairings.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Content, JsonValue, Stored, Target } from "../../../scim/ports.ts";
+import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import type { People } from "./people.ts";
 import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_shapes.ts";
@@ -69,6 +70,7 @@ function storedView(
       modifiedMs: stored.modifiedMs,
       version: stored.version,
     },
+    readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
     backends: target.backends.map((backend): BackendView => {
       const copy = held.get(backend.name);
       return {

@@ -64,6 +64,13 @@ function columnsOf(): readonly Column<TargetRow>[] {
       cell: ({ groups }) => countText(groups),
     },
     {
+      label: t("connect.read_only"),
+      width: "110px",
+      number: true,
+      wideOnly: true,
+      cell: ({ backends }) => countText(backends.reduce((all, { readOnly }) => all + readOnly.length, 0)),
+    },
+    {
       label: t("connect.owed"),
       width: "110px",
       number: true,

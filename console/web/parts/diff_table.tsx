@@ -9,6 +9,8 @@ export interface DiffRow {
   readonly after: string | null;
   /** Why this one stays as it is, such as a backend that is only read. */
   readonly fixed?: string;
+  /** What is to be said of it besides, such as who keeps a value of their own. */
+  readonly note?: string;
 }
 
 /** @param props.label what is compared: "Changes of ada". */
@@ -36,6 +38,7 @@ export function DiffTable({ label, rows }: { label: string; rows: readonly DiffR
                   : row.after === null
                   ? <span class="quiet">{t("frame.none")}</span>
                   : <ins>{row.after}</ins>}
+                {row.note !== undefined && <span class="quiet small">{` ${row.note}`}</span>}
               </td>
             </tr>
           ))}

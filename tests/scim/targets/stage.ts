@@ -37,6 +37,8 @@ export interface StageOptions {
   readonly openDirectory?: (deps: { store: Store; clock: ManualClock; target: string }) => Promise<Directory>;
   /** What the backends can hold. */
   readonly covers?: ReadonlySet<string> | null;
+  /** What backends keep for themselves, by their names. */
+  readonly readOnly?: Readonly<Record<string, readonly string[]>>;
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
 }
 
@@ -91,7 +93,10 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   for (const [name, mode] of Object.entries(shape)) {
     if (mode === "store") continue;
     const { covers = null, holds = { groups: true, active: true } } = options;
-    backends.set(name, createMemoryBackend({ clock, name, mode, covers, holds }));
+    backends.set(
+      name,
+      createMemoryBackend({ clock, name, mode, covers, holds, readOnly: options.readOnly?.[name] ?? [] }),
+    );
   }
   const settings: TargetSettings = {
     name: "corp",

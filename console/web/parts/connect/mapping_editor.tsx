@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { MappingRow } from "../../../../scim/ports.ts";
 import type { MappingPreview, OneTarget } from "../../../api/connect/target_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { previewMapping } from "../../models/connect_calls.ts";
@@ -10,9 +11,12 @@ import { t } from "../../words/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { DiffTable } from "../diff_table.tsx";
 import { Field } from "../field.tsx";
+import { Checkbox } from "../inputs.tsx";
 import { Note } from "../note.tsx";
 
 const WAIT_MS = 250;
+/** What every write brings: no backend can keep it. */
+const NOBODYS: readonly string[] = ["id", "externalId", "userName", "active"];
 const EXTRA = [
   { name: "scim", word: "connect.mapping_extra" },
   { name: "frontEnd", word: "connect.mapping_extra_to" },
@@ -29,6 +33,8 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
     target.settings.filter(({ name }) => name.startsWith("mapping.user."))
       .map(({ name, value }) => [name.slice("mapping.user.".length), value]),
   );
+  /** What each backend keeps for itself, as it is ticked. */
+  const kept = useSignal(keptOf(target));
   const { scim: extraScim, frontEnd: extraFrontEnd } = extra.value;
   const added = extraScim === "" || extraFrontEnd === "" ? {} : { [extraScim]: extraFrontEnd };
   const rows = { ...present, ...changes.value, ...added };
@@ -59,8 +65,22 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       target.mapping.some((row) => row.scim === scim && row.frontEnd === frontEnd);
     changes.value = isBack ? others : { ...others, [scim]: frontEnd.trim() };
   };
+  const lines = linesOf(target, added);
+  /** Who keeps a front-end attribute for itself. */
+  const keepersOf = (name: string) =>
+    Object.keys(kept.value).filter((backend) =>
+      lines.some(({ scim, frontEnd }) =>
+        (changes.value[scim] ?? frontEnd) === name && kept.value[backend]?.includes(scim)
+      )
+    ).join(", ");
+  const noteOf = (name: string) =>
+    keepersOf(name) === "" ? {} : { note: t("connect.mapping_kept_by", { backend: keepersOf(name) }) };
   const differing = preview.value?.rows.filter(({ now, then }) => now.join("\n") !== then.join("\n")) ?? [];
-  const toml = tomlOf(target.name, rows);
+  const isChanged = Object.keys({ ...changes.value, ...added }).length > 0;
+  const toml = [
+    ...(isChanged ? [tomlOf(target.name, rows)] : []),
+    ...keptToml(target, kept.value),
+  ].join("\n\n");
   return (
     <section class="panel people-panel" aria-label={t("connect.mapping")}>
       <h2>{t("connect.mapping")}</h2>
@@ -87,7 +107,12 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
           {differing.length > 0 && (
             <DiffTable
               label={t("connect.mapping_of", { name: preview.value.user })}
-              rows={differing.map(({ name, now, then }) => ({ name, now: shown(now), after: shown(then) }))}
+              rows={differing.map(({ name, now, then }) => ({
+                name,
+                now: shown(now),
+                after: shown(then),
+                ...noteOf(name),
+              }))}
             />
           )}
           <dl class="connect-facts">
@@ -95,7 +120,7 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
               <div key={name}>
                 <dt class="mono">{name}</dt>
                 <dd class="mono">
-                  <bdi>{shown(now)}</bdi>
+                  <bdi>{shown(now)}</bdi> <span class="quiet small">{noteOf(name).note}</span>
                 </dd>
               </div>
             ))}
@@ -105,19 +130,33 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       <details class="connect-more">
         <summary>{t("connect.mapping_rows", { count: target.mapping.length })}</summary>
         <div class="people-fields">
-          {target.mapping.map(({ scim, frontEnd }, at) => (
-            <Field
-              key={scim}
-              id={`mapping-${at}`}
-              label={scim}
-              input={{
-                value: changes.value[scim] ?? frontEnd,
-                maxLength: 200,
-                autocomplete: "off",
-                spellcheck: false,
-                onInput: (event) => put(scim, event.currentTarget.value),
-              }}
-            />
+          {lines.map(({ scim, frontEnd }, at) => (
+            <div key={scim} class="form">
+              {scim in added ? <strong class="mono">{scim}</strong> : (
+                <Field
+                  id={`mapping-${at}`}
+                  label={scim}
+                  input={{
+                    value: changes.value[scim] ?? frontEnd,
+                    maxLength: 200,
+                    autocomplete: "off",
+                    spellcheck: false,
+                    onInput: (event) => put(scim, event.currentTarget.value),
+                  }}
+                />
+              )}
+              {!NOBODYS.includes(scim) && Object.entries(kept.value).map(([backend, paths]) => (
+                <Checkbox
+                  key={backend}
+                  label={t("connect.mapping_kept", { backend, attribute: scim })}
+                  checked={paths.includes(scim)}
+                  onChange={(isKept) => {
+                    const others = paths.filter((path) => path !== scim);
+                    kept.value = { ...kept.value, [backend]: isKept ? [...others, scim] : others };
+                  }}
+                />
+              ))}
+            </div>
           ))}
           {EXTRA.map(({ name, word }) => (
             <Field
@@ -136,7 +175,7 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
           ))}
         </div>
       </details>
-      {Object.keys({ ...changes.value, ...added }).length > 0 && (
+      {toml !== "" && (
         <div class="secret">
           <Note tone="wait">{t("connect.mapping_toml")}</Note>
           <pre class="mono" role="group" tabIndex={0} aria-label={t("connect.mapping")}>{toml}</pre>
@@ -144,6 +183,36 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
         </div>
       )}
     </section>
+  );
+}
+
+type KeptBy = Readonly<Record<string, readonly string[]>>;
+
+/** By backend; the embedded store is the directory itself, and keeps nothing from it. */
+function keptOf({ backends }: OneTarget): KeptBy {
+  return Object.fromEntries(
+    backends.filter(({ kind }) => kind !== "store").map(({ name, readOnly }) => [name, readOnly]),
+  );
+}
+
+/** The rows of the mapping, those of attributes that are kept without a row, and the one that is being added. */
+function linesOf({ mapping, backends }: OneTarget, added: Readonly<Record<string, string>>): MappingRow[] {
+  const others = [...new Set(backends.flatMap(({ readOnly }) => readOnly))].map((scim) =>
+    [scim, scim] as const
+  );
+  const more = [...others, ...Object.entries(added)].filter(([scim]) =>
+    !mapping.some((row) => row.scim === scim)
+  );
+  return [...mapping, ...more.map(([scim, frontEnd]) => ({ scim, frontEnd }))];
+}
+
+/** The lines of backends that are to keep something else than now. */
+function keptToml(target: OneTarget, kept: KeptBy): string[] {
+  const before = keptOf(target);
+  return Object.entries(kept).filter(([backend, paths]) =>
+    [...paths].sort().join(" ") !== [...before[backend] ?? []].sort().join(" ")
+  ).map(([backend, paths]) =>
+    `[targets.${target.name}.backends.${backend}]\nread_only = ${JSON.stringify(paths)}`
   );
 }
 

@@ -64,7 +64,12 @@ export function CreateUserDialog({ models, page, onClose }: CreateProps) {
         text={name}
         input={{ required: true, maxLength: 256, autofocus: true, autocapitalize: "none", spellcheck: false }}
       />
-      <UserFields prefix="create" form={form.value} onChange={(next) => form.value = next} />
+      <UserFields
+        prefix="create"
+        form={form.value}
+        onChange={(next) => form.value = next}
+        readOnly={page.readOnly}
+      />
       <TextField
         id="create-password"
         label={t("people.password")}

@@ -1,13 +1,15 @@
 // Old and new before a profile is saved; when somebody else was faster, what they changed and what mine does on top.
 
 import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/people/user_shapes.ts";
+import type { UserRecord, UserView } from "../../../api/people/user_shapes.ts";
 import { ApiFailure, failureText } from "../../api_client.ts";
 import {
+  attributeName,
   attributesOf,
   changedFields,
   diffRows,
   formOf,
+  isAmong,
   mergeForms,
   type UserForm,
 } from "../../models/user_form.ts";
@@ -37,7 +39,9 @@ export function ReviewDialog(props: ReviewProps) {
   const theirs = useSignal<readonly string[] | null>(null);
   const isRaced = theirs.value !== null;
   const base = formOf(began.attributes);
-  const rows = diffRows({ now: base, after: mine }, fieldLabel);
+  const changed = changedFields(base, mine);
+  const rows = diffRows({ now: base, after: mine }, fieldLabel)
+    .map((row, at) => ({ ...row, ...keptNote(user, changed[at]) }));
 
   const rebase = async () => {
     const current = await models.session.whileSignedIn(calls.read);
@@ -113,4 +117,11 @@ export function ReviewDialog(props: ReviewProps) {
       />
     </Dialog>
   );
+}
+
+/** Which backends keep what they have instead. */
+function keptNote({ backends }: UserView, field: keyof UserForm | undefined): { note?: string } {
+  const keepers = backends.filter(({ keeps }) => field !== undefined && isAmong(keeps, attributeName(field)));
+  if (keepers.length === 0) return {};
+  return { note: t("people.kept_by", { backend: keepers.map(({ name }) => name).join(", ") }) };
 }

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JsonObject } from "../../../../scim/ports.ts";
 import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
-import { valueText } from "../../models/user_form.ts";
+import { isAmong, prefixOf, valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Status } from "../status.tsx";
@@ -138,6 +138,7 @@ function TruthTable({ record, backends, name }: {
                   key={backend.name}
                   own={own.get(attribute) ?? ""}
                   held={cells === null || cells === "owed" ? cells : { value: cells.get(attribute) ?? "" }}
+                  keeper={isAmong(backend.keeps, attribute) ? backend.name : null}
                 />
               ))}
             </tr>
@@ -151,10 +152,18 @@ function TruthTable({ record, backends, name }: {
 /** What the backend has; of one that is owed a write nobody knows, and of one that never had the user there is nothing. */
 type Held = { readonly value: string } | "owed" | null;
 
-function Cell({ own, held: whatIsThere }: { own: string; held: Held }) {
+/** @param props.keeper the backend, where it keeps the attribute for itself: then nothing differs. */
+function Cell({ own, held: whatIsThere, keeper }: { own: string; held: Held; keeper: string | null }) {
   if (whatIsThere === null) return <td class="quiet">{t("people.sync_absent")}</td>;
   if (whatIsThere === "owed") return <td class="quiet">{t("people.sync_pending")}</td>;
   const { value: held } = whatIsThere;
+  if (keeper !== null) {
+    return (
+      <td>
+        <bdi>{held}</bdi> <span class="quiet small">{t("people.kept_by", { backend: keeper })}</span>
+      </td>
+    );
+  }
   if (held === own) return <td class="quiet">{held === "" ? "" : t("people.same")}</td>;
   return (
     <td class="tone-wait differs">
@@ -176,9 +185,4 @@ function cellsOf({ active, attributes }: { active: boolean; attributes: JsonObje
     }
   }
   return new Map([...cells].filter(([, text]) => text !== ""));
-}
-
-/** An extension's name says nothing to a person: the attribute's own is enough. */
-function prefixOf(name: string): string {
-  return name.startsWith("urn:") ? "" : `${name}.`;
 }

@@ -1,8 +1,11 @@
 // The fields of a user's profile: texts, and lists of addresses and numbers.
 
 import {
+  attributeName,
   EMPTY_ENTRY,
   type Entry,
+  isAmong,
+  LIST_FIELDS,
   type ListField,
   type TextField,
   type UserForm,
@@ -17,6 +20,8 @@ interface FieldsProps {
   readonly prefix: string;
   readonly form: UserForm;
   readonly onChange: (form: UserForm) => void;
+  /** Names of attributes that every backend keeps for itself: they are text. */
+  readonly readOnly: readonly string[];
   /** Why nothing may be changed: then all is text. */
   readonly reason?: string;
 }
@@ -47,65 +52,57 @@ export function fieldLabel(name: keyof UserForm): string {
   return t(LABELS[name]);
 }
 
-export function UserFields({ prefix, form, onChange, reason }: FieldsProps) {
-  if (reason !== undefined) return <FixedFields form={form} />;
+export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsProps) {
+  const isText = (name: keyof UserForm) => reason !== undefined || isAmong(readOnly, attributeName(name));
   return (
     <>
       <div class="people-fields">
-        {TEXTS.map((name) => (
-          <Field
-            key={name}
-            id={`${prefix}-${name}`}
-            label={fieldLabel(name)}
-            input={{
-              value: form[name],
-              maxLength: MAX_CHARACTERS,
-              autocomplete: "off",
-              onInput: (event) => onChange({ ...form, [name]: event.currentTarget.value }),
-            }}
-          />
-        ))}
+        {TEXTS.map((name) =>
+          isText(name) ? <Fixed key={name} {...{ name, form, readOnly }} /> : (
+            <Field
+              key={name}
+              id={`${prefix}-${name}`}
+              label={fieldLabel(name)}
+              input={{
+                value: form[name],
+                maxLength: MAX_CHARACTERS,
+                autocomplete: "off",
+                onInput: (event) => onChange({ ...form, [name]: event.currentTarget.value }),
+              }}
+            />
+          )
+        )}
+        {LIST_FIELDS.filter(isText).map((name) => <Fixed key={name} {...{ name, form, readOnly }} />)}
       </div>
-      <Entries
-        {...{ prefix, form, onChange }}
-        name="emails"
-        add={t("people.add_mail")}
-        one={t("people.mail")}
-      />
-      <Entries
-        {...{ prefix, form, onChange }}
-        name="phoneNumbers"
-        add={t("people.add_number")}
-        one={t("people.number")}
-      />
+      {LIST_FIELDS.map((name) =>
+        !isText(name) && <Entries key={name} {...{ prefix, form, onChange, name }} />
+      )}
     </>
   );
 }
 
-function FixedFields({ form }: { form: UserForm }) {
+/** What one may not change is text; where it is so for everybody, it says why. */
+function Fixed({ name, form, readOnly }: Pick<FieldsProps, "form" | "readOnly"> & { name: keyof UserForm }) {
+  const value = form[name];
+  const text = typeof value === "string" ? value : value.map((one) => one.value).join(", ");
+  const hint = isAmong(readOnly, attributeName(name)) ? { hint: t("people.kept_by_all") } : {};
   return (
-    <div class="people-fields">
-      {TEXTS.map((name) => (
-        <FixedField key={name} label={fieldLabel(name)}>
-          {form[name] === "" ? <span class="quiet">{t("frame.none")}</span> : <bdi>{form[name]}</bdi>}
-        </FixedField>
-      ))}
-      {(["emails", "phoneNumbers"] as const).map((name) => (
-        <FixedField key={name} label={fieldLabel(name)}>
-          {form[name].length === 0
-            ? <span class="quiet">{t("frame.none")}</span>
-            : <bdi class="mono">{form[name].map(({ value }) => value).join(", ")}</bdi>}
-        </FixedField>
-      ))}
-    </div>
+    <FixedField label={fieldLabel(name)} {...hint}>
+      {text === ""
+        ? <span class="quiet">{t("frame.none")}</span>
+        : <bdi class={typeof value === "string" ? "" : "mono"}>{text}</bdi>}
+    </FixedField>
   );
 }
 
-function Entries({ prefix, form, onChange, name, add, one }: FieldsProps & {
-  name: ListField;
-  add: string;
-  one: string;
-}) {
+const ENTRY_WORDS = {
+  emails: { add: "people.add_mail", one: "people.mail" },
+  phoneNumbers: { add: "people.add_number", one: "people.number" },
+} as const satisfies Record<ListField, { add: string; one: string }>;
+
+function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly"> & { name: ListField }) {
+  const add = t(ENTRY_WORDS[name].add);
+  const one = t(ENTRY_WORDS[name].one);
   const rows = form[name];
   const change = (next: readonly Entry[]) => onChange({ ...form, [name]: next });
   /** One of them is the first choice at most. */

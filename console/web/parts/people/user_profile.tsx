@@ -55,6 +55,7 @@ function Profile(part: UserPart & { record: UserRecord }) {
           prefix="profile"
           form={form.value}
           onChange={(next) => form.value = next}
+          readOnly={part.user.readOnly}
           {...(reason === undefined ? {} : { reason })}
         />
         {others.map(({ name, text }) => (

@@ -119,6 +119,8 @@ export const words: SameWords<typeof en> = {
   make_agree: "Angleichen",
   truth: "Was wo gilt, für {name}",
   truth_hint: "Was das Verzeichnis liefert und was jedes Backend hält.",
+  kept_by: "behält {backend}",
+  kept_by_all: "Behalten die Backends: Es wird von dort gelesen.",
   directory: "Verzeichnis",
   same: "gleich",
   timeline_unread: "Die Zeitachse konnte nicht gelesen werden.",

@@ -114,6 +114,8 @@ export const words = {
   make_agree: "Make it agree",
   truth: "What is true where, for {name}",
   truth_hint: "What the directory serves, and what each backend holds.",
+  kept_by: "kept by {backend}",
+  kept_by_all: "Kept by the backends: it is read from there.",
   directory: "Directory",
   same: "same",
   timeline_unread: "The timeline could not be read.",

@@ -1,0 +1,85 @@
+// Attributes that a backend keeps for itself, as the pages show them: text, marked, and ticked in the mapping.
+
+import { assertEquals } from "@std/assert";
+import { startConnectConsole } from "../fakes/console_connect.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+
+closeBrowserAtEnd();
+
+browserTest(
+  "users: what every backend keeps is text and marked, and the rest is a field",
+  async ({ page }) => {
+    const shape = { local: "store", "ldap-a": "sync" } as const;
+    const readOnly = { "ldap-a": ["title", "emails[].value"] };
+    await using site = await startPeopleConsole({ shape, readOnly, dist: await currentDist() });
+    await site.put("ada", { displayName: "Ada Lovelace" });
+    const held = site.backend("ldap-a").users.get("ada");
+    const hostile = '"><img src=x onerror=alert(1)>';
+    if (held === undefined) throw new Error("The backend does not have the user");
+    const content = { ...held.content, attributes: { ...held.content.attributes, title: hostile } };
+    site.backend("ldap-a").users.set("ada", { ...held, content });
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada#backends", heading: "ada" });
+    await page.getByRole("button", { name: "Read the backends again" }).click();
+    const truth = page.getByRole("region", { name: "What is true where, for ada" });
+    const row = truth.getByRole("row", { name: /^title/ });
+    await row.getByText("kept by ldap-a").waitFor();
+    assertEquals(await row.getByText(hostile).count(), 2);
+    assertEquals(await truth.getByText("Differs").count(), 0);
+    assertEquals(await findAccessibilityProblems(page), []);
+    await page.getByRole("link", { name: "Profile" }).click();
+    await page.getByText("Kept by the backends: it is read from there.").first().waitFor();
+    assertEquals(await page.getByRole("textbox", { name: "Title" }).count(), 0);
+    assertEquals(await page.getByRole("button", { name: "Add a mail address" }).count(), 0);
+    await page.getByRole("textbox", { name: "Department" }).fill("Engines");
+    assertEquals(await findAccessibilityProblems(page), []);
+  },
+);
+
+browserTest(
+  "users: what one of two backends keeps is said before saving, and goes to the other",
+  async ({ page }) => {
+    const shape = { "ldap-a": "sync", "ldap-b": "sync" } as const;
+    const readOnly = { "ldap-a": ["title"] };
+    await using site = await startPeopleConsole({ shape, readOnly, dist: await currentDist() });
+    await site.put("ada");
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    await page.getByLabel("Title").fill("Countess");
+    await page.getByRole("button", { name: "Review changes" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("row", { name: /^Title/ }).getByText("kept by ldap-a").waitFor();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("ada was changed.").waitFor();
+    const titles = ["ldap-a", "ldap-b"].map((name) =>
+      site.backend(name).users.get("ada")?.content.attributes.title
+    );
+    assertEquals(titles, [undefined, "Countess"]);
+  },
+);
+
+browserTest(
+  "targets: a row is ticked as read only by keyboard, seen in the preview, and counted",
+  async ({ page }) => {
+    const toml = `[targets.default.backends.ldap]\nkind = "ldap"\nurl = "ldap://127.0.0.1:1"\n` +
+      `users_dn = "ou=people"\nread_only = ["title"]\n`;
+    await using site = await startConnectConsole({ toml, dist: await currentDist() });
+    await site.people.put("ada", { emails: [{ value: "ada@example.org" }] });
+    await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
+    await page.getByRole("row", { name: /default/ }).getByText("1", { exact: true }).first().waitFor();
+    await page.getByRole("columnheader", { name: "Read-only" }).waitFor();
+    await page.getByRole("link", { name: "default" }).click();
+    await page.getByLabel("Preview on user").fill("ada");
+    await page.getByText("For ada nothing changes.").waitFor();
+    await page.getByText(/^[0-9]+ rows$/).click();
+    const title = page.getByRole("checkbox", { name: "ldap keeps title: read only" });
+    assertEquals(await title.isChecked(), true);
+    assertEquals(await page.getByRole("checkbox", { name: /keeps userName|keeps id:/ }).count(), 0);
+    await page.getByRole("checkbox", { name: "ldap keeps emails[].value: read only" }).focus();
+    await page.keyboard.press("Space");
+    await page.getByText("kept by ldap").first().waitFor();
+    await page.getByText(/\[targets\.default\.backends\.ldap\]/).waitFor();
+    await page.getByText('read_only = ["title","emails[].value"]').waitFor();
+    assertEquals(await findAccessibilityProblems(page), []);
+  },
+);

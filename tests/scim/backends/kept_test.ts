@@ -1,0 +1,100 @@
+// Attributes that a backend keeps for itself, on the wire: a real slapd and a real foreign SCIM server.
+
+import { assertEquals } from "@std/assert";
+import { systemClock } from "../../../runtime.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap.ts";
+import type { Backend, JsonObject } from "../../../scim/ports.ts";
+import { createMapping } from "../../../scim/pure/mapping.ts";
+import { testNeeding } from "../../ground/needing.ts";
+import { startScimmy } from "../../ground/scimmy_server.ts";
+import { startSlapd } from "../../ground/slapd.ts";
+import { ldapSettings } from "./ldap_settings.ts";
+import { openScim, scimSettings } from "./scim_client.ts";
+import { silentLog } from "./silent_log.ts";
+import { readContent, user, value } from "./suite.ts";
+
+const READ_ONLY = ["title", "emails[].value", "name.familyName"];
+const mail = (address: string) => [{ value: address }];
+const OWN = {
+  title: "of the directory",
+  emails: mail("own@example.org"),
+  name: { familyName: "Own", givenName: "" },
+};
+const OURS = {
+  title: "ours",
+  emails: mail("ours@example.org"),
+  name: { familyName: "Ours", givenName: "Anna" },
+  displayName: "Anna L",
+};
+
+const attributesOf = async (backend: Backend) =>
+  (await readContent(backend, { kind: "user", name: "anna" }))?.attributes ?? {};
+const brief = ({ title, emails, name, displayName }: JsonObject) => ({
+  title,
+  mails: Array.isArray(emails) ? emails.map((one) => (one as JsonObject).value) : emails,
+  name,
+  displayName,
+});
+
+/** @param writer writes everything; `keeper` is told that three attributes are the server's own. */
+async function keepsItsOwn(writer: Backend, keeper: Backend): Promise<void> {
+  value(await writer.put({ content: { ...user("anna"), attributes: OWN } }));
+  value(await keeper.put({ content: { ...user("anna"), attributes: OURS } }));
+  const name = { familyName: "Own", givenName: "Anna" };
+  const expected = { title: OWN.title, mails: ["own@example.org"], name, displayName: "Anna L" };
+  assertEquals(brief(await attributesOf(keeper)), expected);
+  // What is cleared here stays there as well.
+  const bare = { name: { familyName: "", givenName: "Anna" }, displayName: "Anna L" };
+  value(await keeper.put({ content: { ...user("anna"), attributes: bare } }));
+  assertEquals(brief(await attributesOf(keeper)), expected);
+}
+
+testNeeding({ peers: ["slapd"] }, "createLdapBackend() never writes what the directory keeps", async () => {
+  const slapd = await startSlapd();
+  const open = (readOnly: readonly string[]) =>
+    createLdapBackend({
+      settings: ldapSettings(slapd, { readOnly }),
+      mapping: createMapping({ user: {}, group: {} }),
+      clock: systemClock,
+      log: silentLog(),
+    });
+  const [writer, keeper] = [open([]), open(READ_ONLY)];
+  try {
+    await keepsItsOwn(writer, keeper);
+    // A new entry has what its class demands, and nothing else of what is kept.
+    value(await keeper.put({ content: { ...user("bert"), attributes: OURS } }));
+    const made = (await readContent(keeper, { kind: "user", name: "bert" }))?.attributes ?? {};
+    assertEquals(brief(made), {
+      title: undefined,
+      mails: undefined,
+      name: { familyName: "", givenName: "Anna" },
+      displayName: "Anna L",
+    });
+  } finally {
+    await Promise.all([writer.close(), keeper.close()]);
+    await slapd.dispose();
+  }
+});
+
+Deno.test("createScimBackend() sends back what the server keeps as the server has it", async () => {
+  const server = await startScimmy();
+  const reach = { url: server.url, token: server.token };
+  const [writer, keeper] = [
+    openScim(scimSettings(reach)),
+    openScim(scimSettings({ ...reach, readOnly: READ_ONLY })),
+  ];
+  try {
+    await keepsItsOwn(writer.backend, keeper.backend);
+    const before = server.requests.filter((line) => line.startsWith("PUT")).length;
+    const same = { name: { familyName: "Else", givenName: "Anna" }, displayName: "Anna L", title: "else" };
+    value(await keeper.backend.put({ content: { ...user("anna"), attributes: same } }));
+    const after = server.requests.filter((line) => line.startsWith("PUT")).length;
+    assertEquals(after, before, "a difference in nothing but what is kept is no reason to write");
+    value(await keeper.backend.put({ content: { ...user("bert"), attributes: OURS } }));
+    const bert = [...server.users.values()].find(({ userName }) => userName === "bert");
+    assertEquals([bert?.title, bert?.displayName], [undefined, "Anna L"]);
+  } finally {
+    await Promise.all([writer.close(), keeper.close()]);
+    await server.close();
+  }
+});
