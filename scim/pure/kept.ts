@@ -2,6 +2,7 @@
 
 import type { Backend, Content } from "../ports.ts";
 import { type AttributePath, readPath } from "./attribute_path.ts";
+import { ATTRIBUTES, findAttribute } from "./attributes.ts";
 import { mergeContent } from "./merge.ts";
 
 /** Attributes of users, as `coveredAttributes` spells them: `title`; `name` and `name.givenName`; a URN and `urn:…:department`. */
@@ -38,11 +39,17 @@ export function keptByAll(backends: readonly Keeper[]): Kept {
   return new Set(own.flatMap((leaf) => [...[...every].filter((name) => isBelow(leaf, name)), leaf]));
 }
 
-/** As people call them: an extension's attribute by its own name, a list as a whole. */
+/** As people call them: an extension's attribute by its own name, a list as a whole, an object by its parts. */
 export function keptNames(kept: Kept): string[] {
   const leaves = [...kept].filter((name) => ![...kept].some((other) => isBelow(other, name)));
-  return leaves.map((leaf) => leaf.startsWith("urn:") ? leaf.slice(leaf.lastIndexOf(":") + 1) : leaf)
-    .map((name) => name.replace(/\.value$/, ""));
+  return leaves.flatMap((leaf) => {
+    if (leaf.startsWith("urn:")) return [leaf.slice(leaf.lastIndexOf(":") + 1)];
+    const known = findAttribute(ATTRIBUTES.user, leaf);
+    const isObject = known !== undefined && !known.multi && known.sub.size > 0;
+    return isObject
+      ? [...known.sub.values()].map(({ name }) => `${leaf}.${name}`)
+      : [leaf.replace(/\.value$/, "")];
+  });
 }
 
 function canHold(covers: Backend["covers"], leaf: string): boolean {

@@ -51,6 +51,8 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
   const param = { id: escaped(name) };
   const query = targetQuery(target);
   const ask = session.whileSignedIn;
+  const pairing = one.pairings[":pairing"];
+  const pairingOf = (id: string) => ({ ...param, pairing: escaped(id) });
   return {
     read: () => as<UserView>(one.$get({ param, query })),
     replace: (json: { user: JsonObject; version: string; backends?: string[] }) =>
@@ -79,18 +81,9 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
     makeMeLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
     addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
       ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
-    rename: (pairing: string, name: string) =>
-      ask(() =>
-        as<WithUser>(
-          one.pairings[":pairing"].$put({ param: { ...param, pairing: escaped(pairing) }, json: { name } }),
-        )
-      ),
-    revoke: (pairing: string) =>
-      ask(() =>
-        as<WithUser>(
-          one.pairings[":pairing"].$delete({ param: { ...param, pairing: escaped(pairing) }, json: {} }),
-        )
-      ),
+    rename: (id: string, name: string) =>
+      ask(() => as<WithUser>(pairing.$put({ param: pairingOf(id), json: { name } }))),
+    revoke: (id: string) => ask(() => as<WithUser>(pairing.$delete({ param: pairingOf(id), json: {} }))),
     beginTotp: () => ask(() => take(one.totp.$post({ param, json: {} }))),
     confirmTotp: (json: { id: string; code: string }) =>
       ask(() => as<WithPairing>(one.totp.confirm.$post({ param, json }))),

@@ -58,18 +58,7 @@ export const EMPTY_ENTRY: Entry = { value: "", type: "work", primary: false, res
 
 /** What a field's attribute is called where a backend keeps it: `title`, `name.givenName`, an extension's by its own name. */
 export function attributeName(name: keyof UserForm): string {
-  const [top, sub] = FIELDS[name];
-  return sub === undefined ? top : prefixOf(top) + sub;
-}
-
-/** What stands before the parts of an attribute. An extension's name says nothing to a person: the part's own is enough. */
-export function prefixOf(name: string): string {
-  return name.startsWith("urn:") ? "" : `${name}.`;
-}
-
-/** Whether an attribute is among those that are kept, by itself or as a part. */
-export function isAmong(kept: readonly string[] | undefined, attribute: string): boolean {
-  return kept?.some((name) => attribute === name || attribute.startsWith(`${name}.`)) === true;
+  return FIELDS[name].filter((part) => part !== ENTERPRISE).join(".");
 }
 
 /** Attributes as fields; what no field shows stays where it is. */

@@ -77,7 +77,7 @@ export function Checkbox({ label, checked, onChange, name, hint, reason }: Check
 export function FixedField({ label, children, hint }: {
   label: string;
   children: ComponentChildren;
-  hint?: string;
+  hint?: string | undefined;
 }) {
   return (
     <div class="field fixed">

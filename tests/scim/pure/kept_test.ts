@@ -1,6 +1,6 @@
 // What backends keep for themselves: how it is spelled, what it leaves of a write, and when nobody else may change it.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, UserContent } from "../../../scim/ports.ts";
 import { keptAttributes, keptByAll, keptNames, layKept } from "../../../scim/pure/kept.ts";
 import { createMapping, isFrontEndKept } from "../../../scim/pure/mapping.ts";
@@ -25,6 +25,7 @@ Deno.test("keptAttributes() spells paths as coverage does, and keptNames() as pe
     `${ENTERPRISE}:department`,
   ]);
   assertEquals(keptNames(kept), ["title", "name.givenName", "emails", "department"]);
+  assert(keptNames(keptAttributes(["name"])).includes("name.givenName"), "an object is named by its parts");
   assertEquals(keptAttributes(["emails"]), keptAttributes(["emails[].value"]), "one path, two spellings");
 });
 

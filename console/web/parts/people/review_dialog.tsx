@@ -9,7 +9,6 @@ import {
   changedFields,
   diffRows,
   formOf,
-  isAmong,
   mergeForms,
   type UserForm,
 } from "../../models/user_form.ts";
@@ -121,7 +120,9 @@ export function ReviewDialog(props: ReviewProps) {
 
 /** Which backends keep what they have instead. */
 function keptNote({ backends }: UserView, field: keyof UserForm | undefined): { note?: string } {
-  const keepers = backends.filter(({ keeps }) => field !== undefined && isAmong(keeps, attributeName(field)));
+  const keepers = field === undefined
+    ? []
+    : backends.filter(({ keeps }) => keeps?.includes(attributeName(field)) === true);
   if (keepers.length === 0) return {};
   return { note: t("people.kept_by", { backend: keepers.map(({ name }) => name).join(", ") }) };
 }

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JsonObject } from "../../../../scim/ports.ts";
 import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
-import { isAmong, prefixOf, valueText } from "../../models/user_form.ts";
+import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Status } from "../status.tsx";
@@ -138,7 +138,7 @@ function TruthTable({ record, backends, name }: {
                   key={backend.name}
                   own={own.get(attribute) ?? ""}
                   held={cells === null || cells === "owed" ? cells : { value: cells.get(attribute) ?? "" }}
-                  keeper={isAmong(backend.keeps, attribute) ? backend.name : null}
+                  keeper={backend.keeps?.includes(attribute) === true ? backend.name : null}
                 />
               ))}
             </tr>
@@ -185,4 +185,9 @@ function cellsOf({ active, attributes }: { active: boolean; attributes: JsonObje
     }
   }
   return new Map([...cells].filter(([, text]) => text !== ""));
+}
+
+/** An extension's name says nothing to a person: the attribute's own is enough. */
+function prefixOf(name: string): string {
+  return name.startsWith("urn:") ? "" : `${name}.`;
 }

@@ -4,7 +4,6 @@ import {
   attributeName,
   EMPTY_ENTRY,
   type Entry,
-  isAmong,
   LIST_FIELDS,
   type ListField,
   type TextField,
@@ -23,7 +22,7 @@ interface FieldsProps {
   /** Names of attributes that every backend keeps for itself: they are text. */
   readonly readOnly: readonly string[];
   /** Why nothing may be changed: then all is text. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 const TEXTS: readonly TextField[] = [
@@ -53,7 +52,7 @@ export function fieldLabel(name: keyof UserForm): string {
 }
 
 export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsProps) {
-  const isText = (name: keyof UserForm) => reason !== undefined || isAmong(readOnly, attributeName(name));
+  const isText = (name: keyof UserForm) => reason !== undefined || readOnly.includes(attributeName(name));
   return (
     <>
       <div class="people-fields">
@@ -85,9 +84,9 @@ export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsP
 function Fixed({ name, form, readOnly }: Pick<FieldsProps, "form" | "readOnly"> & { name: keyof UserForm }) {
   const value = form[name];
   const text = typeof value === "string" ? value : value.map((one) => one.value).join(", ");
-  const hint = isAmong(readOnly, attributeName(name)) ? { hint: t("people.kept_by_all") } : {};
+  const isKept = readOnly.includes(attributeName(name));
   return (
-    <FixedField label={fieldLabel(name)} {...hint}>
+    <FixedField label={fieldLabel(name)} hint={isKept ? t("people.kept_by_all") : undefined}>
       {text === ""
         ? <span class="quiet">{t("frame.none")}</span>
         : <bdi class={typeof value === "string" ? "" : "mono"}>{text}</bdi>}

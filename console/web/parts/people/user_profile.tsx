@@ -56,7 +56,7 @@ function Profile(part: UserPart & { record: UserRecord }) {
           form={form.value}
           onChange={(next) => form.value = next}
           readOnly={part.user.readOnly}
-          {...(reason === undefined ? {} : { reason })}
+          reason={reason}
         />
         {others.map(({ name, text }) => (
           <FixedField key={name} label={name}>
