@@ -5,7 +5,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { BackendSettings, TargetSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
-import type { Actor, FrontEnd, RefreshReport, Target } from "../../../scim/ports.ts";
+import type { Actor, FrontEnd, MappingRow, RefreshReport, Target } from "../../../scim/ports.ts";
 import { readPath, writePath } from "../../../scim/pure/attribute_path.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
@@ -61,7 +61,7 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
     return {
       nowMs: clock.nowMs(),
       ...summary(port, target),
-      mapping: target.mapping.user,
+      mapping: rowsOf(target.mapping.user, summary(port, target).backends),
       settings: settings === undefined ? [] : settingRows(settings),
       owed,
       refresh: refreshes.state(name),
@@ -149,6 +149,13 @@ export function summary(port: Connect, target: Target): TargetList["items"][numb
     groups: target.directory.count("group"),
     backends,
   };
+}
+
+/** The rows of a mapping, and those of attributes that a backend keeps under their own names. */
+function rowsOf(mapping: readonly MappingRow[], backends: readonly BackendRow[]): readonly MappingRow[] {
+  const others = new Set(backends.flatMap(({ readOnly }) => readOnly));
+  for (const { scim } of mapping) others.delete(scim);
+  return [...mapping, ...[...others].map((scim) => ({ scim, frontEnd: scim }))];
 }
 
 /** What the settings say that a backend keeps for itself. */

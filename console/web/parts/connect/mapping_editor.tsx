@@ -2,7 +2,6 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { MappingRow } from "../../../../scim/ports.ts";
 import type { MappingPreview, OneTarget } from "../../../api/connect/target_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { previewMapping } from "../../models/connect_calls.ts";
@@ -65,7 +64,10 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       target.mapping.some((row) => row.scim === scim && row.frontEnd === frontEnd);
     changes.value = isBack ? others : { ...others, [scim]: frontEnd.trim() };
   };
-  const lines = linesOf(target, added);
+  const more = target.mapping.some(({ scim }) => scim in added)
+    ? []
+    : Object.entries(added).map(([scim, frontEnd]) => ({ scim, frontEnd }));
+  const lines = [...target.mapping, ...more];
   /** Who keeps a front-end attribute for itself. */
   const keepersOf = (name: string) =>
     Object.keys(kept.value).filter((backend) =>
@@ -195,25 +197,12 @@ function keptOf({ backends }: OneTarget): KeptBy {
   );
 }
 
-/** The rows of the mapping, those of attributes that are kept without a row, and the one that is being added. */
-function linesOf({ mapping, backends }: OneTarget, added: Readonly<Record<string, string>>): MappingRow[] {
-  const others = [...new Set(backends.flatMap(({ readOnly }) => readOnly))].map((scim) =>
-    [scim, scim] as const
-  );
-  const more = [...others, ...Object.entries(added)].filter(([scim]) =>
-    !mapping.some((row) => row.scim === scim)
-  );
-  return [...mapping, ...more.map(([scim, frontEnd]) => ({ scim, frontEnd }))];
-}
-
 /** The lines of backends that are to keep something else than now. */
 function keptToml(target: OneTarget, kept: KeptBy): string[] {
   const before = keptOf(target);
-  return Object.entries(kept).filter(([backend, paths]) =>
-    [...paths].sort().join(" ") !== [...before[backend] ?? []].sort().join(" ")
-  ).map(([backend, paths]) =>
-    `[targets.${target.name}.backends.${backend}]\nread_only = ${JSON.stringify(paths)}`
-  );
+  return Object.entries(kept).filter(([backend, paths]) => paths.join() !== before[backend]?.join()).map((
+    [backend, paths],
+  ) => `[targets.${target.name}.backends.${backend}]\nread_only = ${JSON.stringify(paths)}`);
 }
 
 function shown(values: readonly string[]): string | null {

@@ -4,6 +4,7 @@ import {
   attributeName,
   EMPTY_ENTRY,
   type Entry,
+  fieldText,
   LIST_FIELDS,
   type ListField,
   type TextField,
@@ -52,12 +53,14 @@ export function fieldLabel(name: keyof UserForm): string {
 }
 
 export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsProps) {
-  const isText = (name: keyof UserForm) => reason !== undefined || readOnly.includes(attributeName(name));
+  const hintOf = (name: keyof UserForm) =>
+    readOnly.includes(attributeName(name)) ? t("people.kept_by_all") : undefined;
+  const isText = (name: keyof UserForm) => (reason ?? hintOf(name)) !== undefined;
   return (
     <>
       <div class="people-fields">
         {TEXTS.map((name) =>
-          isText(name) ? <Fixed key={name} {...{ name, form, readOnly }} /> : (
+          isText(name) ? <Fixed key={name} {...{ name, form }} hint={hintOf(name)} /> : (
             <Field
               key={name}
               id={`${prefix}-${name}`}
@@ -71,7 +74,13 @@ export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsP
             />
           )
         )}
-        {LIST_FIELDS.filter(isText).map((name) => <Fixed key={name} {...{ name, form, readOnly }} />)}
+        {LIST_FIELDS.filter(isText).map((name) => (
+          <Fixed
+            key={name}
+            {...{ name, form }}
+            hint={hintOf(name)}
+          />
+        ))}
       </div>
       {LIST_FIELDS.map((name) =>
         !isText(name) && <Entries key={name} {...{ prefix, form, onChange, name }} />
@@ -80,28 +89,20 @@ export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsP
   );
 }
 
-/** What one may not change is text; where it is so for everybody, it says why. */
-function Fixed({ name, form, readOnly }: Pick<FieldsProps, "form" | "readOnly"> & { name: keyof UserForm }) {
-  const value = form[name];
-  const text = typeof value === "string" ? value : value.map((one) => one.value).join(", ");
-  const isKept = readOnly.includes(attributeName(name));
+/** What one may not change is text. */
+function Fixed(
+  { name, form, hint }: Pick<FieldsProps, "form"> & { name: keyof UserForm; hint: string | undefined },
+) {
   return (
-    <FixedField label={fieldLabel(name)} hint={isKept ? t("people.kept_by_all") : undefined}>
-      {text === ""
-        ? <span class="quiet">{t("frame.none")}</span>
-        : <bdi class={typeof value === "string" ? "" : "mono"}>{text}</bdi>}
+    <FixedField label={fieldLabel(name)} hint={hint}>
+      <bdi>{fieldText(form, name) || t("frame.none")}</bdi>
     </FixedField>
   );
 }
 
-const ENTRY_WORDS = {
-  emails: { add: "people.add_mail", one: "people.mail" },
-  phoneNumbers: { add: "people.add_number", one: "people.number" },
-} as const satisfies Record<ListField, { add: string; one: string }>;
-
 function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly"> & { name: ListField }) {
-  const add = t(ENTRY_WORDS[name].add);
-  const one = t(ENTRY_WORDS[name].one);
+  const isMail = name === "emails";
+  const one = t(isMail ? "people.mail" : "people.number");
   const rows = form[name];
   const change = (next: readonly Entry[]) => onChange({ ...form, [name]: next });
   /** One of them is the first choice at most. */
@@ -113,7 +114,7 @@ function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly">
       rows={rows}
       onChange={change}
       blank={() => EMPTY_ENTRY}
-      addLabel={add}
+      addLabel={t(isMail ? "people.add_mail" : "people.add_number")}
       nameOf={({ value }) => value}
       renderRow={(row, put, index) => (
         <>
@@ -121,7 +122,7 @@ function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly">
             id={`${prefix}-${name}-${index}`}
             label={t("people.nth", { what: one, number: index + 1 })}
             input={{
-              inputMode: name === "emails" ? "email" : "tel",
+              inputMode: isMail ? "email" : "tel",
               value: row.value,
               maxLength: MAX_CHARACTERS,
               autocomplete: "off",
