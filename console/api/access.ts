@@ -134,6 +134,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "POST", path: "/targets/:id/test", needs: "operator", countsAsUse: true },
   { method: "POST", path: "/targets/:id/retry", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/targets/:id/refresh", needs: "user_manager", countsAsUse: true },
+  { method: "GET", path: "/targets/:id/sample", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/targets/:id/preview", needs: "viewer", countsAsUse: true },
   { method: "GET", path: "/credentials", needs: "owner", countsAsUse: true },
   { method: "POST", path: "/credentials", needs: "owner", countsAsUse: true, stepUp: true },

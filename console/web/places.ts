@@ -163,6 +163,13 @@ export const PLACES = {
     words: ["settings", "overlays", "meanings"],
     rail: { group: "govern", icon: "settings", key: "," },
   },
+  first_run: {
+    pattern: "/first-run",
+    needs: "viewer",
+    title: "first_run",
+    words: ["live", "connect", "people"],
+    under: "live",
+  },
   set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
 } as const satisfies Record<string, Place>;
 

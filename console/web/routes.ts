@@ -24,5 +24,6 @@ export const ROUTES: Readonly<Record<PlaceName, () => Promise<PageView>>> = {
   access: async () => (await import("./pages/access_page.tsx")).default,
   audit: async () => (await import("./pages/audit_page.tsx")).default,
   settings: async () => (await import("./pages/settings_page.tsx")).default,
+  first_run: async () => (await import("./pages/first_run_page.tsx")).default,
   set_up: async () => (await import("./pages/set_up_page.tsx")).default,
 };

@@ -111,6 +111,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /targets/:id/test": 400,
   "POST /targets/:id/retry": 400,
   "POST /targets/:id/refresh": 404,
+  "GET /targets/:id/sample": 200,
   "POST /targets/:id/preview": 400,
   "GET /credentials": 404,
   "POST /credentials": 400,

@@ -34,14 +34,14 @@ const STATES: Readonly<Record<string, (page: Page, site: TestConsole) => Promise
     await page.getByText("Use a password and code").click();
     await page.getByLabel("Name").waitFor();
   },
-  "set-up, what comes next": async (page) => {
+  "set-up, the first steps, none of them left": async (page) => {
     await using empty = await startConsole({ dist, admins: [] });
     await page.goto(await empty.admins.setupLink() ?? "");
     await page.getByLabel("Name").fill("Ada");
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Create the owner" }).click();
     await page.getByRole("button", { name: "Later" }).click();
-    await page.getByRole("heading", { name: "What comes next" }).waitFor();
+    await page.getByRole("heading", { name: "First steps" }).waitFor();
   },
   "set-up, the second factor": async (page, site) => {
     const cookie = await site.signIn("owner");

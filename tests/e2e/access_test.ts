@@ -163,7 +163,7 @@ browserTest(
     await page.goto(`${byName(site)}/setup${link.hash}`);
     await page.getByLabel("Name").fill("Ada");
     await page.getByRole("button", { name: "Create it with a passkey instead" }).click();
-    await page.getByRole("link", { name: "Watch a first login" }).click();
+    await page.getByRole("link", { name: "Open Live" }).click();
     await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
     assertEquals(await site.admins.check("Ada", ""), null);
     await page.context().clearCookies();

@@ -44,8 +44,8 @@ browserTest(
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Create the owner" }).click();
     await page.getByRole("button", { name: "Later" }).click();
-    await page.getByRole("heading", { name: "What comes next" }).waitFor();
-    await page.getByRole("link", { name: "Watch a first login" }).click();
+    await page.getByRole("heading", { name: "First steps" }).waitFor();
+    await page.getByRole("link", { name: "Open Live" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     const other = await context.newPage();
     await other.goto(link);

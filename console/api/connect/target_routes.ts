@@ -14,7 +14,14 @@ import { type Connect, connected } from "./connect.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 import { DetailedRefusal, ofTarget } from "./target_refusals.ts";
-import type { BackendRow, MappingPreview, OneTarget, RefreshState, TargetList } from "./target_shapes.ts";
+import type {
+  BackendRow,
+  MappingPreview,
+  OneTarget,
+  RefreshState,
+  TargetList,
+  TargetSample,
+} from "./target_shapes.ts";
 import { readStored } from "../people/user_writes.ts";
 
 export interface TargetRouteDeps {
@@ -26,6 +33,8 @@ export interface TargetRouteDeps {
 }
 
 const MOST_OWED = 200;
+/** Users that are shown as they are mapped. */
+const SAMPLE = 3;
 const MOST_DETAIL_CHARACTERS = 300;
 const BACKEND = v.strictObject({ backend: v.pipe(v.string(), v.maxLength(64)) });
 const ROWS = v.record(
@@ -75,6 +84,17 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
     })
     .get("/:id", (c) => c.json(one(c.req.param("id"))))
+    .get("/:id/sample", async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const port = connected(connect);
+      const mapping = mappingOf(port, target.name);
+      const { resources } = await target.directory.page("user", { page: 1, size: SAMPLE });
+      const users = resources.map(({ content }) => ({
+        user: content.name,
+        rows: [...port.previewMapping(content, mapping)].map(([name, values]) => ({ name, values })),
+      }));
+      return c.json({ users } satisfies TargetSample);
+    })
     .post("/:id/test", jsonBody(BACKEND), async (c) => {
       const target = targetOf(c.req.param("id"));
       const backend = backendOf(target, c.req.valid("json").backend);
@@ -104,8 +124,7 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       const { user, rows } = c.req.valid("json");
       const { content } = await readStored(target, user);
       const port = connected(connect);
-      const settings = port.config.targets.find(({ name }) => name === target.name);
-      const present = settings?.mapping ?? { user: {}, group: {} };
+      const present = mappingOf(port, target.name);
       try {
         const now = port.previewMapping(content, present);
         const then = port.previewMapping(content, { ...present, user: rows });
@@ -115,6 +134,10 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
         throw new DetailedRefusal("bad_value", { message: fault.message });
       }
     });
+}
+
+function mappingOf({ config }: Connect, target: string): TargetSettings["mapping"] {
+  return config.targets.find(({ name }) => name === target)?.mapping ?? { user: {}, group: {} };
 }
 
 function actorOf(c: Context<HttpEnv>): Actor {

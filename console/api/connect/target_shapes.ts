@@ -51,6 +51,14 @@ export interface MappingPreview {
   }[];
 }
 
+/** A few users of a target as its mapping has them. */
+export interface TargetSample {
+  readonly users: readonly {
+    readonly user: string;
+    readonly rows: readonly { readonly name: string; readonly values: readonly string[] }[];
+  }[];
+}
+
 export const HEALTH_KINDS = [
   "radius",
   "http",

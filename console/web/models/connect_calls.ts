@@ -32,6 +32,7 @@ export const removeClient = ({ api, session }: Given, name: string) =>
 
 export const fetchTargets = ({ api }: Given) => take(api.targets.$get());
 export const fetchTarget = ({ api }: Given, name: string) => take(api.targets[":id"].$get(idOf(name)));
+export const fetchSample = ({ api }: Given, name: string) => take(api.targets[":id"].sample.$get(idOf(name)));
 export const testBackend = ({ api, session }: Given, target: string, backend: string) =>
   session.whileSignedIn(() => take(api.targets[":id"].test.$post({ ...idOf(target), json: { backend } })));
 export const retryBackend = ({ api, session }: Given, target: string, backend: string) =>

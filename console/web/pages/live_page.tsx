@@ -52,7 +52,7 @@ export default function LivePage({ models: frame }: PageProps) {
       <div class="flow-room">
         <FlowDiagram models={models} path={chosen === null ? [] : path} />
       </div>
-      {models.session.firstSteps.value !== null && (
+      {(models.session.firstSteps.value !== null || router.param("step") === "login") && (
         <div class="first-steps-room">
           <FirstSteps models={models} />
         </div>

@@ -10,14 +10,13 @@ import { type Problem, whyNoPasskey } from "../models/sign_in_calls.ts";
 import { Field } from "../parts/field.tsx";
 import { Gate } from "../parts/frame/gate.tsx";
 import { FixedField } from "../parts/inputs.tsx";
-import { NextSteps } from "../parts/live/next_steps.tsx";
 import { Note } from "../parts/note.tsx";
 import { TotpSetUp } from "../parts/access/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
-type Step = "account" | "factor" | "totp" | "next";
+type Step = "account" | "factor" | "totp";
 
 export default function SetUpPage({ models }: PageProps) {
   const step = useSignal<Step>("account");
@@ -26,8 +25,8 @@ export default function SetUpPage({ models }: PageProps) {
   const state = link.value;
   /** An owner who is the first has a gateway to set up; who was invited has work to do. */
   const done = () => {
-    if (state.kind === "ready" && state.value.kind === "invitation") models.router.go("/live");
-    else step.value = "next";
+    const isInvited = state.kind === "ready" && state.value.kind === "invitation";
+    models.router.go(isInvited ? "/live" : "/first-run");
   };
   useEffect(() => {
     if (token.current === "") token.current = location.hash.slice(1);
@@ -39,7 +38,6 @@ export default function SetUpPage({ models }: PageProps) {
     );
   }, []);
   if (step.value === "factor") return <FactorStep onChoose={() => step.value = "totp"} onLater={done} />;
-  if (step.value === "next") return <NextSteps />;
   if (step.value === "totp") {
     return (
       <Gate title={t("access.totp_add")} foot={t("access.step_of", { step: 2, count: 2 })}>

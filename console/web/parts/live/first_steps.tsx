@@ -5,13 +5,17 @@ import { useEffect } from "preact/hooks";
 import type { FirstStep } from "../../../api/live/first_steps.ts";
 import { failureText, take } from "../../api_client.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
-import { TRY_COMMAND } from "../../words.ts";
 import { Symbol } from "../symbol.tsx";
 import { t } from "../../words/translate.ts";
 import { Note } from "../note.tsx";
+import { LoginStep } from "./login_step.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 
-const WAYS = { client: "/clients", target: "/targets", login: "/users" } as const;
+const WAYS = {
+  client: "/first-run?step=client",
+  target: "/first-run?step=target",
+  login: "/live?step=login",
+} as const;
 const SIGNS = { done: "check", open: "ring", skipped: "cross" } as const;
 
 export function FirstSteps({ models }: { models: Models }) {
@@ -22,7 +26,6 @@ export function FirstSteps({ models }: { models: Models }) {
     take(api["first-steps"].$get()).then(({ steps }) => session.tellFirstSteps(steps), () => undefined);
   }, [hasAccepted]);
   const steps = session.firstSteps.value;
-  if (steps === null) return null;
   const skip = async (name: FirstStep["name"], skipped: boolean) => {
     problem.value = null;
     try {
@@ -34,6 +37,10 @@ export function FirstSteps({ models }: { models: Models }) {
       problem.value = failureText(fault);
     }
   };
+  if (models.router.param("step") === "login") {
+    return <LoginStep models={models} steps={steps} skip={() => skip("login", true)} />;
+  }
+  if (steps === null) return null;
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">{t("live.first_steps")}</h2>
@@ -58,11 +65,7 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
         <Symbol name={`line-${SIGNS[state]}`} size={14} />
         <span class="unseen">{t(`live.first_${state}`)}</span>
       </span>
-      {state === "open" && name === "login"
-        ? <LoginStep models={models} label={label} />
-        : state === "open"
-        ? <a href={WAYS[name]}>{label}</a>
-        : <span>{label}</span>}
+      {state === "open" ? <a href={WAYS[name]}>{label}</a> : <span>{label}</span>}
       {state !== "done" && (
         <button
           type="button"
@@ -76,24 +79,5 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
         </button>
       )}
     </li>
-  );
-}
-
-/** Before the first one: how to try. Then the newest is there to be watched on the diagram. */
-function LoginStep({ models: { board }, label }: { models: Models; label: string }) {
-  const newest = useComputed(() => board.rows.value[0]?.id ?? null).value;
-  if (newest !== null) {
-    return (
-      <>
-        <span>{label}</span>
-        <a href={`/live?c=${encodeURIComponent(newest)}`}>{t("live.first_watch")}</a>
-      </>
-    );
-  }
-  return (
-    <>
-      <a href={WAYS.login}>{label}</a>
-      <code>{TRY_COMMAND}</code>
-    </>
   );
 }

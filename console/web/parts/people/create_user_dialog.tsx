@@ -19,17 +19,20 @@ import { UserFields } from "./user_fields.tsx";
 interface CreateProps {
   readonly models: Models;
   readonly page: UserPage;
+  /** What follows instead of the new user's page. */
+  readonly onMade?: () => void;
   readonly onClose: () => void;
 }
 
-export function CreateUserDialog({ models, page, onClose }: CreateProps) {
+export function CreateUserDialog({ models, page, onMade, onClose }: CreateProps) {
   const name = useSignal("");
   const form = useSignal(EMPTY_FORM);
   const password = useSignal("");
   const active = useSignal(true);
   const chosen = useSignal<readonly string[] | null>(null);
   const deed = useDeed();
-  const target = models.router.param("target");
+  // The address says nothing of the one whose users log in.
+  const target = page.logsIn ? "" : page.target;
   const create = async () => {
     const user = {
       ...attributesOf(form.value, {}),
@@ -41,7 +44,8 @@ export function CreateUserDialog({ models, page, onClose }: CreateProps) {
     models.toasts.say(
       `${t("people.created", { name: name.value.trim() })} ${receiptSentence(receipt.entries)}`,
     );
-    models.router.go(userHref(name.value.trim(), target));
+    if (onMade === undefined) models.router.go(userHref(name.value.trim(), target));
+    else onMade();
   };
   const fault = deed.fault.value;
   const isTaken = fault instanceof ApiFailure && fault.code === "object_exists";

@@ -34,6 +34,7 @@ export const words: SameWords<typeof en> = {
   access: "Zugang",
   settings: "Einstellungen",
   me: "Meine Faktoren",
+  first_run: "Erste Schritte",
   set_up: "Einrichten",
   phone_page: "Telefonseite",
   for_users: "Für Benutzer",

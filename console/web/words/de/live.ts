@@ -177,7 +177,32 @@ export const words: SameWords<typeof en> = {
   first_client: "Einen RADIUS-Client anlegen",
   first_target: "Ein Ziel anbinden oder Benutzer anlegen",
   first_login: "Eine Anmeldung ausprobieren",
-  first_watch: "Im Diagramm ansehen",
+  first_run: "Erste Schritte",
+  first_step_of: "Schritt {step} von {count}: {what}",
+  first_owner: "Inhaberkonto",
+  first_client_why:
+    "Ein RADIUS-Client ist, was dieses Gateway fragt: ein VPN, ein WLAN-Controller, ein Rechner. Richten Sie ihn hierher und melden Sie sich dort an: Sein erstes Paket erscheint im Dialog und wird zum Client.",
+  first_client_next: "Den Dialog öffnen, dann dort eine Anmeldung senden.",
+  first_target_why:
+    "In einem Ziel sind die Benutzer. Hier sehen Sie, ob seine Backends antworten, und einige Benutzer so, wie sie abgebildet werden.",
+  first_login_why:
+    "Am Client anmelden oder auf diesem Rechner eine Anmeldung spielen (dann muss 127.0.0.1 ein Client sein). Das Diagramm zeigt, wo sie steht.",
+  first_store_only:
+    "Benutzer liegen in diesem Gateway selbst. LDAP-Verzeichnisse und SCIM-Server kommen in der Einstellungsdatei dazu.",
+  first_no_users: "Noch keine Benutzer",
+  first_no_users_next: "Hier einen anlegen oder die Backends lesen lassen.",
+  first_mapped: {
+    one: "{count} von {all} Benutzern, wie er abgebildet wird",
+    other: "{count} von {all} Benutzern, wie sie abgebildet werden",
+  },
+  first_skip_step: "Diesen Schritt überspringen",
+  first_undone: "Noch nicht erledigt: erledigen oder überspringen",
+  first_back: "Zurück",
+  first_waiting: "Wartet auf eine Anmeldung…",
+  first_accepted: "Eine Anmeldung wurde angenommen. Das Gateway arbeitet von Anfang bis Ende.",
+  first_finished: "Alle Schritte sind erledigt",
+  first_finished_next: "Anmeldungen stehen unter Live, wie sie kommen.",
+  first_open_live: "Live öffnen",
   first_done: "Erledigt:",
   first_open: "Zu tun:",
   first_skipped: "Übersprungen:",

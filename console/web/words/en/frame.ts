@@ -31,6 +31,7 @@ export const words = {
   access: "Access",
   settings: "Settings",
   me: "My factors",
+  first_run: "First steps",
   set_up: "Set up",
   phone_page: "Phone page",
   for_users: "For users",

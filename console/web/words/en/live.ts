@@ -175,7 +175,32 @@ export const words = {
   first_client: "Add a RADIUS client",
   first_target: "Connect a target, or make users",
   first_login: "Try a login",
-  first_watch: "Watch it on the diagram",
+  first_run: "First steps",
+  first_step_of: "Step {step} of {count}: {what}",
+  first_owner: "Owner account",
+  first_client_why:
+    "A RADIUS client is what asks this gateway: a VPN, a Wi-Fi controller, a host. Point it here and let it send a login: its first packet shows up in the dialog and becomes the client.",
+  first_client_next: "Open the dialog, then send a login from there.",
+  first_target_why:
+    "A target is where people are kept. See that its backends answer, then see some of its users as they are mapped.",
+  first_login_why:
+    "Log in at your client, or play a login on this machine (127.0.0.1 must be a client then). The diagram shows where it stands.",
+  first_store_only:
+    "People are kept in this gateway itself. LDAP directories and SCIM servers are added in the settings file.",
+  first_no_users: "No users yet",
+  first_no_users_next: "Make one here, or have the backends read.",
+  first_mapped: {
+    one: "{count} of {all} users, as it is mapped",
+    other: "{count} of {all} users, as they are mapped",
+  },
+  first_skip_step: "Skip this step",
+  first_undone: "Not done yet: do it, or skip it",
+  first_back: "Step back",
+  first_waiting: "Waiting for a login…",
+  first_accepted: "A login was let in. The gateway works from end to end.",
+  first_finished: "All steps are done",
+  first_finished_next: "Logins stand on Live as they happen.",
+  first_open_live: "Open Live",
   first_done: "Done:",
   first_open: "To do:",
   first_skipped: "Skipped:",

@@ -1,0 +1,83 @@
+// The last step of the first run, on Live: a login is tried, its way lights up on the diagram, and the first that is let in
+// is the end of the set-up.
+
+import { useComputed } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { FirstStep } from "../../../api/live/first_steps.ts";
+import type { LiveModels as Models } from "../../models/live_models.ts";
+import { stateWords, TRY_COMMAND } from "../../words.ts";
+import { t } from "../../words/translate.ts";
+import { CopyButton } from "../copy_button.tsx";
+import { Status } from "../status.tsx";
+import { whyNotNow } from "./reconnect_note.tsx";
+
+const COMMAND = `${TRY_COMMAND} 127.0.0.1 --user ada`;
+
+interface LoginStepProps {
+  readonly models: Models;
+  /** `null`: nothing is left. */
+  readonly steps: readonly FirstStep[] | null;
+  readonly skip: () => Promise<void>;
+}
+
+export function LoginStep({ models, steps, skip }: LoginStepProps) {
+  const { board, router } = models;
+  const newest = useComputed(() => board.rows.value[0] ?? null).value;
+  const first = useRef<string | null | undefined>(undefined);
+  const chosen = router.param("c");
+  useEffect(() => {
+    // Those of before are not the one that is tried now.
+    if (first.current === undefined) first.current = newest?.id ?? null;
+    const isNew = newest !== null && newest.id !== first.current && newest.id !== chosen;
+    const isFree = chosen === "" || board.conversation(chosen)?.outcome !== null;
+    if (isNew && isFree) router.setParams({ c: newest.id });
+  }, [newest?.id]);
+  const isDone = steps === null || steps.some(({ name, state }) => name === "login" && state === "done");
+  const reason = whyNotNow(models, "owner");
+  const close = () => router.setParams({ step: "" });
+  return (
+    <section class="panel first-steps" aria-labelledby="first-steps">
+      <h2 id="first-steps">
+        {t("live.first_step_of", { step: 4, count: 4, what: t("live.first_login") })}
+      </h2>
+      {isDone ? <p role="status">{t("live.first_accepted")}</p> : (
+        <>
+          <p>{t("live.first_login_why")}</p>
+          <span class="first-command">
+            <code>{COMMAND}</code>
+            <CopyButton text={COMMAND} what={t("frame.copy")} />
+          </span>
+          <p role="status">
+            {newest === null || newest.id === first.current
+              ? t("live.first_waiting")
+              : <Status words={stateWords(newest)} />}
+          </p>
+        </>
+      )}
+      <span class="first-end">
+        {isDone
+          ? (
+            <button type="button" class="button button-primary button-small" onClick={close}>
+              {t("frame.done")}
+            </button>
+          )
+          : (
+            <>
+              <a class="button button-plain button-small" href="/first-run?step=target">
+                {t("live.first_back")}
+              </a>
+              <button
+                type="button"
+                class="button button-small"
+                disabled={reason !== undefined}
+                title={reason}
+                onClick={() => void skip().then(close)}
+              >
+                {t("live.first_skip_step")}
+              </button>
+            </>
+          )}
+      </span>
+    </section>
+  );
+}
