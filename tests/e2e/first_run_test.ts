@@ -52,7 +52,7 @@ async function addUser(page: Page): Promise<void> {
   await page.getByText("No users yet").waitFor();
   await page.getByRole("button", { name: "Create user" }).click();
   const dialog = page.getByRole("dialog", { name: "Create user" });
-  await dialog.getByLabel("Name", { exact: true }).first().fill("ada");
+  await dialog.getByLabel("User name").fill("ada");
   await dialog.getByRole("button", { name: "Create user" }).click();
   await page.getByRole("region", { name: "ada" }).waitFor();
 }

@@ -9,6 +9,7 @@ import { failureText } from "../../api_client.ts";
 import { fetchSample, fetchTargets, refreshTarget, testBackend } from "../../models/connect_calls.ts";
 import { useResource } from "../../models/resource.ts";
 import { listUsers } from "../../models/user_calls.ts";
+import { userHref } from "../../user_href.ts";
 import { t } from "../../words/translate.ts";
 import { backendWords } from "../connect/backend_state.tsx";
 import { Fetched, useEvery } from "../connect/fetched.tsx";
@@ -141,7 +142,7 @@ function Sample({ models, target }: Pick<StepPartProps, "models"> & { readonly t
                 {users.map(({ user, rows }) => (
                   <section key={user} aria-label={user}>
                     <h4>
-                      <bdi>{user}</bdi>
+                      <a href={userHref(user, target.logsIn ? "" : target.name)}>{user}</a>
                     </h4>
                     <dl class="connect-facts">
                       {rows.map(({ name, values }) => (

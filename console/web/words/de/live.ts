@@ -181,12 +181,12 @@ export const words: SameWords<typeof en> = {
   first_step_of: "Schritt {step} von {count}: {what}",
   first_owner: "Inhaberkonto",
   first_client_why:
-    "Ein RADIUS-Client ist, was dieses Gateway fragt: ein VPN, ein WLAN-Controller, ein Rechner. Richten Sie ihn hierher und melden Sie sich dort an: Sein erstes Paket erscheint im Dialog und wird zum Client.",
+    "Ein RADIUS-Client ist, was dieses Gateway fragt: ein VPN, ein WLAN-Controller, ein Rechner. Richten Sie ihn auf diesen Rechner (UDP 1812, wenn radius.listen nichts anderes sagt) und melden Sie sich dort an: Sein erstes Paket erscheint im Dialog und wird zum Client.",
   first_client_next: "Den Dialog öffnen, dann dort eine Anmeldung senden.",
   first_target_why:
     "In einem Ziel sind die Benutzer. Hier sehen Sie, ob seine Backends antworten, und einige Benutzer so, wie sie abgebildet werden.",
   first_login_why:
-    "Am Client anmelden oder auf diesem Rechner eine Anmeldung spielen (dann muss 127.0.0.1 ein Client sein). Das Diagramm zeigt, wo sie steht.",
+    "Am Client anmelden oder auf diesem Rechner eine Anmeldung spielen (dann muss 127.0.0.1 ein Client sein). Das Diagramm zeigt, wo sie steht. Wer ein Telefon hat, wird dort gefragt: gekoppelt wird es auf der Seite des Benutzers.",
   first_store_only:
     "Benutzer liegen in diesem Gateway selbst. LDAP-Verzeichnisse und SCIM-Server kommen in der Einstellungsdatei dazu.",
   first_no_users: "Noch keine Benutzer",

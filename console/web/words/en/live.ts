@@ -179,12 +179,12 @@ export const words = {
   first_step_of: "Step {step} of {count}: {what}",
   first_owner: "Owner account",
   first_client_why:
-    "A RADIUS client is what asks this gateway: a VPN, a Wi-Fi controller, a host. Point it here and let it send a login: its first packet shows up in the dialog and becomes the client.",
+    "A RADIUS client is what asks this gateway: a VPN, a Wi-Fi controller, a host. Point it at this host (UDP 1812, unless radius.listen says another port) and let it send a login: its first packet shows up in the dialog and becomes the client.",
   first_client_next: "Open the dialog, then send a login from there.",
   first_target_why:
     "A target is where people are kept. See that its backends answer, then see some of its users as they are mapped.",
   first_login_why:
-    "Log in at your client, or play a login on this machine (127.0.0.1 must be a client then). The diagram shows where it stands.",
+    "Log in at your client, or play a login on this machine (127.0.0.1 must be a client then). The diagram shows where it stands. A user with a phone is asked there: pair one on the page of the user.",
   first_store_only:
     "People are kept in this gateway itself. LDAP directories and SCIM servers are added in the settings file.",
   first_no_users: "No users yet",
