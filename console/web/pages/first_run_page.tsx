@@ -2,6 +2,7 @@
 // server's knowledge; the step stands in the address. The last one, a login, is done on Live.
 
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { FirstStep } from "../../api/live/first_steps.ts";
 import { whyNot } from "../access_words.ts";
@@ -11,7 +12,7 @@ import { useEvery } from "../parts/connect/fetched.tsx";
 import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { EmptyState } from "../parts/states.tsx";
+import { EmptyState, ErrorState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { t } from "../words/translate.ts";
 
@@ -30,8 +31,15 @@ export const stepHref = (name: StepName) => name === "login" ? "/live?step=login
 export default function FirstRunPage({ models }: PageProps) {
   const { api, session, router } = models;
   const problem = useSignal<string | null>(null);
-  const look = () =>
-    take(api["first-steps"].$get()).then(({ steps }) => session.tellFirstSteps(steps), () => undefined);
+  const unread = useSignal<string | null>(null);
+  const look = async () => {
+    try {
+      session.tellFirstSteps((await session.whileSignedIn(() => take(api["first-steps"].$get()))).steps);
+      unread.value = null;
+    } catch (fault) {
+      unread.value = failureText(fault);
+    }
+  };
   useEffect(() => void look(), []);
   useEvery(LOOK_EVERY_MS, () => void look());
   const steps = session.firstSteps.value;
@@ -43,7 +51,10 @@ export default function FirstRunPage({ models }: PageProps) {
     if (isLogin) router.go(stepHref("login"));
     else if (step !== undefined && asked !== step.name) router.setParams({ step: step.name });
   }, [step?.name, asked]);
-  if (steps === null || step === undefined) return <Finished />;
+  const lost = unread.value !== null && (
+    <ErrorState title={t("connect.unread")} onRetry={() => void look()}>{unread.value}</ErrorState>
+  );
+  if (steps === null || step === undefined) return <Finished>{lost}</Finished>;
   if (step.name === "login") return <main class="page" id="page" />;
   const next = steps[steps.indexOf(step) + 1];
   const goOn = () => router.go(next === undefined ? "/live" : stepHref(next.name));
@@ -65,6 +76,7 @@ export default function FirstRunPage({ models }: PageProps) {
   return (
     <main class="page" id="page">
       <PageBar title={titleOf(steps, step)} />
+      {lost}
       <StepBar steps={steps} current={step} />
       <p class="first-why">{t(`live.first_${step.name}_why`)}</p>
       <Part models={models} look={look} />
@@ -131,10 +143,11 @@ function Mark({ state }: Pick<FirstStep, "state">) {
   );
 }
 
-function Finished() {
+function Finished({ children }: { children: ComponentChildren }) {
   return (
     <main class="page" id="page">
       <PageBar title={t("live.first_run")} />
+      {children}
       <EmptyState title={t("live.first_finished")} next={t("live.first_finished_next")}>
         <a class="button button-primary" href="/live">{t("live.first_open_live")}</a>
       </EmptyState>

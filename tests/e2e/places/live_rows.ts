@@ -23,6 +23,14 @@ export const LIVE_ROWS: Readonly<Record<string, PlaceRow>> = {
     dialogs: [],
     outside: true,
   },
+  "first run": {
+    place: "first_run",
+    path: () => "/first-run?step=target",
+    heading: () => /^(First steps|Step 3 of 4: )/,
+    shows: () => /^(All steps are done|\d of .* as (it is|they are) mapped)/,
+    nothing: { says: "No users yet" },
+    dialogs: [],
+  },
   "live": {
     place: "live",
     path: () => "/live",
