@@ -8,7 +8,7 @@ import type { FirstStep } from "../../api/live/first_steps.ts";
 import { whyNot } from "../access_words.ts";
 import { failureText, take } from "../api_client.ts";
 import type { PageProps } from "../page_loader.ts";
-import { useEvery } from "../parts/connect/fetched.tsx";
+import { useEvery } from "../models/every.ts";
 import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
