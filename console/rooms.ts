@@ -42,7 +42,10 @@ export const ROOMS = {
       /^(pages\/first_run_page|parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
     cores: [...LISTS, "login_core"],
   },
-  gate: { of: /^(pages\/(sign_in|set_up)_page|parts\/access\/sign_in_dialog)$/, cores: DIALOGS },
+  gate: {
+    of: /^(pages\/(sign_in|set_up)_page|parts\/access\/sign_in_dialog)$/,
+    cores: DIALOGS,
+  },
   access: {
     of: /^(pages\/access_page|parts\/access\/(admin_list|token_list|own_sessions))$/,
     cores: [...TABLES, "access_core"],

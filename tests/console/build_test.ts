@@ -137,7 +137,7 @@ Deno.test("build() keeps the account page within 25 KB of script and 15 KB of st
 Deno.test("build() leaves out what the passkey library guesses of a refusal, and keeps what asks for one", async () => {
   await build();
   const { manifest, read } = await loadDist(DIST);
-  const text = (manifest.late["web/passkey_library.ts"] ?? [])
+  const text = (manifest.late["web/pages/sign_in_page.tsx"] ?? [])
     .map((name) => new TextDecoder().decode(read(name)?.body)).join("\n");
   assert(text.includes("navigator.credentials.create"), "a passkey can be made");
   assert(text.includes("attestationObject") && text.includes("getTransports"), "and sent to the server");

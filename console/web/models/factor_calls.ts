@@ -1,5 +1,6 @@
 // One's own factors, changed: each call waits for a fresh factor where the server wants one.
 
+import { startRegistration } from "@simplewebauthn/browser";
 import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 import { notShown, type Problem, settle } from "./sign_in_calls.ts";
@@ -26,7 +27,6 @@ export const removePasskey = ({ api, session }: Given, id: string) =>
 
 /** Makes a passkey for whoever is signed in. */
 export async function addPasskey({ api, session }: Given, label: string) {
-  const { startRegistration } = await import("../passkey_library.ts");
   const optionsJSON = await session.whileSignedIn(() =>
     take(api.factors.passkeys.options.$post({ json: {} }))
   );
@@ -52,7 +52,6 @@ export function setUpWithPasskey(
 ): Promise<Problem | null> {
   const { setup } = models.api;
   return settle(models, async () => {
-    const { startRegistration } = await import("../passkey_library.ts");
     const optionsJSON = await take(setup.passkey.options.$post({ json: { token, name } }));
     const response = await startRegistration({ optionsJSON }).catch(notShown);
     return await take(setup.passkey.$post({ json: { token, name, response } }));

@@ -1,5 +1,6 @@
 // The ways in: a password with its code, a passkey, the provider. Each resolves to what went wrong, or to `null`.
 
+import { startAuthentication } from "@simplewebauthn/browser";
 import type { SessionAnswer } from "../../api/shapes.ts";
 import { ApiFailure, failureText, take } from "../api_client.ts";
 import type { Models } from "./models.ts";
@@ -43,7 +44,6 @@ export function usePasskey(
 ): Promise<Problem | null> {
   const { api } = models;
   return settle(models, async () => {
-    const { startAuthentication } = await import("../passkey_library.ts");
     const optionsJSON = await take(api.session.passkey.options.$post({ json: {} }));
     const response = await startAuthentication({ optionsJSON, useBrowserAutofill: autofill }).catch(notShown);
     return await (stepUp
