@@ -1,8 +1,6 @@
 // How a state of a login looks and what it is called; the words themselves stand in the live board's words.
 
 import type { Step } from "../../radius/facts/steps.ts";
-import type { Explanation } from "../api/live/explain.ts";
-import { timeText } from "./format.ts";
 import { t } from "./words/translate.ts";
 import type { WordKey } from "./words/words.ts";
 
@@ -130,12 +128,6 @@ export function placeName(step: string): string {
 export function readable(name: string): string {
   const words = name.replace(/[_:.-]+/g, " ").replace(/([a-z])([A-Z])/g, "$1 $2").trim().toLowerCase();
   return words === "" ? "?" : words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** Why a login was refused or a packet dropped, as one sentence. */
-export function whyText({ code, values }: Pick<Explanation, "code" | "values">): string {
-  const since = typeof values.sinceMs === "number" ? timeText(values.sinceMs) : "";
-  return t(`explain.why_${code}`, { ...values, since });
 }
 
 export const TRY_COMMAND = "deno task try";

@@ -13,7 +13,8 @@ import { Status } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { OUTCOME_NAMES, outcomeWords, whyText } from "../words.ts";
+import { whyText } from "../why_text.ts";
+import { OUTCOME_NAMES, outcomeWords } from "../words.ts";
 import { t } from "../words/translate.ts";
 
 const SAYS = {

@@ -1,7 +1,7 @@
 // Why a login was refused or a packet dropped: one sentence, and what to do about it.
 
 import type { Explanation } from "../../../api/live/explain.ts";
-import { whyText } from "../../words.ts";
+import { whyText } from "../../why_text.ts";
 import { t } from "../../words/translate.ts";
 
 export function ExplanationText({ explanation }: { explanation: Explanation }) {
