@@ -43,7 +43,7 @@ Deno.test("build() leaves whole files when two run at once, and no drafts", asyn
  * more. `deno task console-bars` says of each that its bar is not met.
  */
 const OVER_KB: Readonly<Record<string, number>> = {
-  all: 120,
+  all: 122,
 };
 
 Deno.test("build() keeps each page of the console, all scripts, styles and icons within their bars", async () => {

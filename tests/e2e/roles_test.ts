@@ -1,51 +1,32 @@
-// Every page as a viewer and as an operator: nothing is hidden, what may not be done says which role it needs, and nothing that may not
-// be done can be pressed.
+// Every role on every page: nothing is hidden, what may not be done says which role it needs, and nothing that may not be done can
+// be pressed. Which role that is, is the route table's knowledge.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
+import { ACCESS, isAllowed, type Role, ROLES } from "../../console/api/access.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { PLACE_ROWS, rowOf } from "./place_rows.ts";
+import { ROLE_DEEDS } from "./role_deeds.ts";
 import { failureOf, goWithin, openPlace, seen } from "./place_walk.ts";
 
 const dist = await currentDist();
-const NEEDS_OPERATOR = "Needs the operator role";
-const NEEDS_MANAGER = "Needs the user manager role";
-const NEEDS_OWNER = "Needs the owner role";
-
-/** What a viewer finds on a page but may not do, by name, and what is said. */
-const DEEDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "live": {
-    "Deny the login of ada at vpn-1": NEEDS_OPERATOR,
-    "Cancel the login of ada at vpn-1": NEEDS_OPERATOR,
-  },
-  "health": { "Test default / ldap": NEEDS_OPERATOR },
-  "users": { "Create user": NEEDS_MANAGER },
-  "user": {
-    "Set password": NEEDS_MANAGER,
-    "Deactivate": NEEDS_MANAGER,
-    "Delete": NEEDS_MANAGER,
-    "Review changes": NEEDS_MANAGER,
-  },
-  "user, groups": { "Take out staff": NEEDS_MANAGER },
-  "user, factors": {
-    "Invite a phone": NEEDS_MANAGER,
-    "Add an authenticator app": NEEDS_MANAGER,
-    "Add a number": NEEDS_MANAGER,
-  },
-  "groups": { "Create group": NEEDS_MANAGER },
-  "group": { "Delete group": NEEDS_MANAGER, "Take out bob": NEEDS_MANAGER },
-  "devices": { "Revoke Text message bob": NEEDS_MANAGER },
-  "clients": { "Add a client": NEEDS_OWNER },
-  "client": { "Rotate the secret": NEEDS_OWNER, "Remove the client": NEEDS_OWNER },
-  "target": { "Test ldap": NEEDS_OPERATOR, "Refresh now": NEEDS_MANAGER },
-  "access": { "Invite an administrator": NEEDS_OWNER, "Change Grace": NEEDS_OWNER },
+const NEEDS: Readonly<Record<Role, string>> = {
+  viewer: "",
+  operator: "Needs the operator role",
+  user_manager: "Needs the user manager role",
+  owner: "Needs the owner role",
 };
+/** As methods and paths; reading is everybody's, unless it takes things along. */
+const DEEDS = ACCESS.filter(({ method, path, needs }) =>
+  needs !== "anyone" && (method !== "GET" || path.startsWith("/export/"))
+);
+
 /** Pages and parts that a viewer may not see, and what stands there instead. */
 const CLOSED: Readonly<Record<string, string>> = {
-  "import": NEEDS_MANAGER,
-  "credentials": NEEDS_OWNER,
-  "access, tokens": NEEDS_OWNER,
+  "import": NEEDS.user_manager,
+  "credentials": NEEDS.owner,
+  "access, tokens": NEEDS.owner,
 };
 
 /** What cannot be pressed and does not say why. */
@@ -68,39 +49,75 @@ function unexplained(page: Page): Promise<string[]> {
   });
 }
 
-async function reasonOf(page: Page, name: string): Promise<string> {
+/** What is said of the button; `null` where it can be pressed. */
+async function reasonOf(page: Page, name: string): Promise<string | null> {
   const button = page.locator("main").getByRole("button", { name, exact: true }).filter({ visible: true })
     .first();
   await button.waitFor();
-  assert(await button.isDisabled(), `${name} can be pressed`);
-  return await button.getAttribute("title") ?? "";
+  return await button.isDisabled() ? await button.getAttribute("title") ?? "" : null;
 }
 
-browserTest("roles: a viewer reads on every page which role each deed needs", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  const open = Object.entries(PLACE_ROWS).filter(([name, row]) => row.outside !== true && !(name in CLOSED));
-  const problems: string[] = [];
-  for (const [name, row] of open) {
-    // A number address serves here: what needs a host name says so.
-    const { byName: _any, ...there } = row;
-    await openPlace(page, { site, row: there, role: "viewer" });
-    problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
-    for (const [deed, reason] of Object.entries(DEEDS[name] ?? {})) {
-      const problem = await failureOf(async () => assertEquals(await reasonOf(page, deed), reason));
-      if (problem !== null) problems.push(`${name}, ${deed}: ${problem}`);
-    }
-  }
-  assertEquals(problems, []);
-});
+/** Whether the page lets `role` do it, or says the role that it needs and no other reason that has to do with roles. */
+async function judge(page: Page, name: string, { role, needs }: { role: Role; needs: Role }): Promise<void> {
+  const reason = await reasonOf(page, name);
+  if (!isAllowed(role, needs)) assertEquals(reason, NEEDS[needs]);
+  else assert(reason === null || (reason !== "" && !Object.values(NEEDS).includes(reason)), reason ?? "");
+}
 
-browserTest("roles: a page that a viewer may not see says which role it needs", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  for (const [name, reason] of Object.entries(CLOSED)) {
-    const there = { ...rowOf(name), shows: () => reason };
-    await openPlace(page, { site, row: there, role: "viewer" });
-    assertEquals(await page.locator("main").getByRole("textbox").count(), 0, name);
-  }
-});
+for (const role of ROLES) {
+  browserTest(
+    `roles: ${role} finds every deed, and may do it or reads which role it needs`,
+    async ({ page }) => {
+      await using site = await startFullConsole({ dist });
+      const problems: string[] = [];
+      const found = DEEDS.flatMap(({ method, path, needs }) => {
+        const deed = ROLE_DEEDS[`${method} ${path}`];
+        return deed !== undefined && "page" in deed && needs !== "anyone" ? [{ ...deed, needs }] : [];
+      });
+      for (const [name, deeds] of Map.groupBy(found, ({ page }) => page)) {
+        // A number address serves here: what needs a host name says so.
+        const { byName: _any, ...row } = rowOf(name);
+        await openPlace(page, { site, row, role });
+        for (const { button, needs } of deeds) {
+          const problem = await failureOf(() => judge(page, button, { role, needs }));
+          if (problem !== null) problems.push(`${name}, ${button}: ${problem}`);
+        }
+        problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
+      }
+      assertEquals(problems, []);
+    },
+  );
+}
+
+browserTest(
+  "roles: nothing that a viewer cannot press is without its reason, on every page",
+  async ({ page }) => {
+    await using site = await startFullConsole({ dist });
+    const open = Object.entries(PLACE_ROWS).filter(([name, row]) =>
+      row.outside !== true && !(name in CLOSED)
+    );
+    const problems: string[] = [];
+    for (const [name, row] of open) {
+      const { byName: _any, ...there } = row;
+      await openPlace(page, { site, row: there, role: "viewer" });
+      problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
+    }
+    assertEquals(problems, []);
+  },
+);
+
+for (const role of ROLES) {
+  browserTest(`roles: a page that ${role} may not see says which role it needs`, async ({ page }) => {
+    await using site = await startFullConsole({ dist });
+    for (const [name, reason] of Object.entries(CLOSED)) {
+      const isOpen = ROLES.some((needs) => NEEDS[needs] === reason && isAllowed(role, needs));
+      const row = rowOf(name);
+      await openPlace(page, { site, row: isOpen ? row : { ...row, shows: () => reason }, role });
+      if (!isOpen) assertEquals(await page.locator("main").getByRole("textbox").count(), 0, name);
+      else assertEquals(await page.getByText(reason, { exact: true }).count(), 0, name);
+    }
+  });
+}
 
 browserTest("roles: keys and the palette do nothing that the role may not", async ({ page }) => {
   await using site = await startFullConsole({ dist });
@@ -110,7 +127,7 @@ browserTest("roles: keys and the palette do nothing that the role may not", asyn
   await page.keyboard.press("?");
   const help = page.getByRole("dialog", { name: "Keys" });
   await seen(help, "Create user");
-  await seen(help, NEEDS_MANAGER);
+  await seen(help, NEEDS.user_manager);
   await page.keyboard.press("Escape");
   await goWithin(page, "/groups");
   await page.getByRole("heading", { name: "Groups", level: 1 }).waitFor();
@@ -119,8 +136,16 @@ browserTest("roles: keys and the palette do nothing that the role may not", asyn
   assertEquals(await page.getByRole("dialog").count(), 0);
 });
 
-Deno.test("roles: DEEDS and CLOSED name pages that are there", () => {
-  for (const name of [...Object.keys(DEEDS), ...Object.keys(CLOSED)]) assert(name in PLACE_ROWS, name);
+Deno.test("ROLE_DEEDS has every deed of the route table and no other, each on a page that is there", () => {
+  const routes = DEEDS.map(({ method, path }) => `${method} ${path}`);
+  assertEquals(Object.keys(ROLE_DEEDS).toSorted(), routes.toSorted());
+  for (const [route, deed] of Object.entries(ROLE_DEEDS)) {
+    if ("page" in deed) assert(deed.page in PLACE_ROWS, route);
+    if ("closes" in deed) assert(deed.closes in CLOSED, route);
+    if ("follows" in deed) assert(deed.follows in ROLE_DEEDS, route);
+    if ("because" in deed) assert(deed.because.length > 20, route);
+  }
+  for (const name of Object.keys(CLOSED)) assert(name in PLACE_ROWS, name);
 });
 
 closeBrowserAtEnd();
