@@ -10,6 +10,7 @@ import { ACTION_TIMEOUT_MS, browserTest, closeBrowserAtEnd, scrollsSideways } fr
 closeBrowserAtEnd();
 
 const PASSWORD = "a long password of the manager";
+const PHONE = "Pixel of <b>Ada</b>";
 const HOSTILE = `ada"><img src=x onerror=alert(1)>`;
 const SETTINGS = `[[console.admin]]
 name = "manager"
@@ -53,7 +54,7 @@ async function startWorld(user = "ada", toml = SETTINGS) {
     cookie: admin,
   });
   const { cookie: phone } = await call(gateway, "/device/api/invitation/accept", {
-    json: { invitation: new URL(link).hash.replace("#invite=", "") },
+    json: { invitation: new URL(link).hash.replace("#invite=", ""), name: PHONE },
   });
   const client = gateway.client();
   return {
@@ -134,7 +135,7 @@ browserTest(
     const { path, number, answer } = await login(world);
     for (let count = 0; count < 2; count += 1) await page.goto(world.gateway.httpUrl + path);
     await question(page).waitFor();
-    for (const fact of ["ada", "vpn-1", "198.51.100.23"]) {
+    for (const fact of ["ada", "vpn-1", "198.51.100.23", PHONE]) {
       await page.getByText(fact, { exact: true })
         .waitFor();
     }

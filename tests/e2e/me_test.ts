@@ -87,6 +87,24 @@ browserTest(
   { look },
 );
 
+browserTest("me: two phones are told apart by the names that their person gives them", async ({ page }) => {
+  await using site = await startMeConsole({ dist });
+  await site.addPhone("p1");
+  await site.addPhone("p2");
+  await enterByLink(page, site);
+  const phones = section(page, "Phones");
+  await phones.getByRole("button", { name: "Rename Phone" }).first().click();
+  await dialog(page).getByLabel("Name of the phone").fill("\u202e");
+  await dialog(page).getByRole("button", { name: "Rename" }).click();
+  await dialog(page).getByText("A name has 1 to 60 characters that can be shown.").waitFor();
+  await dialog(page).getByLabel("Name of the phone").fill("Pixel of Ada");
+  await dialog(page).getByRole("button", { name: "Rename" }).click();
+  await page.getByText("The phone has its new name.").waitFor();
+  await phones.getByText("Pixel of Ada", { exact: true }).first().waitFor();
+  await phones.getByRole("button", { name: "Remove Pixel of Ada" }).click();
+  await dialog(page).getByRole("heading", { name: "Remove “Pixel of Ada”?" }).waitFor();
+});
+
 browserTest("me: removing the phone in hand says so, and ends the visit", async ({ page }) => {
   await using site = await startMeConsole({ dist });
   await pairThisBrowser(page, site);
@@ -368,7 +386,7 @@ browserTest("me: every deed is reached and done by keyboard", async ({ page }) =
     await page.getByRole("button", { name }).waitFor();
   }
   const order: string[] = [];
-  for (let at = 0; at < 9; at += 1) {
+  for (let at = 0; at < 10; at += 1) {
     await page.keyboard.press("Tab");
     order.push(await page.evaluate(() => document.activeElement?.textContent?.trim() ?? ""));
   }
