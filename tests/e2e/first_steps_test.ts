@@ -31,10 +31,12 @@ browserTest("Live says what is left, and a first login is watched on the diagram
   await list.getByRole("button", { name: "Take up again Add a RADIUS client" }).waitFor();
   await page.reload();
   await list.getByRole("button", { name: "Take up again Add a RADIUS client" }).waitFor();
+  await list.getByRole("link", { name: "Try a login" }).click();
+  const step = page.getByRole("region", { name: "Step 4 of 4: Try a login" });
+  await step.getByText("Waiting for a login").waitFor();
   const startedMs = Date.now();
   const view = conversation(1, { startedMs });
   site.watch.put(view);
-  await list.getByRole("link", { name: "Watch it on the diagram" }).click();
   await page.locator(".ways path.taken").first().waitFor({ state: "attached" });
   const login = {
     ...{ user: "ada", client: "vpn-1", source: "10.1.0.7", place: "", factor: "device", startedMs },
@@ -43,6 +45,8 @@ browserTest("Live says what is left, and a first login is watched on the diagram
   const key = historyKey(`${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`);
   await site.store.commit({ mutations: [{ type: "set", key, value: packFinished(login) }] });
   site.watch.put(ended(view, { outcome: "accepted", row: "approved", atMs: startedMs + 4000 }));
+  await step.getByText("A login was let in.").waitFor();
+  await step.getByRole("button", { name: "Done" }).click();
   await list.getByRole("listitem").filter({ hasText: /Done:\s*Try a login/ }).waitFor();
   await list.getByRole("button", { name: "Skip Connect a target" }).click();
   await list.waitFor({ state: "detached" });
