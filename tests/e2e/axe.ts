@@ -10,12 +10,11 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** What is being fetched anew is dimmed, and moves are under way for a moment: colours are judged when the page is at rest. */
-async function atRest(page: Page): Promise<void> {
-  await page.waitForFunction(() =>
-    document.querySelector("[data-busy]") === null &&
-    document.getAnimations().every(({ playState }) => playState !== "running")
-  );
+/** What is being fetched anew is dimmed (behind a dialog it may wait for that), and moves are under way for a moment: colours are judged when the page is at rest. */
+async function atRest(page: Page, within: string): Promise<void> {
+  await page.waitForFunction((within) =>
+    document.querySelector(`${within} [data-busy]`) === null &&
+    document.getAnimations().every(({ playState }) => playState !== "running"), within);
 }
 
 /**
@@ -27,7 +26,7 @@ export async function findAccessibilityProblems(
   page: Page,
   { within = "html" }: { within?: string } = {},
 ): Promise<string[]> {
-  await atRest(page);
+  await atRest(page, within);
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
   const found = await page.evaluate(async ({ tags, within }) => {
     const runner = (globalThis as unknown as { axe: typeof axe }).axe;
