@@ -1,6 +1,7 @@
 // What the page shows: a gate for those outside, the rail and a page for those inside.
 
 import type { Models } from "./models/models.ts";
+import { Button } from "./parts/button.tsx";
 import { FrameKeys } from "./parts/frame/frame_keys.tsx";
 import { Late, type ModelsPart } from "./parts/late.tsx";
 import { Note } from "./parts/note.tsx";
@@ -57,9 +58,7 @@ function Unreached({ models, message }: { models: Models; message: string }) {
       <div class="gate-panel">
         <h1 class="unseen">Countersign</h1>
         <Note tone="bad" role="alert">{message}</Note>
-        <button type="button" class="button" onClick={() => void models.session.load()}>
-          {t("frame.try_again")}
-        </button>
+        <Button onClick={() => models.session.load()}>{t("frame.try_again")}</Button>
       </div>
     </main>
   );

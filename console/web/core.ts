@@ -9,6 +9,7 @@ import "./app.tsx";
 import "./format.ts";
 import "./models/deed.ts";
 import "./models/models.ts";
+import "./parts/button.tsx";
 import "./parts/copy_button.tsx";
 import "./parts/late.tsx";
 import "./parts/note.tsx";

@@ -2,3 +2,4 @@
 
 import "../parts/confirm_dialog.tsx";
 import "../parts/dialog.tsx";
+import "../parts/receipt_chips.tsx";

@@ -3,6 +3,7 @@
 import "../models/resource.ts";
 import "../parts/audit_link.tsx";
 import "../parts/connect/fetched.tsx";
+import "../parts/panel.tsx";
 import "../parts/states.tsx";
 import "../models/deed.ts";
 import "../parts/button.tsx";

@@ -1,8 +1,6 @@
 // A deed that somebody asked for in a form: under way, or what went wrong with it.
 
 import { type ReadonlySignal, useSignal } from "@preact/signals";
-import { failureText } from "../api_client.ts";
-import type { Models } from "./models.ts";
 
 export interface Deed {
   readonly busy: ReadonlySignal<boolean>;
@@ -31,17 +29,4 @@ export function useDeed(): Deed {
       busy.value = false;
     },
   };
-}
-
-/** Says what a call did, in passing; resolves to `null`, or to the sentence for what went wrong. */
-export async function sayOrProblem<T>(
-  { toasts }: Pick<Models, "toasts">,
-  deed: { call: () => Promise<T>; said: (value: T) => string },
-): Promise<string | null> {
-  try {
-    toasts.say(deed.said(await deed.call()), { tone: "ok" });
-    return null;
-  } catch (fault) {
-    return failureText(fault);
-  }
 }

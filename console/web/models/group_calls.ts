@@ -11,6 +11,7 @@ import type {
 import { take } from "../api_client.ts";
 import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";
+import { backendsOf, targetQuery } from "./user_calls.ts";
 
 export interface WhichGroup {
   readonly name: string;
@@ -80,14 +81,6 @@ export function revokeDevice({ api, session }: Models, id: string) {
 
 export function groupHref(name: string, target = ""): string {
   return `/groups/${encodeURIComponent(name)}${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`;
-}
-
-function backendsOf(backends: Backends): { backends?: string[] } {
-  return backends === null ? {} : { backends: [...backends] };
-}
-
-function targetQuery(target: string): { target?: string } {
-  return target === "" ? {} : { target };
 }
 
 /** An answer by its own type: hono's would spell every value out. */

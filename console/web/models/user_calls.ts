@@ -40,7 +40,7 @@ export function createUserCall(
   models: Models,
   { target, user, backends }: { target: string; user: JsonObject; backends: readonly string[] | null },
 ) {
-  const json = { user, ...(backends === null ? {} : { backends: [...backends] }) };
+  const json = { user, ...backendsOf(backends) };
   return models.session.whileSignedIn(() =>
     as<UserChange>(models.api.users.$post({ query: targetQuery(target), json }))
   );
@@ -93,7 +93,12 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
   };
 }
 
-function targetQuery(target: string): { target?: string } {
+/** Where a change goes to: names of backends, or `null` for all, which is said by nothing. */
+export function backendsOf(backends: readonly string[] | null): { backends?: string[] } {
+  return backends === null ? {} : { backends: [...backends] };
+}
+
+export function targetQuery(target: string): { target?: string } {
   return target === "" ? {} : { target };
 }
 

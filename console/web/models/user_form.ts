@@ -43,17 +43,6 @@ export const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonl
 const NAMES = Object.keys(FIELDS) as (keyof UserForm)[];
 export const LIST_FIELDS: readonly ListField[] = ["emails", "phoneNumbers"];
 
-export const EMPTY_FORM: UserForm = {
-  displayName: "",
-  givenName: "",
-  familyName: "",
-  title: "",
-  department: "",
-  preferredLanguage: "",
-  emails: [],
-  phoneNumbers: [],
-};
-
 export const EMPTY_ENTRY: Entry = { value: "", type: "work", primary: false, rest: {} };
 
 /** What a field's attribute is called where a backend keeps it: `title`, `name.givenName`, an extension's by its own name. */
@@ -63,18 +52,14 @@ export function attributeName(name: keyof UserForm): string {
 
 /** Attributes as fields; what no field shows stays where it is. */
 export function formOf(attributes: JsonObject): UserForm {
-  const text = (name: TextField): string => textOf(at(attributes, FIELDS[name]));
-  return {
-    displayName: text("displayName"),
-    givenName: text("givenName"),
-    familyName: text("familyName"),
-    title: text("title"),
-    department: text("department"),
-    preferredLanguage: text("preferredLanguage"),
-    emails: entriesOf(attributes.emails),
-    phoneNumbers: entriesOf(attributes.phoneNumbers),
-  };
+  const fields = NAMES.map((name) => {
+    const value = at(attributes, FIELDS[name]);
+    return [name, isList(name) ? entriesOf(value) : textOf(value)] as const;
+  });
+  return Object.fromEntries(fields) as unknown as UserForm;
 }
+
+export const EMPTY_FORM: UserForm = formOf({});
 
 /** The attributes with the changed fields put in; an empty field takes its attribute away. What was not changed stays as it was given. */
 export function attributesOf(form: UserForm, before: JsonObject): JsonObject {
@@ -100,9 +85,8 @@ export function changedFields(before: UserForm, after: UserForm): (keyof UserFor
 export function mergeForms(
   { base, mine, theirs }: { base: UserForm; mine: UserForm; theirs: UserForm },
 ): UserForm {
-  const merged: Record<string, unknown> = { ...theirs };
-  for (const name of changedFields(base, mine)) merged[name] = mine[name];
-  return merged as unknown as UserForm;
+  const own = changedFields(base, mine).map((name) => [name, mine[name]] as const);
+  return { ...theirs, ...Object.fromEntries(own) };
 }
 
 /** Old and new, field by field; `labelOf` names a field. */

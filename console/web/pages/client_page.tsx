@@ -6,14 +6,16 @@ import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
 import { draftOf } from "../models/client_form.ts";
 import { endOverlap, fetchClient } from "../models/connect_calls.ts";
-import { sayOrProblem } from "../models/deed.ts";
+import { useDeed } from "../models/deed.ts";
 import { type Resource, useResource } from "../models/resource.ts";
+import { Button } from "../parts/button.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { FixedField } from "../parts/inputs.tsx";
 import { late } from "../parts/late.tsx";
-import { Note } from "../parts/note.tsx";
+import { Note, Problem } from "../parts/note.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
@@ -53,31 +55,16 @@ function Client({ models, one, page }: ClientPart) {
     <>
       {inFile !== undefined && <Note tone="idle">{inFile}</Note>}
       <Facts models={models} one={one} page={page} />
-      <section class="panel people-panel" aria-label={t("connect.rules")}>
-        <h2>{t("connect.rules")}</h2>
+      <Panel title={t("connect.rules")}>
         {reason === undefined
           ? <EditClient key={client.name} models={models} one={one} page={page} />
           : <FixedRules one={one} />}
-      </section>
+      </Panel>
       <div class="people-actions">
-        <button
-          type="button"
-          class="button"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => open.value = "rotate"}
-        >
-          {t("connect.rotate")}
-        </button>
-        <button
-          type="button"
-          class="button button-bad"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => open.value = "remove"}
-        >
+        <Button reason={reason} onClick={() => open.value = "rotate"}>{t("connect.rotate")}</Button>
+        <Button kind="bad" reason={reason} onClick={() => open.value = "remove"}>
           {t("connect.client_remove")}
-        </button>
+        </Button>
       </div>
       {open.value === "rotate" && <RotateDialog models={models} one={one} page={page} onClose={close} />}
       {open.value === "remove" && <RemoveDialog models={models} one={one} page={page} onClose={close} />}
@@ -87,35 +74,27 @@ function Client({ models, one, page }: ClientPart) {
 
 function Facts({ models, one: { client, blast }, page }: ClientPart) {
   const { use, overlapUntilMs, secretMs } = client;
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const rate = client.accepted + client.rejected === 0
     ? t("connect.no_logins")
     : `${client.rejected} / ${client.accepted + client.rejected}`;
-  const end = async () => {
-    problem.value = await sayOrProblem(models, {
-      call: () => endOverlap(models, client.name),
-      said: () => t("connect.overlap_ended"),
+  const end = () =>
+    deed.run(async () => {
+      await endOverlap(models, client.name).finally(() => void page.reload());
+      models.toasts.say(t("connect.overlap_ended"), { tone: "ok" });
     });
-    void page.reload();
-  };
   return (
-    <section class="panel people-panel" aria-label={t("connect.use")}>
+    <Panel quiet title={t("connect.use")}>
       {overlapUntilMs !== null && (
         <Note tone="wait" role="status">
           <strong>{t("connect.overlap_until", { time: fullTimeText(overlapUntilMs) })}</strong>{" "}
           {secretWord(client)}{" "}
-          <button
-            type="button"
-            class="button button-small"
-            disabled={whyNot(models, "owner") !== undefined}
-            title={whyNot(models, "owner")}
-            onClick={() => void end()}
-          >
+          <Button small reason={whyNot(models, "owner")} onClick={end}>
             {t("connect.overlap_end")}
-          </button>
+          </Button>
         </Note>
       )}
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <div class="people-fields">
         <FixedField label={t("connect.last_packet")}>
           {use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />}
@@ -135,7 +114,7 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
         </FixedField>
       </div>
       <a href={`/history?client=${encodeURIComponent(client.name)}`}>{t("connect.to_history")}</a>
-    </section>
+    </Panel>
   );
 }
 
@@ -148,29 +127,31 @@ function secretWord({ use, secretMs }: OneClient["client"]): string {
 const RULES = ["messageAuthenticator", "firstFactor", "device", "unknownUsers"] as const;
 
 function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
+  const { firstFactorBackend, firstFactorServer } = client;
+  const named: readonly (readonly [WordKey, string | null])[] = [
+    ["connect.addresses", client.address.join(", ")],
+    ["connect.nas_identifier", client.nasIdentifier || t("frame.none")],
+    ["connect.factor_backend", firstFactorBackend || null],
+    ["connect.server", firstFactorServer && draftOf(client).serverText],
+  ];
+  const [first, last] = [named.slice(0, 2), named.slice(2)].map((rows) =>
+    rows.map(([label, text]) =>
+      text !== null && (
+        <FixedField key={label} label={t(label)}>
+          <bdi class="mono">{text}</bdi>
+        </FixedField>
+      )
+    )
+  );
   return (
     <div class="people-fields">
-      <FixedField label={t("connect.addresses")}>
-        <bdi class="mono">{client.address.join(", ")}</bdi>
-      </FixedField>
-      <FixedField label={t("connect.nas_identifier")}>
-        <bdi class="mono">{client.nasIdentifier || t("frame.none")}</bdi>
-      </FixedField>
+      {first}
       {RULES.map((name) => (
         <FixedField key={name} label={t(`connect.${name}`)}>
           {t(`connect.${name}_${client[name]}` as WordKey)}
         </FixedField>
       ))}
-      {client.firstFactorBackend !== "" && (
-        <FixedField label={t("connect.factor_backend")}>
-          <bdi class="mono">{client.firstFactorBackend}</bdi>
-        </FixedField>
-      )}
-      {client.firstFactorServer !== null && (
-        <FixedField label={t("connect.server")}>
-          <bdi class="mono">{draftOf(client).serverText}</bdi>
-        </FixedField>
-      )}
+      {last}
     </div>
   );
 }

@@ -3,7 +3,6 @@
 import { useSignal } from "@preact/signals";
 import { whyNot } from "../access_words.ts";
 import { fetchCredentials, revokeCredential } from "../models/connect_calls.ts";
-import { sayOrProblem } from "../models/deed.ts";
 import { useResource } from "../models/resource.ts";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data_table.tsx";
@@ -76,12 +75,9 @@ function Owners({ models }: { models: Models }) {
           verb={t("connect.revoke")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
-            const problem = await sayOrProblem(models, {
-              call: () => revokeCredential(models, name),
-              said: () => t("connect.revoked", { name }),
-            });
-            if (problem === null) void list.reload();
-            return problem;
+            await revokeCredential(models, name);
+            models.toasts.say(t("connect.revoked", { name }), { tone: "ok" });
+            void list.reload();
           }}
         >
           <p>{t("connect.revoke_why")}</p>

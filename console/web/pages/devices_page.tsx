@@ -3,7 +3,6 @@
 import { useSignal } from "@preact/signals";
 import type { DevicePage, DeviceRow } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
-import { sayOrProblem } from "../models/deed.ts";
 import { listDevices, revokeDevice } from "../models/group_calls.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";
 import { userHref } from "../user_href.ts";
@@ -56,12 +55,9 @@ export default function DevicesPage({ models }: PageProps) {
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             const words = { factor: factorLabel(row.kind), name: row.user };
-            const problem = await sayOrProblem(models, {
-              call: () => revokeDevice(models, row.id),
-              said: () => t("groups.revoked", words),
-            });
-            if (problem === null) void list.reload();
-            return problem;
+            await revokeDevice(models, row.id);
+            models.toasts.say(t("groups.revoked", words), { tone: "ok" });
+            void list.reload();
           }}
         >
           <p>{t(`groups.revoke_${row.kind}`, { name: row.user })}</p>

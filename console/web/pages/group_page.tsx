@@ -3,19 +3,18 @@
 import { useSignal } from "@preact/signals";
 import type { GroupView } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
-import { ApiFailure, failureText } from "../api_client.ts";
 import { createGroupCalls } from "../models/group_calls.ts";
+import { type Said, saidOf, unsaidOf } from "../models/said.ts";
 import { useResource } from "../models/resource.ts";
+import { Button } from "../parts/button.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { GroupMembers } from "../parts/groups/group_members.tsx";
 import { GroupPolicy } from "../parts/groups/group_policy.tsx";
 import { late } from "../parts/late.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { Symbol } from "../parts/symbol.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
-import type { Said } from "./user_page.tsx";
 
 const SaidNote = late(async () => (await import("../parts/people/said_note.tsx")).SaidNote);
 const DeleteGroupDialog = late(async () =>
@@ -42,16 +41,10 @@ export default function GroupPage({ models, params }: PageProps) {
     try {
       const { group: now, receipt } = await calls.change(wanted);
       if (now !== null) loaded.put(now);
-      const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");
-      said.value = { text: textOf(wanted, shown), tone: isWhole ? "ok" : "wait", receipt };
+      said.value = saidOf(textOf(wanted, shown), receipt);
       return true;
     } catch (fault) {
-      const receipt = fault instanceof ApiFailure ? fault.receipt : null;
-      said.value = {
-        text: `${t("groups.not_changed", { group: shown })} ${failureText(fault)}`,
-        tone: "bad",
-        receipt,
-      };
+      said.value = unsaidOf(t("groups.not_changed", { group: shown }), fault);
       return false;
     }
   };
@@ -70,16 +63,14 @@ export default function GroupPage({ models, params }: PageProps) {
       <PageBar title={shown} back={{ href: "/groups", label: t("groups.all_groups") }}>
         <AuditLink object={`group:${shown}`} />
         {group !== null && (
-          <button
-            type="button"
-            class="button button-bad"
-            disabled={reason !== undefined}
-            title={reason}
+          <Button
+            kind="bad"
+            icon="trash-2"
+            reason={reason}
             onClick={() => deleting.value = true}
           >
-            <Symbol name="trash-2" />
             {t("groups.delete")}
-          </button>
+          </Button>
         )}
       </PageBar>
       {said.value !== null && <SaidNote said={said} onRetry={() => loaded.reload()} />}

@@ -4,15 +4,17 @@ import { useSignal } from "@preact/signals";
 import type { OneTarget } from "../../api/connect/target_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { fetchTarget, refreshTarget, retryBackend, testBackend } from "../models/connect_calls.ts";
-import { sayOrProblem } from "../models/deed.ts";
+import { useDeed } from "../models/deed.ts";
 import { useEvery } from "../models/every.ts";
 import { type Resource, useResource } from "../models/resource.ts";
+import { Button } from "../parts/button.tsx";
 import { backendWords } from "../parts/connect/backend_state.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { late } from "../parts/late.tsx";
-import { Note } from "../parts/note.tsx";
+import { Note, Problem } from "../parts/note.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
@@ -54,23 +56,22 @@ export default function TargetPage({ models, params }: PageProps) {
 }
 
 function Backends({ models, target, page }: TargetPart) {
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const busy = useSignal("");
   const run = async (backend: string, call: () => Promise<OneTarget>, said: string) => {
     busy.value = backend;
-    problem.value = await sayOrProblem(models, {
-      call: async () => page.put(await call()),
-      said: () => said,
+    await deed.run(async () => {
+      page.put(await call());
+      models.toasts.say(said, { tone: "ok" });
     });
     busy.value = "";
   };
   const mayTest = whyNot(models, "operator");
   const mayRetry = whyNot(models, "user_manager");
   return (
-    <section class="panel people-panel" aria-label={t("connect.backends")}>
-      <h2>{t("connect.backends")}</h2>
+    <Panel title={t("connect.backends")}>
       <p class="quiet">{t("connect.order_why")}</p>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <ol class="people-list connect-order">
         {target.backends.map((row) => (
           <li key={row.name}>
@@ -92,53 +93,51 @@ function Backends({ models, target, page }: TargetPart) {
             )}
             {row.owed + row.dead > 0 && <span>{t("connect.owes", { owed: row.owed, dead: row.dead })}</span>}
             {row.kind === "store" ? <span class="quiet">{t("connect.store_untested")}</span> : (
-              <button
-                type="button"
-                class="button button-small"
-                disabled={mayTest !== undefined || busy.value === row.name}
-                title={mayTest}
+              <Button
+                small
+                disabled={busy.value === row.name}
+                reason={mayTest}
+                of={row.name}
                 onClick={() =>
-                  void run(row.name, () => testBackend(models, target.name, row.name), t("connect.tested"))}
+                  run(row.name, () => testBackend(models, target.name, row.name), t("connect.tested"))}
               >
-                {t("connect.test")} <span class="unseen">{row.name}</span>
-              </button>
+                {t("connect.test")}
+              </Button>
             )}
             {row.dead > 0 && (
-              <button
-                type="button"
-                class="button button-small"
-                disabled={mayRetry !== undefined || busy.value === row.name}
-                title={mayRetry}
+              <Button
+                small
+                disabled={busy.value === row.name}
+                reason={mayRetry}
+                of={row.name}
                 onClick={() =>
-                  void run(row.name, () => retryBackend(models, target.name, row.name), t("connect.retried"))}
+                  run(row.name, () => retryBackend(models, target.name, row.name), t("connect.retried"))}
               >
-                {t("frame.try_again")} <span class="unseen">{row.name}</span>
-              </button>
+                {t("frame.try_again")}
+              </Button>
             )}
           </li>
         ))}
       </ol>
-    </section>
+    </Panel>
   );
 }
 
 function Refresh({ models, target, page }: TargetPart) {
   const { refresh } = target;
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const reason = whyNot(models, "user_manager") ??
     (target.backends.every(({ kind }) => kind === "store") ? t("connect.refresh_nothing") : undefined);
-  const begin = async () => {
-    problem.value = await sayOrProblem(models, {
-      call: async () => page.put(await refreshTarget(models, target.name)),
-      said: () => t("connect.refresh_begun"),
+  const begin = () =>
+    deed.run(async () => {
+      page.put(await refreshTarget(models, target.name));
+      models.toasts.say(t("connect.refresh_begun"), { tone: "ok" });
     });
-  };
   const { report } = refresh;
   return (
-    <section class="panel people-panel" aria-label={t("connect.refresh")}>
-      <h2>{t("connect.refresh")}</h2>
+    <Panel title={t("connect.refresh")}>
       <p class="quiet">{t("connect.refresh_why")}</p>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       {refresh.problem !== null && <Note tone="bad" role="alert">{refresh.problem}</Note>}
       {refresh.running && <Progress models={models} target={target} />}
       {report !== null && (
@@ -162,16 +161,14 @@ function Refresh({ models, target, page }: TargetPart) {
           ))}
         </Note>
       )}
-      <button
-        type="button"
-        class="button"
-        disabled={reason !== undefined || refresh.running}
-        title={reason}
-        onClick={() => void begin()}
+      <Button
+        disabled={refresh.running}
+        reason={reason}
+        onClick={begin}
       >
         {t("connect.refresh_begin")}
-      </button>
-    </section>
+      </Button>
+    </Panel>
   );
 }
 
@@ -202,8 +199,7 @@ const MOST_SHOWN = 50;
 function Owed({ models, target: { owed } }: TargetPart) {
   if (owed.length === 0) return null;
   return (
-    <section class="panel people-panel" aria-label={t("connect.owed")}>
-      <h2>{t("connect.owed")}</h2>
+    <Panel title={t("connect.owed")}>
       <ul class="people-list">
         {owed.slice(0, MOST_SHOWN).map((write) => (
           <li key={write.id}>
@@ -223,14 +219,13 @@ function Owed({ models, target: { owed } }: TargetPart) {
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
 function Settings({ target: { settings } }: Pick<TargetPart, "target">) {
   return (
-    <section class="panel people-panel" aria-label={t("connect.target_settings")}>
-      <h2>{t("connect.target_settings")}</h2>
+    <Panel title={t("connect.target_settings")}>
       <p class="quiet">{t("connect.target_settings_why")}</p>
       <dl class="connect-facts">
         {settings.map(({ name, value }) => (
@@ -242,6 +237,6 @@ function Settings({ target: { settings } }: Pick<TargetPart, "target">) {
           </div>
         ))}
       </dl>
-    </section>
+    </Panel>
   );
 }

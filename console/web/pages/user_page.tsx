@@ -3,10 +3,10 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { UserView } from "../../api/people/user_shapes.ts";
-import { ApiFailure, failureText } from "../api_client.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
+import { type Said, saidOf, unsaidOf } from "../models/said.ts";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
@@ -36,6 +36,14 @@ export interface UserPart {
   readonly page: UserPageModel;
 }
 
+/** A change of the user: the call, and what is said of it. */
+interface UserDeed {
+  readonly call: () => Promise<{ readonly user: UserView | null; readonly receipt?: Receipt | null }>;
+  readonly done: string;
+  /** Before the reason why it was not made. */
+  readonly failed: string;
+}
+
 /** What a part does to the page when something was changed. */
 export interface UserPageModel {
   /** Puts the user that a change returned. */
@@ -44,14 +52,10 @@ export interface UserPageModel {
   said(text: string, receipt?: Receipt | null): void;
   /** Says why a change was not made. */
   failed(title: string, fault: unknown): void;
-  reload(): Promise<void>;
-}
-
-/** What a change did. */
-export interface Said {
-  readonly text: string;
-  readonly tone: "ok" | "wait" | "bad";
-  readonly receipt: Receipt | null;
+  /** Makes a change, puts the user that it returned, and says what it did or why it was not made: whether it was. */
+  change(deed: UserDeed): Promise<boolean>;
+  /** Tries one backend again. */
+  retry(backend: string): Promise<unknown>;
 }
 
 export default function UserPage({ models, params }: PageProps) {
@@ -62,7 +66,7 @@ export default function UserPage({ models, params }: PageProps) {
   const said = useSignal<Said | null>(null);
   const state = loaded.state.value;
   const user = state.kind === "ready" ? state.value : null;
-  const page = pageModel(loaded, said);
+  const page = pageModel({ loaded, said, calls });
   const list = target === "" ? "/users" : `/users?target=${encodeURIComponent(target)}`;
   return (
     <main class="page" id="page">
@@ -74,7 +78,7 @@ export default function UserPage({ models, params }: PageProps) {
         {user !== null && <UserActions {...{ models, user, calls, page }} />}
       </PageBar>
       {user !== null && user.login !== null && <Notices models={models} user={user.name} />}
-      {said.value !== null && <SaidNote said={said} onRetry={retry(calls, page)} />}
+      {said.value !== null && <SaidNote said={said} onRetry={page.retry} />}
       {loaded.problem.value !== null && user !== null && (
         <ErrorState
           title={t("people.unread")}
@@ -94,31 +98,36 @@ export default function UserPage({ models, params }: PageProps) {
   );
 }
 
-function pageModel(loaded: Resource<UserView>, said: Signal<Said | null>): UserPageModel {
-  return {
+function pageModel(
+  { loaded, said, calls }: { loaded: Resource<UserView>; said: Signal<Said | null>; calls: UserCalls },
+): UserPageModel {
+  const page: UserPageModel = {
     put: (user) => loaded.put(user),
-    said(text, receipt = null) {
-      const isWhole = receipt === null || receipt.entries.every(({ outcome }) => outcome === "done");
-      said.value = { text, tone: isWhole ? "ok" : "wait", receipt };
+    said(text, receipt) {
+      said.value = saidOf(text, receipt);
     },
     failed(title, fault) {
-      const receipt = fault instanceof ApiFailure ? fault.receipt : null;
-      said.value = { text: `${title} ${failureText(fault)}`, tone: "bad", receipt };
+      said.value = unsaidOf(title, fault);
     },
-    reload: () => loaded.reload(),
+    async change({ call, done, failed }) {
+      try {
+        const { user, receipt } = await call();
+        if (user !== null) page.put(user);
+        page.said(done, receipt);
+        return true;
+      } catch (fault) {
+        page.failed(failed, fault);
+        return false;
+      }
+    },
+    retry: (backend) =>
+      page.change({
+        call: () => calls.retry(backend),
+        done: t("people.retried", { backend }),
+        failed: t("people.not_retried", { backend }),
+      }),
   };
-}
-
-function retry(calls: UserCalls, page: UserPageModel) {
-  return async (backend: string) => {
-    try {
-      const { user, receipt } = await calls.retry(backend);
-      page.put(user);
-      page.said(t("people.retried", { backend }), receipt);
-    } catch (fault) {
-      page.failed(t("people.not_retried", { backend }), fault);
-    }
-  };
+  return page;
 }
 
 function UserChips({ user: { record, login } }: { user: UserView }) {

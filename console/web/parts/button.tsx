@@ -2,33 +2,42 @@
 
 import type { ComponentChildren } from "preact";
 import type { SpriteIcon } from "../icons.ts";
+import { t } from "../words/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
 export interface ButtonProps {
   /** What one does here first, what weighs little, or what takes something away. */
-  readonly kind?: "primary" | "plain" | "bad";
+  readonly kind?: "primary" | "plain" | "bad" | undefined;
   readonly small?: boolean;
   readonly icon?: SpriteIcon;
   readonly disabled?: boolean;
   /** Why it cannot be pressed, such as a role that is missing; `undefined` when it can. */
   readonly reason?: string | undefined;
+  /** What it began is under way, which it says instead of its own words. */
+  readonly busy?: boolean;
   /** The thing it is done to, for screen readers: "Revoke" of "ada". */
   readonly of?: string;
-  readonly onClick: () => unknown;
+  /** Sends the form that it stands in, or the one of which it has the id. */
+  readonly type?: "submit";
+  readonly form?: string;
+  readonly autofocus?: boolean;
+  readonly onClick?: () => unknown;
   readonly children: ComponentChildren;
 }
 
-export function Button({ kind, small, icon, disabled, reason, of, onClick, children }: ButtonProps) {
+export function Button(props: ButtonProps) {
+  const { kind, small, icon, disabled, reason, busy, of, onClick, children, ...rest } = props;
   return (
     <button
       type="button"
-      class={`button${kind === undefined ? "" : ` button-${kind}`}${small === true ? " button-small" : ""}`}
-      disabled={disabled === true || reason !== undefined}
+      {...rest}
+      class={`button ${kind ? `button-${kind}` : ""} ${small ? "button-small" : ""}`}
+      disabled={disabled || busy || reason !== undefined}
       title={reason}
-      onClick={() => void onClick()}
+      onClick={onClick && (() => void onClick())}
     >
-      {icon !== undefined && <Symbol name={icon} size={small === true ? 14 : 16} />}
-      {children}
+      {icon && <Symbol name={icon} size={small ? 14 : 16} />}
+      {busy ? t("frame.working") : children}
       {of !== undefined && <span class="unseen">{` ${of}`}</span>}
     </button>
   );

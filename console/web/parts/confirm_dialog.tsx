@@ -3,9 +3,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { t } from "../words/translate.ts";
-import { Dialog } from "./dialog.tsx";
-import { Field } from "./field.tsx";
-import { Note } from "./note.tsx";
+import { TextField } from "./field.tsx";
+import { FormDialog } from "./form_dialog.tsx";
 
 /** From so many objects on, the confirming word is typed. */
 const TYPE_FROM_COUNT = 25;
@@ -19,55 +18,37 @@ interface ConfirmProps {
   readonly count?: number;
   /** What is typed then; the number unless given. */
   readonly word?: string;
+  /** Why it cannot be done. */
+  readonly reason?: string | undefined;
   /** Lists what will happen. */
   readonly children: ComponentChildren;
-  /** Resolves to `null` when done, else to what to say. */
-  readonly onConfirm: () => Promise<string | null>;
+  /** Does it; what it throws is said. */
+  readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }
 
-export function ConfirmDialog({ title, verb, count = 1, word, children, onConfirm, onClose }: ConfirmProps) {
-  const expected = word ?? String(count);
+export function ConfirmDialog(
+  { count = 1, word = String(count), reason, children, onConfirm, ...rest }: ConfirmProps,
+) {
   const typed = useSignal("");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
   const mustType = count >= TYPE_FROM_COUNT;
-  const ready = !busy.value && (!mustType || typed.value.trim() === expected);
-  const confirm = async () => {
-    busy.value = true;
-    problem.value = await onConfirm();
-    busy.value = false;
-    if (problem.value === null) onClose();
-  };
   return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      footer={
-        <>
-          <button type="button" class="button" autofocus onClick={onClose}>{t("frame.keep")}</button>
-          <button type="button" class="button button-bad" disabled={!ready} onClick={() => void confirm()}>
-            {busy.value ? t("frame.working") : verb}
-          </button>
-        </>
-      }
+    <FormDialog
+      {...rest}
+      keep={t("frame.keep")}
+      bad
+      reason={reason ?? (mustType && typed.value.trim() !== word ? "" : undefined)}
+      onSubmit={onConfirm}
     >
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       {children}
       {mustType && (
-        <Field
+        <TextField
           id="confirm-word"
-          label={t("frame.type_to_confirm", { word: expected })}
-          input={{
-            value: typed.value,
-            autocomplete: "off",
-            spellcheck: false,
-            onInput: (event) => {
-              typed.value = event.currentTarget.value;
-            },
-          }}
+          label={t("frame.type_to_confirm", { word })}
+          text={typed}
+          input={{ spellcheck: false }}
         />
       )}
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -9,7 +9,7 @@ interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   /** 420 px unless wide (680 px). */
-  readonly wide?: boolean;
+  readonly wide?: boolean | undefined;
   /** Whether a click beside it closes it; only where nothing typed is lost. */
   readonly light?: boolean;
   /** The buttons at its end. */

@@ -1,20 +1,26 @@
-// A dialog that is a form: what is typed, the way out, the deed, and what went wrong with it.
+// A dialog that is a form: what is typed, the way out, the deed, what went wrong with it, and a secret that it made.
 
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { ApiFailure, failureText } from "../api_client.ts";
+import { ApiFailure } from "../api_client.ts";
 import { type Deed, useDeed } from "../models/deed.ts";
 import { t } from "../words/translate.ts";
+import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Note } from "./note.tsx";
+import { Problem } from "./note.tsx";
 import { ReceiptChips } from "./receipt_chips.tsx";
+import { type Secret, SecretDialog } from "./secret_once.tsx";
 
-interface FormDialogProps {
+export interface FormDialogProps {
   readonly title: string;
   /** On the button: "Create the group". */
   readonly verb: string;
-  /** Does it; what it throws is said above the fields. `field` gives what stands in an input by its name. */
-  readonly onSubmit: (field: (name: string) => string) => Promise<unknown>;
+  /**
+   * Does it, and closes the dialog unless it resolves to "stay" or to a secret, which is shown then. What it throws is said
+   * above the fields.
+   */
+  readonly onSubmit: () => Promise<Secret | "stay" | void>;
   readonly onClose: () => void;
   /** Stands before the reason when it did not work: "The group was not created." */
   readonly failed?: string;
@@ -22,15 +28,27 @@ interface FormDialogProps {
   readonly deed?: Deed;
   /** Why it cannot be done yet; `""` when that is plain to see. */
   readonly reason?: string | undefined;
+  /** On the way out, which has the focus where something is lost: "Keep". */
+  readonly keep?: string;
+  /** Something is lost by it. */
+  readonly bad?: boolean;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
 }
 
 export function FormDialog(props: FormDialogProps) {
-  const { title, verb, onSubmit, onClose, failed, reason, wide = false, children } = props;
+  const { title, verb, onSubmit, onClose, failed, reason, keep, bad = false, wide = false, children } = props;
   const own = useDeed();
   const { busy, fault, run } = props.deed ?? own;
+  const made = useSignal<Secret | null>(null);
   const formId = useId();
+  if (made.value !== null) return <SecretDialog {...made.value} onClose={onClose} />;
+  const submit = async () => {
+    const result = await onSubmit();
+    if (typeof result === "object") made.value = result;
+    else if (result !== "stay") onClose();
+  };
+  const receipt = fault.value instanceof ApiFailure ? fault.value.receipt : null;
   return (
     <Dialog
       title={title}
@@ -38,16 +56,16 @@ export function FormDialog(props: FormDialogProps) {
       wide={wide}
       footer={
         <>
-          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
-          <button
+          <Button autofocus={bad} onClick={onClose}>{keep ?? t("frame.cancel")}</Button>
+          <Button
             type="submit"
             form={formId}
-            class="button button-primary"
-            disabled={busy.value || reason !== undefined}
-            title={reason}
+            kind={bad ? "bad" : "primary"}
+            reason={reason}
+            busy={busy.value}
           >
-            {busy.value ? t("frame.working") : verb}
-          </button>
+            {verb}
+          </Button>
         </>
       }
     >
@@ -56,23 +74,14 @@ export function FormDialog(props: FormDialogProps) {
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
-          const typed = new FormData(event.currentTarget);
-          void run(() => onSubmit((name) => String(typed.get(name) ?? "")));
+          void run(submit);
         }}
       >
-        {fault.value !== null && <Failed fault={fault.value} failed={failed} />}
+        <Problem of={fault} title={failed}>
+          {receipt !== null && <ReceiptChips entries={receipt.entries} />}
+        </Problem>
         {children}
       </form>
     </Dialog>
-  );
-}
-
-function Failed({ fault, failed }: { fault: unknown; failed: string | undefined }) {
-  const receipt = fault instanceof ApiFailure ? fault.receipt : null;
-  return (
-    <Note tone="bad" role="alert">
-      {failed !== undefined && <strong>{failed}</strong>} {failureText(fault)}
-      {receipt !== null && <ReceiptChips entries={receipt.entries} />}
-    </Note>
   );
 }

@@ -3,6 +3,7 @@
 import type { ReceiptEntry } from "../../../scim/ports.ts";
 import { t } from "../words/translate.ts";
 import type { StateWords } from "../words.ts";
+import { Button } from "./button.tsx";
 import { Chip } from "./status.tsx";
 
 type Look = Pick<StateWords, "tone" | "shape">;
@@ -34,25 +35,16 @@ export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
           />
           {entry.detail !== undefined && <span class="quiet small">{entry.detail}</span>}
           {entry.outcome === "failed" && onRetry !== undefined && (
-            <button
-              type="button"
-              class="button button-small"
+            <Button
+              small
+              of={entry.backend}
               onClick={() => onRetry(entry.backend)}
             >
               {t("frame.try_again")}
-              <span class="unseen">{` ${entry.backend}`}</span>
-            </button>
+            </Button>
           )}
         </li>
       ))}
     </ul>
   );
-}
-
-/** "Saved to 2 of 3 backends", or that it is saved everywhere. */
-export function receiptSentence(entries: readonly Pick<ReceiptEntry, "outcome">[]): string {
-  const done = entries.filter(({ outcome }) => outcome === "done").length;
-  return done === entries.length
-    ? t("frame.saved_all", { count: done })
-    : t("frame.saved_some", { done, count: entries.length });
 }

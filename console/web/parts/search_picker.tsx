@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { failureText } from "../api_client.ts";
+import { Button } from "./button.tsx";
 import { TextField } from "./field.tsx";
-import { Note } from "./note.tsx";
+import { Problem } from "./note.tsx";
 
 export interface Offer {
   readonly name: string;
@@ -70,16 +71,16 @@ export function SearchPicker(props: SearchPickerProps) {
         text={typed}
         input={{ type: "search", disabled: reason !== undefined, title: reason, maxLength: 200 }}
       />
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={problem} />
       {found.value?.length === 0 && <p class="quiet" role="status">{none}</p>}
       {found.value !== null && found.value.length > 0 && (
         <ul class="people-offers" aria-label={offersLabel}>
           {found.value.map(({ name, more }) => (
             <li key={name}>
-              <button type="button" class="button button-small" onClick={() => pick(name)}>
+              <Button small onClick={() => pick(name)}>
                 <bdi>{name}</bdi>
                 {more}
-              </button>
+              </Button>
             </li>
           ))}
         </ul>

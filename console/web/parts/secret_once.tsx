@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { t } from "../words/translate.ts";
+import { Button } from "./button.tsx";
 import { CopyButton } from "./copy_button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Checkbox } from "./inputs.tsx";
@@ -31,28 +32,31 @@ export function SecretOnce({ label, secret, onDone, children }: SecretProps) {
           checked={kept.value}
           onChange={(checked) => kept.value = checked}
         />
-        <button type="button" class="button button-primary" disabled={!kept.value} onClick={onDone}>
+        <Button kind="primary" disabled={!kept.value} onClick={onDone}>
           {t("frame.done")}
-        </button>
+        </Button>
       </div>
     </div>
   );
 }
 
-interface SecretDialogProps {
-  /** What it is, which is its label as well. */
+/** A secret that was made. */
+export interface Secret {
+  /** What it is, which is its label as well unless it has one of its own. */
   readonly title: string;
+  readonly label?: string;
   readonly secret: string;
-  readonly onClose: () => void;
   readonly wide?: boolean;
   readonly children?: ComponentChildren;
 }
 
 /** The same in a dialog of its own. */
-export function SecretDialog({ title, secret, onClose, wide = false, children }: SecretDialogProps) {
+export function SecretDialog(
+  { title, label = title, secret, onClose, wide, children }: Secret & { onClose: () => void },
+) {
   return (
     <Dialog title={title} wide={wide} onClose={onClose}>
-      <SecretOnce label={title} secret={secret} onDone={onClose}>{children}</SecretOnce>
+      <SecretOnce label={label} secret={secret} onDone={onClose}>{children}</SecretOnce>
     </Dialog>
   );
 }

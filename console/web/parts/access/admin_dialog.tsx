@@ -10,75 +10,70 @@ import {
   renewAdministrator,
   withdrawInvitation,
 } from "../../models/access_calls.ts";
-import { sayOrProblem } from "../../models/deed.ts";
-import { failureText } from "../../api_client.ts";
+import { useDeed } from "../../models/deed.ts";
 import { fullTimeText } from "../../format.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
 import { valueOf } from "../../remote.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { Dialog } from "../dialog.tsx";
-import { FixedField } from "../inputs.tsx";
-import { LinkDialog, RoleField } from "./invite_dialog.tsx";
-import { Note } from "../note.tsx";
+import { choicesOf } from "../fields.tsx";
+import { FixedField, SelectField } from "../inputs.tsx";
+import { Problem } from "../note.tsx";
+import { SecretDialog } from "../secret_once.tsx";
 import { Time } from "../time.tsx";
+import type { MakeProps } from "./invite_dialog.tsx";
+import { ROLE_ROW } from "./role_row.ts";
 
-interface AdminDialogProps {
-  readonly models: Models;
-  readonly admin: AdminRow;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}
+type AdminProps = MakeProps & { readonly admin: AdminRow };
 
-export function AdminDialog({ models, admin, onDone, onClose }: AdminDialogProps) {
+export function AdminDialog({ models, admin, onDone, onClose }: AdminProps) {
   const { name, origin } = admin;
   const now = useSignal(admin);
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const link = useSignal<string | null>(null);
   const removing = useSignal(false);
-  const run = async <T,>(call: () => Promise<T>, said: (value: T) => string) => {
-    problem.value = await sayOrProblem(models, { call, said });
-    if (problem.value === null) onDone();
-  };
+  const run = <T,>(call: () => Promise<T>, said: (value: T) => string) =>
+    deed.run(async () => {
+      models.toasts.say(said(await call()), { tone: "ok" });
+      onDone();
+    });
   const change = (wanted: Parameters<typeof changeAdministrator>[2], said: (row: AdminRow) => string) =>
     run(() => changeAdministrator(models, name, wanted), (row) => {
       now.value = row;
       return said(row);
     });
-  const renew = async () => {
-    try {
+  const renew = () =>
+    deed.run(async () => {
       link.value = (await renewAdministrator(models, name)).url;
       onDone();
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-  };
-  if (link.value !== null) return <LinkDialog name={name} url={link.value} onClose={onClose} />;
-  if (removing.value) {
-    return <RemoveAdmin models={models} admin={admin} onDone={onDone} onClose={onClose} />;
+    });
+  if (link.value !== null) {
+    return <SecretDialog title={t("access.link_for", { name })} secret={link.value} onClose={onClose} />;
   }
+  if (removing.value) return <RemoveAdmin {...{ models, admin, onDone, onClose }} />;
   const fixed = origin === "settings" ? t("access.settings_why") : undefined;
   const { role, disabled } = now.value;
   return (
     <Dialog title={name} onClose={onClose}>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       {origin === "console"
         ? (
-          <RoleField
+          <SelectField
             id="admin-role"
             label={t("access.change_role", { name })}
-            value={role}
-            onChoose={(wanted) =>
-              void change({ role: wanted }, (row) =>
-                t("access.role_said", { name, role: t(`frame.role_${row.role}`) }))}
+            {...choicesOf(ROLE_ROW, {
+              value: role,
+              onChange: (wanted) =>
+                void change({ role: wanted }, (row) =>
+                  t("access.role_said", { name, role: t(`frame.role_${row.role}`) })),
+            })}
           />
         )
         : (
-          <FixedField
-            label={t("access.role")}
-            hint={t(origin === "settings" ? "access.settings_why" : "access.provider_role_why")}
-          >
+          <FixedField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
             {t(`frame.role_${role}`)}
           </FixedField>
         )}
@@ -141,7 +136,7 @@ interface DeedProps {
   readonly label: string;
   readonly hint?: string;
   /** Why it cannot be done. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   readonly bad?: boolean;
   readonly onDo: () => unknown;
 }
@@ -150,33 +145,22 @@ function Deed({ label, hint, reason, bad = false, onDo }: DeedProps) {
   const said = reason ?? hint;
   return (
     <div>
-      <button
-        type="button"
-        class={`button ${bad ? "button-bad" : ""}`}
-        disabled={reason !== undefined}
-        title={reason}
-        onClick={() => onDo()}
-      >
-        {label}
-      </button>
+      <Button kind={bad ? "bad" : undefined} reason={reason} onClick={onDo}>{label}</Button>
       {said !== undefined && <span class="hint">{said}</span>}
     </div>
   );
 }
 
-function RemoveAdmin({ models, admin: { name, origin }, onDone, onClose }: AdminDialogProps) {
+function RemoveAdmin({ models, admin: { name, origin }, onDone, onClose }: AdminProps) {
   return (
     <ConfirmDialog
       title={t("access.remove_title", { name })}
       verb={t("access.remove_verb")}
       onClose={onClose}
       onConfirm={async () => {
-        const problem = await sayOrProblem(models, {
-          call: () => removeAdministrator(models, name),
-          said: () => t("access.removed_said", { name }),
-        });
-        if (problem === null) onDone();
-        return problem;
+        await removeAdministrator(models, name);
+        models.toasts.say(t("access.removed_said", { name }), { tone: "ok" });
+        onDone();
       }}
     >
       <p>{t("access.remove_why")}</p>
@@ -185,28 +169,21 @@ function RemoveAdmin({ models, admin: { name, origin }, onDone, onClose }: Admin
   );
 }
 
-interface InvitationProps {
-  readonly models: Models;
-  readonly invitation: InvitationRow;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}
-
-export function InvitationDialog({ models, invitation, onDone, onClose }: InvitationProps) {
+export function InvitationDialog(
+  { models, invitation, onDone, onClose }: MakeProps & { readonly invitation: InvitationRow },
+) {
   const { id, name, role, deadlineMs } = invitation;
-  const problem = useSignal<string | null>(null);
-  const withdraw = async () => {
-    problem.value = await sayOrProblem(models, {
-      call: () => withdrawInvitation(models, id),
-      said: () => t("access.withdrawn_said", { name }),
+  const deed = useDeed();
+  const withdraw = () =>
+    deed.run(async () => {
+      await withdrawInvitation(models, id);
+      models.toasts.say(t("access.withdrawn_said", { name }), { tone: "ok" });
+      onDone();
+      onClose();
     });
-    if (problem.value !== null) return;
-    onDone();
-    onClose();
-  };
   return (
     <Dialog title={name} onClose={onClose}>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <FixedField label={t("access.role")}>{t(`frame.role_${role}`)}</FixedField>
       <p>{t("access.link_until", { time: fullTimeText(deadlineMs) })}</p>
       <div class="access-deeds">

@@ -9,10 +9,10 @@ import { useResource } from "../../models/resource.ts";
 import { valueOf } from "../../remote.ts";
 import { t } from "../../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
+import { Button } from "../button.tsx";
 import { AuditSign } from "../audit_link.tsx";
 import type { Column } from "../data_table.tsx";
 import { Status } from "../status.tsx";
-import { Symbol } from "../symbol.tsx";
 import { late } from "../late.tsx";
 
 const AdminDialog = late(async () => (await import("./admin_dialog.tsx")).AdminDialog);
@@ -54,15 +54,14 @@ export function AdminList({ models }: { models: Models }) {
         keyOf={keyOf}
         empty={{ title: t("access.administrators"), next: t("access.owner_why") }}
       >
-        <button
-          type="button"
-          class="button button-primary"
-          disabled={reason !== undefined}
-          title={reason}
+        <Button
+          kind="primary"
+          icon="user-plus"
+          reason={reason}
           onClick={() => open.value = { kind: "invite" }}
         >
-          <Symbol name="user-plus" /> {t("access.invite")}
-        </button>
+          {t("access.invite")}
+        </Button>
       </AccessTable>
       {shown?.kind === "invite" && <InviteDialog models={models} onDone={done} onClose={close} />}
       {shown?.kind === "admin" && (
@@ -109,15 +108,9 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly Column<Row>
       label: t("access.actions"),
       width: "96px",
       cell: (row) => (
-        <button
-          type="button"
-          class="button button-small"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => onOpen(row)}
-        >
-          {t("access.change")} <span class="unseen">{nameOf(row)}</span>
-        </button>
+        <Button small reason={reason} of={nameOf(row)} onClick={() => onOpen(row)}>
+          {t("access.change")}
+        </Button>
       ),
     },
   ];

@@ -5,75 +5,37 @@ import type { Role } from "../../../api/access.ts";
 import { inviteAdministrator } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { Field } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { SelectField } from "../inputs.tsx";
-import { SecretDialog } from "../secret_once.tsx";
+import { ROLE_ROW } from "./role_row.ts";
 
-interface InviteProps {
+export interface MakeProps {
   readonly models: Models;
   /** Something changed: the list is to be fetched again. */
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-export function InviteDialog({ models, onDone, onClose }: InviteProps) {
-  const role = useSignal<Role>("viewer");
-  const made = useSignal<{ name: string; url: string } | null>(null);
-  if (made.value !== null) {
-    return <LinkDialog name={made.value.name} url={made.value.url} onClose={onClose} />;
-  }
+const ROWS: readonly FieldRow<{ name: string; role: Role }>[] = [
+  { name: "name", label: "access.name", input: { required: true, maxLength: 64, autofocus: true } },
+  ROLE_ROW,
+];
+
+export function InviteDialog({ models, onDone, onClose }: MakeProps) {
+  const draft = useSignal<{ name: string; role: Role }>({ name: "", role: "viewer" });
   return (
     <FormDialog
       title={t("access.invite")}
       verb={t("access.invite_verb")}
       onClose={onClose}
-      onSubmit={async (field) => {
-        const { url, invitation } = await inviteAdministrator(models, {
-          name: field("name"),
-          role: role.value,
-        });
-        made.value = { name: invitation.name, url };
+      onSubmit={async () => {
+        const { url, invitation } = await inviteAdministrator(models, draft.value);
         onDone();
+        return { title: t("access.link_for", { name: invitation.name }), secret: url };
       }}
     >
       <p>{t("access.invite_why")}</p>
-      <Field
-        id="invite-name"
-        label={t("access.name")}
-        input={{ name: "name", required: true, maxLength: 64, autocomplete: "off", autofocus: true }}
-      />
-      <RoleField id="invite-role" value={role.value} onChoose={(value) => role.value = value} />
+      <Fields prefix="invite" draft={draft} rows={ROWS} />
     </FormDialog>
   );
-}
-
-/** From least to most. */
-const ROLES: readonly Role[] = ["viewer", "operator", "user_manager", "owner"];
-
-interface RoleFieldProps {
-  readonly id: string;
-  readonly label?: string;
-  readonly value: Role;
-  readonly onChoose: (role: Role) => void;
-}
-
-export function RoleField({ id, label = t("access.role"), value, onChoose }: RoleFieldProps) {
-  return (
-    <SelectField
-      id={id}
-      label={label}
-      value={value}
-      options={ROLES.map((role) => ({ value: role, label: t(`frame.role_${role}`) }))}
-      onChoose={(chosen) => {
-        const role = ROLES.find((one) => one === chosen);
-        if (role !== undefined) onChoose(role);
-      }}
-    />
-  );
-}
-
-/** A one-time link, shown once. */
-export function LinkDialog({ name, url, onClose }: { name: string; url: string; onClose: () => void }) {
-  return <SecretDialog title={t("access.link_for", { name })} secret={url} onClose={onClose} />;
 }

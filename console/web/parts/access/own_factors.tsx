@@ -2,9 +2,8 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import type { FactorSummary } from "../../../api/shapes.ts";
-import { ApiFailure, failureText } from "../../api_client.ts";
 import { relativeText } from "../../format.ts";
-import { sayOrProblem } from "../../models/deed.ts";
+import { useDeed } from "../../models/deed.ts";
 import {
   addPasskey,
   fetchFactors,
@@ -16,11 +15,12 @@ import type { Models } from "../../models/models.ts";
 import { type Resource, useResource } from "../../models/resource.ts";
 import { refreshSession, whyNoPasskey } from "../../models/sign_in_calls.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { Dialog } from "../dialog.tsx";
-import { Field } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { Note } from "../note.tsx";
+import { Problem } from "../note.tsx";
 import { ErrorState, Skeleton } from "../states.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
@@ -62,19 +62,14 @@ export function OwnFactors({ models }: { models: Models }) {
 }
 
 function App({ models, factors, open }: PartProps & { factors: FactorSummary }) {
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const since = factors.totpSinceMs;
-  const renew = async () => {
-    try {
-      open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes };
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-  };
+  const renew = () =>
+    deed.run(async () => open.value = { kind: "codes", codes: (await newRecoveryCodes(models)).codes });
   return (
     <section class="panel access-panel" aria-label={t("access.app")}>
       <h2>{t("access.app")}</h2>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <p>
         {since === null
           ? t("access.app_none")
@@ -84,18 +79,14 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
       <div class="access-actions">
         {since === null
           ? (
-            <button type="button" class="button button-primary" onClick={() => open.value = { kind: "totp" }}>
+            <Button kind="primary" onClick={() => open.value = { kind: "totp" }}>
               {t("access.totp_add")}
-            </button>
+            </Button>
           )
           : (
             <>
-              <button type="button" class="button" onClick={() => void renew()}>
-                {t("access.codes_new")}
-              </button>
-              <button type="button" class="button" onClick={() => open.value = { kind: "totp_remove" }}>
-                {t("access.app_remove")}
-              </button>
+              <Button onClick={renew}>{t("access.codes_new")}</Button>
+              <Button onClick={() => open.value = { kind: "totp_remove" }}>{t("access.app_remove")}</Button>
             </>
           )}
       </div>
@@ -128,27 +119,21 @@ function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummar
                       : <Time models={models} atMs={passkey.usedMs} />}
                   </span>
                 </span>
-                <button
-                  type="button"
-                  class="button button-small"
+                <Button
+                  small
+                  of={passkey.label}
                   onClick={() => open.value = { kind: "passkey_remove", passkey }}
                 >
-                  {t("access.remove")} <span class="unseen">{passkey.label}</span>
-                </button>
+                  {t("access.remove")}
+                </Button>
               </li>
             ))}
           </ul>
         )}
       <div class="access-actions">
-        <button
-          type="button"
-          class="button"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => open.value = { kind: "passkey" }}
-        >
-          <Symbol name="plus" /> {t("access.passkey_add")}
-        </button>
+        <Button icon="plus" reason={reason} onClick={() => open.value = { kind: "passkey" }}>
+          {t("access.passkey_add")}
+        </Button>
         {reason !== undefined && <span class="hint">{reason}</span>}
       </div>
     </section>
@@ -166,16 +151,12 @@ function OpenDialog({ models, resource, open }: PartProps) {
     void refreshSession(models);
   };
   /** Does it, shows the factors as they are then. */
-  const run = (call: () => Promise<FactorSummary>, said: string) =>
-    sayOrProblem(models, {
-      call,
-      said: (summary: FactorSummary) => {
-        resource.put(summary);
-        // What can be shown as a fresh factor is another now.
-        void refreshSession(models);
-        return said;
-      },
-    });
+  const run = async (call: () => Promise<FactorSummary>, said: string) => {
+    resource.put(await call());
+    // What can be shown as a fresh factor is another now.
+    void refreshSession(models);
+    models.toasts.say(said, { tone: "ok" });
+  };
   if (shown === null) return null;
   if (shown.kind === "totp") {
     return (
@@ -226,29 +207,28 @@ function OpenDialog({ models, resource, open }: PartProps) {
   );
 }
 
+const PASSKEY_ROWS: readonly FieldRow<{ label: string }>[] = [{
+  name: "label",
+  label: "access.passkey_label",
+  hint: "access.passkey_label_hint",
+  input: { required: true, maxLength: 64, autofocus: true },
+}];
+
 interface AddPasskeyProps {
-  readonly onAdd: (label: string) => Promise<string | null>;
+  readonly onAdd: (label: string) => Promise<void>;
   readonly onClose: () => void;
 }
 
 function AddPasskey({ onAdd, onClose }: AddPasskeyProps) {
+  const draft = useSignal({ label: "" });
   return (
     <FormDialog
       title={t("access.passkey_add")}
       verb={t("access.passkey_add")}
       onClose={onClose}
-      onSubmit={async (field) => {
-        const problem = await onAdd(field("label"));
-        if (problem !== null) throw new ApiFailure("passkey", { message: problem });
-        onClose();
-      }}
+      onSubmit={() => onAdd(draft.value.label)}
     >
-      <Field
-        id="passkey-label"
-        label={t("access.passkey_label")}
-        hint={t("access.passkey_label_hint")}
-        input={{ name: "label", required: true, maxLength: 64, autofocus: true, autocomplete: "off" }}
-      />
+      <Fields prefix="passkey" draft={draft} rows={PASSKEY_ROWS} />
     </FormDialog>
   );
 }

@@ -1,29 +1,27 @@
 // One's own sessions: since when, from where, with what; each can be ended.
 
-import { useSignal } from "@preact/signals";
 import type { SessionRow } from "../../../api/sign_in/sessions.ts";
 import { endSession, fetchSessions } from "../../models/access_calls.ts";
-import { sayOrProblem } from "../../models/deed.ts";
+import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
 import { t } from "../../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
+import { Button } from "../button.tsx";
 import type { Column } from "../data_table.tsx";
-import { Note } from "../note.tsx";
+import { Problem } from "../note.tsx";
 import { Time } from "../time.tsx";
 
 type Row = SessionRow & { readonly current: boolean };
 
 export function OwnSessions({ models }: { models: Models }) {
   const resource = useResource(models, { fetch: () => fetchSessions(models), inputs: [] });
-  const problem = useSignal<string | null>(null);
-  const end = async ({ id, source }: Row) => {
-    problem.value = await sayOrProblem(models, {
-      call: () => endSession(models, id),
-      said: () => t("access.session_ended_said", { name: source }),
+  const deed = useDeed();
+  const end = ({ id, source }: Row) =>
+    deed.run(async () => {
+      await endSession(models, id).finally(() => void resource.reload());
+      models.toasts.say(t("access.session_ended_said", { name: source }), { tone: "ok" });
     });
-    await resource.reload();
-  };
   const columns: readonly Column<Row>[] = [
     {
       label: t("access.session_source"),
@@ -55,16 +53,19 @@ export function OwnSessions({ models }: { models: Models }) {
       width: "100px",
       cell: (row) =>
         row.current ? null : (
-          <button type="button" class="button button-small" onClick={() => void end(row)}>
-            {t("access.session_end")}{" "}
-            <span class="unseen">{t("access.session_end_named", { name: row.source })}</span>
-          </button>
+          <Button
+            small
+            of={t("access.session_end_named", { name: row.source })}
+            onClick={() => end(row)}
+          >
+            {t("access.session_end")}
+          </Button>
         ),
     },
   ];
   return (
     <>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <AccessTable
         label={t("access.sessions")}
         resource={resource}

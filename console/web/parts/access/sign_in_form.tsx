@@ -6,9 +6,9 @@ import type { SessionInfo } from "../../../api/shapes.ts";
 import type { Models } from "../../models/models.ts";
 import { goToProvider, type Problem, signIn, usePasskey, whyNoPasskey } from "../../models/sign_in_calls.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 import { PasswordFields } from "./password_fields.tsx";
-import { Symbol } from "../symbol.tsx";
 
 interface SignInFormProps {
   readonly models: Models;
@@ -61,39 +61,38 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
         needsCode={needsCode.value}
         autofill={withPasskey}
       />
-      <button class="button button-primary" type="submit" disabled={busy.value}>
-        {busy.value ? t("access.signing_in") : t(stepUp === undefined ? "access.sign_in" : "access.confirm")}
-      </button>
+      <Button type="submit" kind="primary" disabled={busy.value}>
+        {t(busy.value ? "access.signing_in" : stepUp === undefined ? "access.sign_in" : "access.confirm")}
+      </Button>
     </form>
   );
   return (
     <div class="gate-form">
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value.text}</Note>}
       {withPasskey && (
-        <button
-          type="button"
-          class="button button-primary"
+        <Button
+          kind="primary"
+          icon="key-round"
           disabled={busy.value}
-          onClick={() => void run(() => usePasskey(models, { stepUp: stepUp !== undefined }))}
+          onClick={() => run(() => usePasskey(models, { stepUp: stepUp !== undefined }))}
         >
-          <Symbol name="key-round" /> {t("access.use_passkey")}
-        </button>
+          {t("access.use_passkey")}
+        </Button>
       )}
       {withProvider && (
-        <button
-          type="button"
-          class="button"
+        <Button
+          icon="external-link"
           disabled={busy.value}
           onClick={() =>
-            void run(() =>
+            run(() =>
               goToProvider(models, {
                 again: stepUp !== undefined,
                 newTab: stepUp !== undefined || name !== "",
               })
             )}
         >
-          <Symbol name="external-link" /> {t("access.use_provider", { provider: provider.value ?? "" })}
-        </button>
+          {t("access.use_provider", { provider: provider.value ?? "" })}
+        </Button>
       )}
       {withPassword && (withPasskey
         ? (

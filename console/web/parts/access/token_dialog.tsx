@@ -3,54 +3,47 @@
 import { useSignal } from "@preact/signals";
 import type { Role } from "../../../api/access.ts";
 import { makeToken } from "../../models/access_calls.ts";
-import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { Field } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { RoleField } from "./invite_dialog.tsx";
-import { SecretDialog } from "../secret_once.tsx";
+import type { MakeProps } from "./invite_dialog.tsx";
+import { ROLE_ROW } from "./role_row.ts";
 
-const PRESET_DAYS = 90;
-
-interface TokenDialogProps {
-  readonly models: Models;
-  /** Something changed: the list is to be fetched again. */
-  readonly onDone: () => void;
-  readonly onClose: () => void;
+interface Draft {
+  readonly name: string;
+  readonly role: Role;
+  readonly days: number;
 }
 
-export function TokenDialog({ models, onDone, onClose }: TokenDialogProps) {
-  const role = useSignal<Role>("viewer");
-  const made = useSignal<{ name: string; token: string } | null>(null);
-  if (made.value !== null) {
-    const { name, token } = made.value;
-    return <SecretDialog title={t("access.token_of", { name })} secret={token} onClose={onClose} />;
-  }
+const PRESET: Draft = { name: "", role: "viewer", days: 90 };
+const ROWS: readonly FieldRow<Draft>[] = [
+  {
+    name: "name",
+    label: "access.token_name",
+    hint: "access.token_name_hint",
+    input: { required: true, maxLength: 64, autofocus: true },
+  },
+  ROLE_ROW,
+  { name: "days", label: "access.token_days", input: { type: "number", min: 1, max: 366, required: true } },
+];
+
+export function TokenDialog({ models, onDone, onClose }: MakeProps) {
+  const draft = useSignal(PRESET);
   return (
     <FormDialog
       title={t("access.token_make")}
       verb={t("access.token_make")}
       onClose={onClose}
-      onSubmit={async (field) => {
-        const wanted = { name: field("name"), role: role.value, days: Number(field("days")) };
+      onSubmit={async () => {
+        // What is typed is a text until here.
+        const wanted = { ...draft.value, days: Number(draft.value.days) };
         const { token, item } = await makeToken(models, wanted);
-        made.value = { name: item.name, token };
         onDone();
+        return { title: t("access.token_of", { name: item.name }), secret: token };
       }}
     >
       <p>{t("access.token_why")}</p>
-      <Field
-        id="token-name"
-        label={t("access.token_name")}
-        hint={t("access.token_name_hint")}
-        input={{ name: "name", required: true, maxLength: 64, autocomplete: "off", autofocus: true }}
-      />
-      <RoleField id="token-role" value={role.value} onChoose={(value) => role.value = value} />
-      <Field
-        id="token-days"
-        label={t("access.token_days")}
-        input={{ name: "days", type: "number", min: 1, max: 366, defaultValue: PRESET_DAYS, required: true }}
-      />
+      <Fields prefix="token" draft={draft} rows={ROWS} />
     </FormDialog>
   );
 }

@@ -4,15 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { TokenRow } from "../../../api/shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import { fetchTokens, revokeToken } from "../../models/access_calls.ts";
-import { sayOrProblem } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
 import { t } from "../../words/translate.ts";
 import { AccessTable } from "./access_table.tsx";
+import { Button } from "../button.tsx";
 import type { Column } from "../data_table.tsx";
 import { late } from "../late.tsx";
 import { Note } from "../note.tsx";
-import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 
 const ConfirmDialog = late(async () => (await import("../confirm_dialog.tsx")).ConfirmDialog);
@@ -53,9 +52,9 @@ function OwnersTokens({ models }: { models: Models }) {
       label: t("access.actions"),
       width: "110px",
       cell: (row) => (
-        <button type="button" class="button button-small" onClick={() => revoking.value = row}>
-          {t("access.token_revoke")} <span class="unseen">{row.name}</span>
-        </button>
+        <Button small of={row.name} onClick={() => revoking.value = row}>
+          {t("access.token_revoke")}
+        </Button>
       ),
     },
   ];
@@ -69,9 +68,9 @@ function OwnersTokens({ models }: { models: Models }) {
         keyOf={({ id }) => id}
         empty={{ title: t("access.tokens_none"), next: t("access.tokens_none_next") }}
       >
-        <button type="button" class="button button-primary" onClick={() => making.value = true}>
-          <Symbol name="plus" /> {t("access.token_make")}
-        </button>
+        <Button kind="primary" icon="plus" onClick={() => making.value = true}>
+          {t("access.token_make")}
+        </Button>
       </AccessTable>
       {making.value && (
         <TokenDialog
@@ -86,12 +85,9 @@ function OwnersTokens({ models }: { models: Models }) {
           verb={t("access.token_revoke_verb")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
-            const problem = await sayOrProblem(models, {
-              call: () => revokeToken(models, token.id),
-              said: () => t("access.token_revoked_said", { name: token.name }),
-            });
-            if (problem === null) void resource.reload();
-            return problem;
+            await revokeToken(models, token.id);
+            models.toasts.say(t("access.token_revoked_said", { name: token.name }), { tone: "ok" });
+            void resource.reload();
           }}
         >
           <p>{t("access.token_revoke_why")}</p>

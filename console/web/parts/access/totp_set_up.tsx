@@ -3,11 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { QrPicture } from "../../../api/qr_picture.ts";
-import { failureText } from "../../api_client.ts";
+import { useDeed } from "../../models/deed.ts";
 import { beginTotp, confirmTotp } from "../../models/factor_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { Note } from "../note.tsx";
+import { Problem } from "../note.tsx";
 import { CodeField } from "./password_fields.tsx";
 import { QrCode } from "../qr_code.tsx";
 import { SecretOnce } from "../secret_once.tsx";
@@ -25,31 +25,18 @@ interface TotpSetUpProps {
 export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
   const seed = useSignal<Seed | null>(null);
   const codes = useSignal<readonly string[] | null>(null);
-  const problem = useSignal<string | null>(null);
-  const busy = useSignal(false);
-  useEffect(() => {
-    beginTotp(models).then(
-      (value) => seed.value = value,
-      (fault: unknown) => problem.value = failureText(fault),
-    );
-  }, []);
-  const submit = async (event: SubmitEvent) => {
+  const { busy, fault, run } = useDeed();
+  useEffect(() => void run(async () => seed.value = await beginTotp(models)), []);
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (busy.value || !(event.currentTarget instanceof HTMLFormElement)) return;
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const code = String(new FormData(event.currentTarget).get("code") ?? "");
-    busy.value = true;
-    problem.value = null;
-    try {
-      codes.value = (await confirmTotp(models, code)).codes;
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
+    void run(async () => codes.value = (await confirmTotp(models, code)).codes);
   };
   if (codes.value !== null) return <RecoveryCodes codes={codes.value} onDone={onDone} />;
   return (
     <form class="gate-fields" onSubmit={submit}>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={fault} />
       {seed.value !== null && (
         <>
           <p>{t("access.totp_scan")}</p>

@@ -8,12 +8,13 @@ import { addClient, hear } from "../../models/connect_calls.ts";
 import { type ClientDraft, formOf, NEW_DRAFT } from "../../models/client_form.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { Dialog } from "../dialog.tsx";
-import { Field } from "../field.tsx";
-import { Note } from "../note.tsx";
-import { SecretOnce } from "../secret_once.tsx";
+import { Button } from "../button.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
+import { FormDialog } from "../form_dialog.tsx";
+import { Problem } from "../note.tsx";
 import { Status } from "../status.tsx";
 import { Time } from "../time.tsx";
+import { givenSecret, secretOrSaid } from "./client_dialogs.tsx";
 import { ClientFields } from "./client_fields.tsx";
 import { useEvery } from "../../models/every.ts";
 
@@ -27,82 +28,53 @@ interface AddProps {
 
 const LISTEN_EVERY_MS = 1500;
 
+type NewClient = ClientDraft & { readonly name: string; readonly secret: string };
+
+const BLANK: NewClient = { ...NEW_DRAFT, name: "", secret: "" };
+const SECRET_ROWS: readonly FieldRow<NewClient>[] = [{
+  name: "secret",
+  label: "connect.secret",
+  hint: "connect.secret_hint",
+  input: { type: "password", minLength: 16, maxLength: 128 },
+}];
+const NAME_ROWS: readonly FieldRow<NewClient>[] = [{
+  name: "name",
+  label: "connect.name",
+  hint: "connect.name_hint",
+  input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+" },
+}];
+
 export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
-  const name = useSignal("");
-  const secret = useSignal("");
-  const draft = useSignal<ClientDraft>(NEW_DRAFT);
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
-  const made = useSignal<string | null>(null);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value) return;
-    busy.value = true;
-    problem.value = null;
-    try {
-      const given = secret.value === "" ? {} : { secret: secret.value };
-      const answer = await addClient(models, { name: name.value, ...formOf(draft.value), ...given });
-      onDone();
-      if (answer.secret === null) {
-        models.toasts.say(t("connect.client_added", { name: name.value }), { tone: "ok" });
-        onClose();
-      } else made.value = answer.secret;
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
+  const draft = useSignal(BLANK);
+  const add = async () => {
+    const { name, secret, ...rules } = draft.value;
+    const answer = await addClient(models, { name, ...formOf(rules), ...givenSecret(secret) });
+    onDone();
+    return secretOrSaid(models, { name, secret: answer.secret, said: t("connect.client_added", { name }) });
   };
   const take = ({ source, nasIdentifier }: HeardSender, isShared: boolean) => {
-    // A client that must be named is a stricter one: only where the address alone does not tell which it is.
-    draft.value = { ...draft.value, addressText: source, nasIdentifier: isShared ? nasIdentifier : "" };
-    if (name.value === "") name.value = nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64);
+    const { name, ...before } = draft.value;
+    draft.value = {
+      ...before,
+      addressText: source,
+      // A client that must be named is a stricter one: only where the address alone does not tell which it is.
+      nasIdentifier: isShared ? nasIdentifier : "",
+      name: name === "" ? nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64) : name,
+    };
   };
-  if (made.value !== null) {
-    const title = t("connect.secret_of", { name: name.value });
-    return (
-      <Dialog title={title} onClose={onClose}>
-        <SecretOnce label={title} secret={made.value} onDone={onClose} />
-      </Dialog>
-    );
-  }
   return (
-    <Dialog title={t("connect.client_add")} wide onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <Field
-          id="client-secret"
-          label={t("connect.secret")}
-          hint={t("connect.secret_hint")}
-          input={{
-            type: "password",
-            value: secret.value,
-            minLength: 16,
-            maxLength: 128,
-            autocomplete: "off",
-            onInput: (event) => secret.value = event.currentTarget.value,
-          }}
-        />
-        <Heard models={models} secret={secret.value} onTake={take} />
-        <Field
-          id="client-name"
-          label={t("connect.name")}
-          hint={t("connect.name_hint")}
-          input={{
-            value: name.value,
-            required: true,
-            maxLength: 64,
-            pattern: "[A-Za-z0-9._\\-]+",
-            autocomplete: "off",
-            spellcheck: false,
-            onInput: (event) => name.value = event.currentTarget.value,
-          }}
-        />
-        <ClientFields models={models} draft={draft} ldap={ldap} saved={null} />
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <button type="submit" class="button button-primary" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t("connect.client_add")}
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t("connect.client_add")}
+      verb={t("connect.client_add")}
+      onSubmit={add}
+      onClose={onClose}
+      wide
+    >
+      <Fields prefix="new" draft={draft} rows={SECRET_ROWS} />
+      <Heard models={models} secret={draft.value.secret} onTake={take} />
+      <Fields prefix="new" draft={draft} rows={NAME_ROWS} />
+      <ClientFields models={models} draft={draft} ldap={ldap} saved={null} />
+    </FormDialog>
   );
 }
 
@@ -138,7 +110,7 @@ function Heard({ models, secret, onTake }: HeardProps) {
   return (
     <section class="connect-heard" aria-label={t("connect.listening")}>
       <h3>{t("connect.listening")}</h3>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={problem} />
       {senders.value.length === 0 && <p class="quiet" role="status">{t("connect.listening_hint")}</p>}
       <ul class="people-list">
         {senders.value.map((sender) => (
@@ -150,13 +122,13 @@ function Heard({ models, secret, onTake }: HeardProps) {
               {t("connect.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
               {sender.client !== null && <>· {t("connect.wrong_of", { name: sender.client })}</>}
             </span>
-            <button
-              type="button"
-              class="button button-small"
+            <Button
+              small
+              of={sender.source}
               onClick={() => onTake(sender, isShared(sender, senders.value))}
             >
-              {t("connect.take")} <span class="unseen">{sender.source}</span>
-            </button>
+              {t("connect.take")}
+            </Button>
           </li>
         ))}
       </ul>

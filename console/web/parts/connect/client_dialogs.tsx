@@ -2,94 +2,79 @@
 
 import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../../api/connect/client_shapes.ts";
-import { failureText } from "../../api_client.ts";
 import { removeClient, rotateSecret } from "../../models/connect_calls.ts";
-import { sayOrProblem } from "../../models/deed.ts";
+import type { Models } from "../../models/models.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
-import { Dialog } from "../dialog.tsx";
-import { Field } from "../field.tsx";
-import { SelectField } from "../inputs.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
+import { FormDialog } from "../form_dialog.tsx";
 import { Note } from "../note.tsx";
-import { SecretOnce } from "../secret_once.tsx";
+import type { Secret } from "../secret_once.tsx";
 
 type DialogPart = ClientPart & { readonly onClose: () => void };
 
-const HOUR_MS = 3_600_000;
-const OVERLAPS = [
-  { ms: 24 * HOUR_MS, word: "connect.overlap_day" },
-  { ms: HOUR_MS, word: "connect.overlap_hour" },
-  { ms: 7 * 24 * HOUR_MS, word: "connect.overlap_week" },
-  { ms: 0, word: "connect.overlap_none" },
-] as const;
+interface Rotation {
+  readonly secret: string;
+  readonly overlapMs: keyof typeof OVERLAP_WORDS;
+}
+
+const OVERLAP_WORDS = {
+  86_400_000: "connect.overlap_day",
+  3_600_000: "connect.overlap_hour",
+  604_800_000: "connect.overlap_week",
+  0: "connect.overlap_none",
+} as const;
+const ROTATION_ROWS: readonly FieldRow<Rotation>[] = [
+  {
+    name: "secret",
+    label: "connect.new_secret",
+    hint: "connect.secret_hint",
+    input: { type: "password", minLength: 16, maxLength: 128 },
+  },
+  {
+    name: "overlapMs",
+    label: "connect.overlap_label",
+    hint: "connect.overlap_hint",
+    choices: [86_400_000, 3_600_000, 604_800_000, 0],
+    sayChoice: (ms) => t(OVERLAP_WORDS[ms]),
+  },
+];
 
 export function RotateDialog({ models, one, page, onClose }: DialogPart) {
   const { name } = one.client;
-  const overlapMs = useSignal<typeof OVERLAPS[number]["ms"]>(24 * HOUR_MS as 86_400_000);
-  const secret = useSignal("");
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
-  const made = useSignal<string | null>(null);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy.value) return;
-    busy.value = true;
-    problem.value = null;
-    try {
-      const given = secret.value === "" ? {} : { secret: secret.value };
-      const answer = await rotateSecret(models, name, { overlapMs: overlapMs.value, ...given });
-      void page.reload();
-      if (answer.secret === null) {
-        models.toasts.say(t("connect.rotated", { name }), { tone: "ok" });
-        onClose();
-      } else made.value = answer.secret;
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
+  const draft = useSignal<Rotation>({ secret: "", overlapMs: 86_400_000 });
+  const rotate = async () => {
+    const { secret, overlapMs } = draft.value;
+    const answer = await rotateSecret(models, name, { overlapMs, ...givenSecret(secret) });
+    void page.reload();
+    return secretOrSaid(models, { name, secret: answer.secret, said: t("connect.rotated", { name }) });
   };
-  if (made.value !== null) {
-    const title = t("connect.secret_of", { name });
-    return (
-      <Dialog title={title} onClose={onClose}>
-        <SecretOnce label={title} secret={made.value} onDone={onClose} />
-      </Dialog>
-    );
-  }
   return (
-    <Dialog title={t("connect.rotate_title", { name })} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <Blast one={one} />
-        <Field
-          id="rotate-secret"
-          label={t("connect.new_secret")}
-          hint={t("connect.secret_hint")}
-          input={{
-            type: "password",
-            value: secret.value,
-            minLength: 16,
-            maxLength: 128,
-            autocomplete: "off",
-            onInput: (event) => secret.value = event.currentTarget.value,
-          }}
-        />
-        <SelectField
-          id="rotate-overlap"
-          label={t("connect.overlap_label")}
-          hint={t("connect.overlap_hint")}
-          value={String(overlapMs.value)}
-          options={OVERLAPS.map(({ ms, word }) => ({ value: String(ms), label: t(word) }))}
-          onChoose={(value) =>
-            overlapMs.value = OVERLAPS.find(({ ms }) => String(ms) === value)?.ms ?? overlapMs.value}
-        />
-        {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-        <button type="submit" class="button button-primary" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t("connect.rotate")}
-        </button>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t("connect.rotate_title", { name })}
+      verb={t("connect.rotate")}
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <Blast one={one} />
+      <Fields prefix="rotate" draft={draft} rows={ROTATION_ROWS} />
+    </FormDialog>
   );
+}
+
+/** A secret that was typed; without one the server makes one. */
+export function givenSecret(secret: string): { secret?: string } {
+  return secret === "" ? {} : { secret };
+}
+
+/** The secret that the server made, to be shown once; where it was given, a word in passing. */
+export function secretOrSaid(
+  { toasts }: Pick<Models, "toasts">,
+  { name, secret, said }: { name: string; secret: string | null; said: string },
+): Secret | undefined {
+  if (secret !== null) return { title: t("connect.secret_of", { name }), secret };
+  toasts.say(said, { tone: "ok" });
 }
 
 export function RemoveDialog({ models, one, onClose }: DialogPart) {
@@ -102,12 +87,9 @@ export function RemoveDialog({ models, one, onClose }: DialogPart) {
       word={name}
       onClose={onClose}
       onConfirm={async () => {
-        const problem = await sayOrProblem(models, {
-          call: () => removeClient(models, name),
-          said: () => t("connect.removed", { name }),
-        });
-        if (problem === null) models.router.go("/clients");
-        return problem;
+        await removeClient(models, name);
+        models.toasts.say(t("connect.removed", { name }), { tone: "ok" });
+        models.router.go("/clients");
       }}
     >
       <Blast one={one} />

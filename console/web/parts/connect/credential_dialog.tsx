@@ -4,10 +4,9 @@ import { useSignal } from "@preact/signals";
 import { addCredential } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { TextField } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { Checkbox, SelectField } from "../inputs.tsx";
-import { SecretDialog } from "../secret_once.tsx";
+import { Checkbox } from "../inputs.tsx";
 
 interface AddProps {
   readonly models: Models;
@@ -16,45 +15,47 @@ interface AddProps {
   readonly onClose: () => void;
 }
 
+interface Draft {
+  readonly name: string;
+  readonly access: "read" | "write";
+}
+
+const NAME_ROWS: readonly FieldRow<Draft>[] = [{
+  name: "name",
+  label: "connect.name",
+  hint: "connect.name_hint",
+  input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+", autofocus: true },
+}];
+const ACCESS_ROWS: readonly FieldRow<Draft>[] = [{
+  name: "access",
+  label: "connect.access",
+  choices: ["write", "read"],
+  sayChoice: (value) => t(`connect.access_${value}`),
+}];
+
 export function CredentialDialog({ models, targets, onDone, onClose }: AddProps) {
-  const name = useSignal("");
+  const draft = useSignal<Draft>({ name: "", access: "write" });
   const chosen = useSignal<readonly string[]>(targets.slice(0, 1));
-  const access = useSignal<"read" | "write">("write");
-  const made = useSignal<{ password: string; url: string } | null>(null);
-  if (made.value !== null) {
-    const { password, url } = made.value;
-    const title = t("connect.password_of", { name: name.value });
-    return (
-      <SecretDialog title={title} secret={password} wide onClose={onClose}>
-        <p>{t("connect.curl")}</p>
-        <pre class="mono" role="group" tabIndex={0} aria-label="curl">
-          {`curl --user '${name.value}:${password}' '${url}?count=1'`}
-        </pre>
-      </SecretDialog>
-    );
-  }
+  const make = async () => {
+    const { name } = draft.value;
+    const { password, url } = await addCredential(models, { ...draft.value, targets: [...chosen.value] });
+    onDone();
+    return {
+      title: t("connect.password_of", { name }),
+      secret: password,
+      wide: true,
+      children: <FirstCall command={`curl --user '${name}:${password}' '${url}?count=1'`} />,
+    };
+  };
   return (
     <FormDialog
       title={t("connect.credential_add")}
       verb={t("connect.credential_add")}
       reason={chosen.value.length === 0 ? t("connect.choose_target") : undefined}
       onClose={onClose}
-      onSubmit={async () => {
-        made.value = await addCredential(models, {
-          name: name.value,
-          targets: [...chosen.value],
-          access: access.value,
-        });
-        onDone();
-      }}
+      onSubmit={make}
     >
-      <TextField
-        id="credential-name"
-        label={t("connect.name")}
-        hint={t("connect.name_hint")}
-        text={name}
-        input={{ required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+", autofocus: true }}
-      />
+      <Fields prefix="credential" draft={draft} rows={NAME_ROWS} />
       <fieldset class="connect-choice">
         <legend>{t("frame.targets")}</legend>
         {targets.map((target) => (
@@ -69,16 +70,16 @@ export function CredentialDialog({ models, targets, onDone, onClose }: AddProps)
           />
         ))}
       </fieldset>
-      <SelectField
-        id="credential-access"
-        label={t("connect.access")}
-        value={access.value}
-        options={(["write", "read"] as const).map((value) => ({
-          value,
-          label: t(`connect.access_${value}`),
-        }))}
-        onChoose={(value) => access.value = value === "read" ? "read" : "write"}
-      />
+      <Fields prefix="credential" draft={draft} rows={ACCESS_ROWS} />
     </FormDialog>
+  );
+}
+
+function FirstCall({ command }: { command: string }) {
+  return (
+    <>
+      <p>{t("connect.curl")}</p>
+      <pre class="mono" role="group" tabIndex={0} aria-label="curl">{command}</pre>
+    </>
   );
 }

@@ -7,7 +7,8 @@ import { type ClientDraft, draftOf } from "../../models/client_form.ts";
 import { testFirstFactor } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { Field } from "../field.tsx";
+import { Button } from "../button.tsx";
+import { choicesOf, type FieldRow, Fields } from "../fields.tsx";
 import { SelectField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
 
@@ -23,36 +24,36 @@ interface FactorProps extends FirstFactorPlace {
   readonly draft: Signal<ClientDraft>;
 }
 
-const CHOICES = ["settings", "none", "directory", "ldap", "radius"] as const;
 const TIMEOUTS_MS = [1000, 2000, 3000, 5000, 10_000];
+
+const CHOICE: FieldRow<Pick<ClientDraft, "firstFactor">> = {
+  name: "firstFactor",
+  label: "connect.firstFactor",
+  choices: ["settings", "none", "directory", "ldap", "radius"],
+  sayChoice: (value) => t(`connect.firstFactor_${value}`),
+};
 
 export function FirstFactorFields(props: FactorProps) {
   const { draft, ldap } = props;
   const { firstFactor, firstFactorBackend } = draft.value;
-  const put = (change: Partial<ClientDraft>) => draft.value = { ...draft.value, ...change };
-  const choose = (value: string) => {
-    const chosen = CHOICES.find((one) => one === value) ?? "settings";
+  const choose = (chosen: ClientDraft["firstFactor"]) => {
     const backend = chosen === "ldap" && firstFactorBackend === "" ? ldap[0] ?? "" : firstFactorBackend;
-    put({ firstFactor: chosen, firstFactorBackend: backend });
+    draft.value = { ...draft.value, firstFactor: chosen, firstFactorBackend: backend };
   };
   return (
     <>
       <SelectField
         id="client-firstFactor"
         label={t("connect.firstFactor")}
-        value={firstFactor}
-        options={CHOICES.map((value) => ({ value, label: t(`connect.firstFactor_${value}`) }))}
-        onChoose={choose}
+        {...choicesOf(CHOICE, { value: firstFactor, onChange: choose })}
       />
       {firstFactor === "ldap" && (
         <div class="connect-factor" role="group" aria-label={t("connect.firstFactor_ldap")}>
           {ldap.length === 0 ? <Note tone="wait">{t("connect.ldap_none")}</Note> : (
-            <SelectField
-              id="client-backend"
-              label={t("connect.factor_backend")}
-              value={firstFactorBackend}
-              options={ldap.map((value) => ({ value, label: value }))}
-              onChoose={(value) => put({ firstFactorBackend: value })}
+            <Fields
+              prefix="client"
+              draft={draft}
+              rows={[{ name: "firstFactorBackend", label: "connect.factor_backend", choices: ldap }]}
             />
           )}
           <FactorTest {...props} />
@@ -76,51 +77,29 @@ function isKept({ draft, saved }: Pick<FactorProps, "draft" | "saved">): boolean
 
 function ServerFields(props: FactorProps) {
   const { draft } = props;
-  const { serverText, serverSecret, serverTimeoutMs } = draft.value;
-  const put = (change: Partial<ClientDraft>) => draft.value = { ...draft.value, ...change };
-  const kept = isKept(props);
-  const timeouts = [...new Set([...TIMEOUTS_MS, serverTimeoutMs])].sort((a, b) => a - b);
-  return (
-    <>
-      <Field
-        id="client-server"
-        label={t("connect.server")}
-        hint={t("connect.server_hint")}
-        input={{
-          value: serverText,
-          required: true,
-          maxLength: 260,
-          placeholder: "192.0.2.20:1812",
-          autocomplete: "off",
-          spellcheck: false,
-          onInput: (event) => put({ serverText: event.currentTarget.value }),
-        }}
-      />
-      <Field
-        id="client-server-secret"
-        label={t("connect.server_secret")}
-        hint={t(kept ? "connect.server_secret_kept" : "connect.server_secret_hint")}
-        input={{
-          type: "password",
-          value: serverSecret,
-          required: !kept,
-          maxLength: 128,
-          autocomplete: "off",
-          onInput: (event) => put({ serverSecret: event.currentTarget.value }),
-        }}
-      />
-      <SelectField
-        id="client-server-timeout"
-        label={t("connect.server_timeout")}
-        value={String(serverTimeoutMs)}
-        options={timeouts.map((ms) => ({
-          value: String(ms),
-          label: t("connect.seconds", { count: ms / 1000 }),
-        }))}
-        onChoose={(value) => put({ serverTimeoutMs: Number(value) })}
-      />
-    </>
-  );
+  const isSaved = isKept(props);
+  const timeoutsMs = [...new Set([...TIMEOUTS_MS, draft.value.serverTimeoutMs])].sort((a, b) => a - b);
+  const rows: readonly FieldRow<ClientDraft>[] = [
+    {
+      name: "serverText",
+      label: "connect.server",
+      hint: "connect.server_hint",
+      input: { required: true, maxLength: 260, placeholder: "192.0.2.20:1812" },
+    },
+    {
+      name: "serverSecret",
+      label: "connect.server_secret",
+      hint: isSaved ? "connect.server_secret_kept" : "connect.server_secret_hint",
+      input: { type: "password", required: !isSaved, maxLength: 128 },
+    },
+    {
+      name: "serverTimeoutMs",
+      label: "connect.server_timeout",
+      choices: timeoutsMs,
+      sayChoice: (ms) => t("connect.seconds", { count: ms / 1000 }),
+    },
+  ];
+  return <Fields prefix="client" draft={draft} rows={rows} />;
 }
 
 /** What a test of the first factor that is typed takes; the reason when it cannot be made yet. */
@@ -165,15 +144,9 @@ function FactorTest(props: FactorProps) {
   return (
     <>
       <div>
-        <button
-          type="button"
-          class="button button-small"
-          disabled={test === null || busy.value}
-          title={reason}
-          onClick={() => void run()}
-        >
-          {busy.value ? t("frame.working") : t("connect.factor_test")}
-        </button>
+        <Button small reason={reason} busy={busy.value} onClick={run}>
+          {t("connect.factor_test")}
+        </Button>
       </div>
       {told.value !== null && <Note tone={told.value.tone} role="status">{told.value.text}</Note>}
     </>

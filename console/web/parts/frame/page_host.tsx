@@ -9,6 +9,7 @@ import { type Visit, visitOf } from "../../places.ts";
 import type { PageView } from "../../page_loader.ts";
 import { scrollBackTo } from "../../scroll_back.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 
 export function PageHost({ models }: { models: Models }) {
@@ -77,9 +78,7 @@ function Gone({ why }: { why: "page_unloaded" | "page_broken" }) {
     <main class="page">
       <Note tone="bad" role="alert">
         <strong>{t(`frame.${why}`)}</strong> {t(`frame.${why}_next`)}{" "}
-        <button type="button" class="button button-small" onClick={() => location.reload()}>
-          {t("frame.reload")}
-        </button>
+        <Button small onClick={() => location.reload()}>{t("frame.reload")}</Button>
       </Note>
     </main>
   );

@@ -3,6 +3,7 @@
 import { useComputed } from "@preact/signals";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 
 const ANNOUNCED_MS = 120_000;
@@ -23,10 +24,7 @@ export function SessionEnd({ models }: { models: Models }) {
   return (
     <div class="session-end">
       <Note tone="wait" role="status">
-        {t("frame.session_ends")}{" "}
-        <button type="button" class="button button-small" onClick={() => void stay()}>
-          {t("frame.session_stay")}
-        </button>
+        {t("frame.session_ends")} <Button small onClick={stay}>{t("frame.session_stay")}</Button>
       </Note>
     </div>
   );

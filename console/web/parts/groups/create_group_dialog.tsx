@@ -5,52 +5,43 @@ import type { GroupPage } from "../../../api/people/group_shapes.ts";
 import { createGroup, groupHref } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
-import { TextField } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { BackendChoice, noBackend } from "../people/backend_choice.tsx";
-import { receiptSentence } from "../receipt_chips.tsx";
+import { sayReceipt } from "../../models/said.ts";
+
+const ROWS: readonly FieldRow<{ name: string }>[] = [{
+  name: "name",
+  label: "groups.name",
+  hint: "groups.name_hint",
+  input: { required: true, maxLength: 1024, autofocus: true },
+}];
 
 export function CreateGroupDialog({ models, page, onClose }: {
   models: Models;
   page: GroupPage;
   onClose: () => void;
 }) {
-  const name = useSignal("");
-  const backends = useSignal<readonly string[] | null>(null);
+  const draft = useSignal({ name: "" });
+  const chosen = useSignal<readonly string[] | null>(null);
   const create = async () => {
     const target = models.router.param("target");
-    const { group, receipt } = await createGroup(models, {
-      name: name.value,
-      target,
-      backends: backends.value,
-    });
-    const made = group?.name ?? name.value;
-    const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");
-    models.toasts.say(`${t("groups.created", { name: made })} ${receiptSentence(receipt.entries)}`, {
-      tone: isWhole ? "ok" : "wait",
-    });
+    const { name } = draft.value;
+    const { group, receipt } = await createGroup(models, { name, target, backends: chosen.value });
+    const made = group?.name ?? name;
+    sayReceipt(models, t("groups.created", { name: made }), receipt);
     models.router.go(groupHref(made, target));
   };
   return (
     <FormDialog
       title={t("groups.create")}
       verb={t("groups.create")}
-      reason={noBackend(backends.value)}
+      reason={noBackend(chosen)}
       onSubmit={create}
       onClose={onClose}
     >
-      <TextField
-        id="group-name"
-        label={t("groups.name")}
-        hint={t("groups.name_hint")}
-        text={name}
-        input={{ required: true, maxLength: 1024, autofocus: true, spellcheck: false }}
-      />
-      <BackendChoice
-        backends={page.backends}
-        chosen={backends.value}
-        onChoose={(next) => backends.value = next}
-      />
+      <Fields prefix="group" draft={draft} rows={ROWS} />
+      <BackendChoice backends={page.backends} chosen={chosen} />
     </FormDialog>
   );
 }

@@ -2,13 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { GroupView } from "../../../api/people/group_shapes.ts";
-import { failureText } from "../../api_client.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
-import { BackendChoice } from "../people/backend_choice.tsx";
-import { receiptSentence } from "../receipt_chips.tsx";
+import { BackendChoice, noBackend } from "../people/backend_choice.tsx";
+import { sayReceipt } from "../../models/said.ts";
 
 export function DeleteGroupDialog({ models, group, calls, onClose }: {
   models: Models;
@@ -19,19 +18,10 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
   const chosen = useSignal<readonly string[] | null>(null);
   const { name, members, replies, backends, version } = group;
   const from = chosen.value ?? backends.map((backend) => backend.name);
-  const remove = async (): Promise<string | null> => {
-    if (chosen.value?.length === 0) return t("people.choose_backend");
-    try {
-      const { receipt } = await calls.remove({ backends: chosen.value, version });
-      const isWhole = receipt.entries.every(({ outcome }) => outcome === "done");
-      models.toasts.say(`${t("groups.deleted", { name })} ${receiptSentence(receipt.entries)}`, {
-        tone: isWhole ? "idle" : "wait",
-      });
-      models.router.go("/groups");
-      return null;
-    } catch (fault) {
-      return failureText(fault);
-    }
+  const remove = async () => {
+    const { receipt } = await calls.remove({ backends: chosen.value, version });
+    sayReceipt(models, t("groups.deleted", { name }), receipt);
+    models.router.go("/groups");
   };
   return (
     <ConfirmDialog
@@ -39,6 +29,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
       verb={t("groups.delete_verb", { name })}
       count={Math.max(1, members)}
       word={name}
+      reason={noBackend(chosen)}
       onConfirm={remove}
       onClose={onClose}
     >
@@ -54,7 +45,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
           </li>
         )}
       </ul>
-      <BackendChoice backends={backends} chosen={chosen.value} onChoose={(next) => chosen.value = next} />
+      <BackendChoice backends={backends} chosen={chosen} />
     </ConfirmDialog>
   );
 }

@@ -11,9 +11,11 @@ import { createSelection } from "../../models/selection.ts";
 import { userHref } from "../../user_href.ts";
 import { t } from "../../words/translate.ts";
 import { Fetched } from "../connect/fetched.tsx";
+import { Button } from "../button.tsx";
 import { type Column, DataTable, SelectionBar } from "../data_table.tsx";
 import { Pager } from "../pager.tsx";
 import { userState } from "../people/user_states.tsx";
+import { Panel } from "../panel.tsx";
 import { SearchBox } from "../search_box.tsx";
 import { EmptyState } from "../states.tsx";
 import { Status } from "../status.tsx";
@@ -43,7 +45,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
     if (await onChange({ add: [], remove: names })) selection.clear();
   };
   return (
-    <section class="panel people-panel" aria-label={t("groups.members")}>
+    <Panel quiet title={t("groups.members")}>
       <MemberPicker
         models={models}
         target={group.target}
@@ -75,17 +77,13 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
                   rows={page.rows}
                   keyOf={({ name }) => name}
                   hrefOf={({ name }) => userHref(name, router.param("target"))}
-                  {...(reason === undefined ? { selection } : {})}
+                  selection={reason === undefined ? selection : undefined}
                   busy={list.busy.value}
                 />
                 <SelectionBar selection={selection} total={null}>
-                  <button
-                    type="button"
-                    class="button button-small"
-                    onClick={() => void remove([...selection.chosen.value])}
-                  >
+                  <Button small onClick={() => remove([...selection.chosen.value])}>
                     {t("groups.take_out")}
-                  </button>
+                  </Button>
                 </SelectionBar>
                 <Pager
                   models={models}
@@ -97,7 +95,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
               </>
             )}
       </Fetched>
-    </section>
+    </Panel>
   );
 }
 
@@ -125,16 +123,9 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
       width: "140px",
       narrow: "104px",
       cell: ({ name }) => (
-        <button
-          type="button"
-          class="button button-small"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => remove(name)}
-        >
+        <Button small reason={reason} of={name} onClick={() => remove(name)}>
           {t("groups.take_out")}
-          <span class="unseen">{` ${name}`}</span>
-        </button>
+        </Button>
       ),
     },
   ];

@@ -6,6 +6,7 @@ import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
 import { backendState } from "../people/user_states.tsx";
 import { Chip } from "../status.tsx";
@@ -35,15 +36,7 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
         : <Effective group={group} />}
       {group.repliesFrom === "settings" && <p class="quiet small">{t("groups.replies_where")}</p>}
       <div>
-        <button
-          type="button"
-          class="button"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => editing.value = true}
-        >
-          {t("groups.replies_edit")}
-        </button>
+        <Button reason={reason} onClick={() => editing.value = true}>{t("groups.replies_edit")}</Button>
       </div>
       <div class="people-head">
         {group.backends.map(({ name, state }) => {

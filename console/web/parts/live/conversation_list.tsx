@@ -8,6 +8,7 @@ import type { LiveModels as Models } from "../../models/live_models.ts";
 import { stateWords, TRY_COMMAND } from "../../words.ts";
 import { t } from "../../words/translate.ts";
 import { Icon } from "../icon.tsx";
+import { Button } from "../button.tsx";
 import { Empty } from "../note.tsx";
 import { LiveStatus } from "./live_status.tsx";
 import { Bar } from "../time_left.tsx";
@@ -214,13 +215,12 @@ function NoRows({ models }: { models: Models }) {
   if (models.board.total.value > 0) {
     return (
       <Empty title={t("live.none_match")} next={t("live.none_match_next")}>
-        <button
-          type="button"
-          class="button button-small"
+        <Button
+          small
           onClick={() => models.router.setParams({ q: "", state: "", client: "", target: "" })}
         >
           {t("live.clear")}
-        </button>
+        </Button>
       </Empty>
     );
   }

@@ -1,5 +1,6 @@
 // Which backends a change goes to: all of them, unless somebody takes one out.
 
+import type { Signal } from "@preact/signals";
 import { t } from "../../words/translate.ts";
 import { Checkbox } from "../inputs.tsx";
 
@@ -9,21 +10,22 @@ interface BackendInfo {
   readonly mode: string;
 }
 
+/** Names of backends; `null`: all. */
+export type Chosen = Signal<readonly string[] | null>;
+
 interface BackendChoiceProps {
   readonly backends: readonly BackendInfo[];
-  /** `null`: all. */
-  readonly chosen: readonly string[] | null;
-  readonly onChoose: (chosen: readonly string[] | null) => void;
+  readonly chosen: Chosen;
 }
 
 /** Nothing where there is no choice. */
-export function BackendChoice({ backends, chosen, onChoose }: BackendChoiceProps) {
+export function BackendChoice({ backends, chosen }: BackendChoiceProps) {
   if (backends.length < 2) return null;
   const names = backends.map(({ name }) => name);
-  const now = chosen ?? names;
-  const toggle = (name: string, wanted: boolean) => {
-    const next = names.filter((one) => one === name ? wanted : now.includes(one));
-    onChoose(next.length === names.length ? null : next);
+  const now = chosen.value ?? names;
+  const toggle = (name: string, isWanted: boolean) => {
+    const next = names.filter((one) => one === name ? isWanted : now.includes(one));
+    chosen.value = next.length === names.length ? null : next;
   };
   return (
     <fieldset class="multi">
@@ -34,7 +36,7 @@ export function BackendChoice({ backends, chosen, onChoose }: BackendChoiceProps
           label={name}
           hint={t(mode === "async" ? "people.backend_later" : "people.backend_at_once", { kind })}
           checked={now.includes(name)}
-          onChange={(wanted) => toggle(name, wanted)}
+          onChange={(isWanted) => toggle(name, isWanted)}
         />
       ))}
     </fieldset>
@@ -42,6 +44,6 @@ export function BackendChoice({ backends, chosen, onChoose }: BackendChoiceProps
 }
 
 /** Why nothing can be done with a choice of none; `undefined` when something was chosen. */
-export function noBackend(chosen: readonly string[] | null): string | undefined {
-  return chosen?.length === 0 ? t("people.choose_backend") : undefined;
+export function noBackend({ value }: Chosen): string | undefined {
+  return value?.length === 0 ? t("people.choose_backend") : undefined;
 }

@@ -15,10 +15,11 @@ import {
 import type { Models } from "../../models/models.ts";
 import type { Selection } from "../../models/selection.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { SelectionBar } from "../data_table.tsx";
 import { JobNote } from "./job_note.tsx";
 import { late } from "../late.tsx";
-import { Note } from "../note.tsx";
+import { Problem } from "../note.tsx";
 
 const LeaveDialog = late(async () => (await import("./bulk_dialogs.tsx")).BulkLeaveDialog);
 const GroupDialog = late(async () => (await import("./bulk_dialogs.tsx")).BulkGroupDialog);
@@ -43,23 +44,18 @@ const ACTIONS: readonly BulkAction[] = ["activate", "deactivate", "join", "leave
 export function BulkBar(props: BulkBarProps) {
   const { models, selection, target, total, filters, onChanged } = props;
   const job = useSignal<JobView | null>(null);
-  const problem = useSignal<string | null>(null);
+  const problem = useSignal<unknown>(null);
   const asking = useSignal<BulkAction | null>(null);
   /** Factors or memberships went with it, which no way back brings again. */
   const isLasting = useSignal(false);
   const reason = whyNot(models, "user_manager");
   const choice = (): Choice =>
     selection.everything.value ? { filters, expected: total } : { names: [...selection.chosen.value] };
-  const begin = async (action: BulkAction, group?: string): Promise<string | null> => {
+  const begin = async (action: BulkAction, group?: string) => {
     problem.value = null;
-    try {
-      const deed = { target, choice: choice(), action, backends: null };
-      job.value = await beginDeed(models, group === undefined ? deed : { ...deed, group });
-      selection.clear();
-      return null;
-    } catch (fault) {
-      return failureText(fault);
-    }
+    const deed = { target, choice: choice(), action, backends: null };
+    job.value = await beginDeed(models, group === undefined ? deed : { ...deed, group });
+    selection.clear();
   };
   const losesSomething = async (): Promise<boolean> => {
     try {
@@ -74,7 +70,7 @@ export function BulkBar(props: BulkBarProps) {
     isLasting.value = false;
     if (action === "deactivate") isLasting.value = await losesSomething();
     if (action === "activate" || (action === "deactivate" && !isLasting.value)) {
-      problem.value = await begin(action);
+      await begin(action).catch((fault: unknown) => problem.value = fault);
     } else asking.value = action;
   };
   useFollowedJob(models, { job, problem, onChanged });
@@ -83,11 +79,7 @@ export function BulkBar(props: BulkBarProps) {
   const isRunning = job.value?.state === "running";
   return (
     <>
-      {problem.value !== null && (
-        <Note tone="bad" role="alert">
-          <strong>{t("groups.bulk_failed")}</strong> {problem.value}
-        </Note>
-      )}
+      <Problem of={problem} title={t("groups.bulk_failed")} />
       {job.value !== null && (
         <JobNote
           models={models}
@@ -98,16 +90,16 @@ export function BulkBar(props: BulkBarProps) {
       )}
       <SelectionBar selection={selection} total={total}>
         {ACTIONS.map((one) => (
-          <button
+          <Button
             key={one}
-            type="button"
-            class={`button button-small ${one === "delete" ? "button-bad" : ""}`}
-            disabled={reason !== undefined || isRunning}
-            title={reason}
-            onClick={() => void start(one)}
+            small
+            kind={one === "delete" ? "bad" : undefined}
+            disabled={isRunning}
+            reason={reason}
+            onClick={() => start(one)}
           >
             {t(`groups.bulk_${one}`)}
-          </button>
+          </Button>
         ))}
       </SelectionBar>
       {(action === "delete" || action === "deactivate") && (
@@ -135,7 +127,7 @@ export function BulkBar(props: BulkBarProps) {
 
 interface Followed {
   readonly job: { value: JobView | null };
-  readonly problem: { value: string | null };
+  readonly problem: { value: unknown };
   readonly onChanged: () => void;
 }
 

@@ -4,13 +4,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { BulkPreview } from "../../../api/people/bulk_shapes.ts";
-import { failureText } from "../../api_client.ts";
 import { type Choice, previewDeed } from "../../models/bulk_calls.ts";
+import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { Dialog } from "../dialog.tsx";
-import { Note } from "../note.tsx";
+import { Problem } from "../note.tsx";
 import { GroupPicker } from "./group_picker.tsx";
 import { Skeleton } from "../states.tsx";
 
@@ -19,26 +19,23 @@ interface LeaveProps {
   readonly models: Models;
   readonly target: string;
   readonly choice: Choice;
-  readonly begin: () => Promise<string | null>;
+  readonly begin: () => Promise<void>;
   readonly onClose: () => void;
 }
 
 export function BulkLeaveDialog({ action, models, target, choice, begin, onClose }: LeaveProps) {
   const preview = useSignal<BulkPreview | null>(null);
-  const problem = useSignal<string | null>(null);
-  useEffect(() => {
-    previewDeed(models, { target, choice }).then(
-      (value) => preview.value = value,
-      (fault) => problem.value = failureText(fault),
-    );
-  }, []);
+  const deed = useDeed();
+  useEffect(
+    () => void deed.run(async () => preview.value = await previewDeed(models, { target, choice })),
+    [],
+  );
   const seen = preview.value;
   if (seen === null) {
     return (
       <Dialog title={t(`groups.bulk_${action}`)} onClose={onClose}>
-        {problem.value === null
-          ? <Skeleton rows={3} />
-          : <Note tone="bad" role="alert">{problem.value}</Note>}
+        {deed.busy.value && <Skeleton rows={3} />}
+        <Problem of={deed.fault} />
       </Dialog>
     );
   }
@@ -78,19 +75,20 @@ interface GroupProps {
   readonly models: Models;
   readonly target: string;
   readonly action: "join" | "leave";
-  readonly begin: (group: string) => Promise<string | null>;
+  readonly begin: (group: string) => Promise<void>;
   readonly onClose: () => void;
 }
 
 export function BulkGroupDialog({ models, target, action, begin, onClose }: GroupProps) {
-  const problem = useSignal<string | null>(null);
-  const pick = async (group: string): Promise<void> => {
-    problem.value = await begin(group);
-    if (problem.value === null) onClose();
-  };
+  const deed = useDeed();
+  const pick = (group: string) =>
+    deed.run(async () => {
+      await begin(group);
+      onClose();
+    });
   return (
     <Dialog title={t(`groups.bulk_${action}`)} onClose={onClose}>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
+      <Problem of={deed.fault} />
       <GroupPicker models={models} target={target} taken={[]} onPick={pick} />
     </Dialog>
   );

@@ -7,12 +7,11 @@ import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { createUserCall } from "../../models/user_calls.ts";
 import { userHref } from "../../user_href.ts";
-import { attributesOf, EMPTY_FORM } from "../../models/user_form.ts";
+import { attributesOf, EMPTY_FORM, type UserForm } from "../../models/user_form.ts";
 import { t } from "../../words/translate.ts";
-import { TextField } from "../field.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { Checkbox } from "../inputs.tsx";
-import { receiptSentence } from "../receipt_chips.tsx";
+import { receiptSentence } from "../../models/said.ts";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";
 import { UserFields } from "./user_fields.tsx";
 
@@ -24,27 +23,40 @@ interface CreateProps {
   readonly onClose: () => void;
 }
 
+interface Draft extends UserForm {
+  readonly name: string;
+  readonly password: string;
+  readonly mayLogIn: boolean;
+}
+
+const BLANK: Draft = { ...EMPTY_FORM, name: "", password: "", mayLogIn: true };
+const LAST_ROWS: readonly FieldRow<Draft>[] = [
+  {
+    name: "password",
+    label: "people.password",
+    hint: "people.password_hint",
+    input: { type: "password", maxLength: 1024, autocomplete: "new-password" },
+  },
+  { name: "mayLogIn", label: "people.may_log_in" },
+];
+
 export function CreateUserDialog({ models, page, onMade, onClose }: CreateProps) {
-  const name = useSignal("");
-  const form = useSignal(EMPTY_FORM);
-  const password = useSignal("");
-  const active = useSignal(true);
+  const draft = useSignal(BLANK);
   const chosen = useSignal<readonly string[] | null>(null);
   const deed = useDeed();
   // The address says nothing of the one whose users log in.
   const target = page.logsIn ? "" : page.target;
   const create = async () => {
+    const { name, password, mayLogIn, ...form } = draft.value;
     const user = {
-      ...attributesOf(form.value, {}),
-      userName: name.value.trim(),
-      active: active.value,
-      ...(password.value === "" ? {} : { password: password.value }),
+      ...attributesOf(form, {}),
+      userName: name.trim(),
+      active: mayLogIn,
+      ...(password === "" ? {} : { password }),
     };
     const { receipt } = await createUserCall(models, { target, user, backends: chosen.value });
-    models.toasts.say(
-      `${t("people.created", { name: name.value.trim() })} ${receiptSentence(receipt.entries)}`,
-    );
-    if (onMade === undefined) models.router.go(userHref(name.value.trim(), target));
+    models.toasts.say(`${t("people.created", { name: name.trim() })} ${receiptSentence(receipt.entries)}`);
+    if (onMade === undefined) models.router.go(userHref(name.trim(), target));
     else onMade();
   };
   const fault = deed.fault.value;
@@ -55,42 +67,25 @@ export function CreateUserDialog({ models, page, onMade, onClose }: CreateProps)
       verb={t("people.create")}
       failed={t("people.not_created")}
       deed={deed}
-      reason={noBackend(chosen.value)}
+      reason={noBackend(chosen)}
       onSubmit={create}
       onClose={onClose}
       wide
     >
-      <TextField
-        id="create-name"
-        label={t("people.name")}
-        hint={t("people.name_hint")}
-        problem={isTaken ? t("people.name_taken") : null}
-        text={name}
-        input={{ required: true, maxLength: 256, autofocus: true, autocapitalize: "none", spellcheck: false }}
-      />
-      <UserFields
+      <Fields
         prefix="create"
-        form={form.value}
-        onChange={(next) => form.value = next}
-        readOnly={page.readOnly}
+        draft={draft}
+        rows={[{
+          name: "name",
+          label: "people.name",
+          hint: "people.name_hint",
+          problem: isTaken ? t("people.name_taken") : null,
+          input: { required: true, maxLength: 256, autofocus: true, autocapitalize: "none" },
+        }]}
       />
-      <TextField
-        id="create-password"
-        label={t("people.password")}
-        hint={t("people.password_hint")}
-        text={password}
-        input={{ type: "password", maxLength: 1024, autocomplete: "new-password" }}
-      />
-      <Checkbox
-        label={t("people.may_log_in")}
-        checked={active.value}
-        onChange={(checked) => active.value = checked}
-      />
-      <BackendChoice
-        backends={page.backends}
-        chosen={chosen.value}
-        onChoose={(next) => chosen.value = next}
-      />
+      <UserFields prefix="create" form={draft} readOnly={page.readOnly} />
+      <Fields prefix="create" draft={draft} rows={LAST_ROWS} />
+      <BackendChoice backends={page.backends} chosen={chosen} />
     </FormDialog>
   );
 }

@@ -18,7 +18,7 @@ export function DeactivateUserDialog({ user, onConfirm, onClose }: DeactivatePro
     <ConfirmDialog
       title={t("people.deactivate_title", { name })}
       verb={t("people.deactivate_verb", { name })}
-      onConfirm={() => onConfirm().then(() => null)}
+      onConfirm={onConfirm}
       onClose={onClose}
     >
       <ul class="people-consequences">

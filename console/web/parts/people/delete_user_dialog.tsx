@@ -2,12 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { UserRecord } from "../../../api/people/user_shapes.ts";
-import { failureText } from "../../api_client.ts";
+import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
-import { receiptSentence } from "../receipt_chips.tsx";
-import { BackendChoice } from "./backend_choice.tsx";
+import { receiptSentence } from "../../models/said.ts";
+import { BackendChoice, noBackend } from "./backend_choice.tsx";
 import { UserConsequences } from "./user_consequences.tsx";
 
 export function DeleteUserDialog(
@@ -18,31 +18,24 @@ export function DeleteUserDialog(
 ) {
   const chosen = useSignal<readonly string[] | null>(null);
   const { name, backends } = user;
-  const remove = async (): Promise<string | null> => {
-    if (chosen.value?.length === 0) return t("people.choose_backend");
-    try {
-      const { receipt, user: left } = await calls.remove({
-        version: record.version,
-        ...(chosen.value === null ? {} : { backends: [...chosen.value] }),
-      });
-      const text = t("people.deleted", { name });
-      if (left !== null) {
-        page.put(left);
-        page.said(t("people.deleted_there", { name }), receipt);
-        return null;
-      }
-      models.toasts.say(`${text} ${receiptSentence(receipt.entries)}`);
-      models.router.go("/users");
-      return null;
-    } catch (fault) {
-      return failureText(fault);
+  const remove = async () => {
+    const { receipt, user: left } = await calls.remove({
+      version: record.version,
+      ...backendsOf(chosen.value),
+    });
+    if (left !== null) {
+      page.put(left);
+      return page.said(t("people.deleted_there", { name }), receipt);
     }
+    models.toasts.say(`${t("people.deleted", { name })} ${receiptSentence(receipt.entries)}`);
+    models.router.go("/users");
   };
   const from = chosen.value ?? backends.map((backend) => backend.name);
   return (
     <ConfirmDialog
       title={t("people.delete_title", { name })}
       verb={t("people.delete_verb", { name })}
+      reason={noBackend(chosen)}
       onConfirm={remove}
       onClose={onClose}
     >
@@ -52,7 +45,7 @@ export function DeleteUserDialog(
         </li>
         <UserConsequences user={user} />
       </ul>
-      <BackendChoice backends={backends} chosen={chosen.value} onChoose={(next) => chosen.value = next} />
+      <BackendChoice backends={backends} chosen={chosen} />
     </ConfirmDialog>
   );
 }

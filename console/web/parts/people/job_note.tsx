@@ -5,6 +5,7 @@ import { failureText } from "../../api_client.ts";
 import { createJobCalls } from "../../models/bulk_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 
 const MOST_SHOWN = 10;
@@ -34,9 +35,7 @@ export function JobNote({ models, job, isLasting = false, onProblem }: JobProps)
       <Note tone="wait" icon="clock">
         <span role="status">{t("groups.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
         <progress aria-label={t("frame.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
-        <button type="button" class="button button-small" onClick={() => void ask(calls.stop)}>
-          {t("groups.bulk_stop")}
-        </button>
+        <Button small onClick={() => ask(calls.stop)}>{t("groups.bulk_stop")}</Button>
       </Note>
     );
   }
@@ -70,17 +69,13 @@ export function JobNote({ models, job, isLasting = false, onProblem }: JobProps)
           </ul>
         </>
       )} {now.canUndo && !isLasting && (
-        <button
-          type="button"
-          class="button button-small"
-          onClick={() => void ask(calls.undo)}
+        <Button
+          small
+          onClick={() => ask(calls.undo)}
         >
           {t("frame.undo")}
-        </button>
-      )}{" "}
-      <button type="button" class="button button-plain button-small" onClick={() => job.value = null}>
-        {t("frame.dismiss")}
-      </button>
+        </Button>
+      )} <Button kind="plain" small onClick={() => job.value = null}>{t("frame.dismiss")}</Button>
     </Note>
   );
 }

@@ -1,14 +1,16 @@
 // What a change did, with what each backend said; or why it was not made.
 
 import type { Signal } from "@preact/signals";
-import type { Said } from "../../pages/user_page.tsx";
+import type { Said } from "../../models/said.ts";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
-import { ReceiptChips, receiptSentence } from "../receipt_chips.tsx";
+import { receiptSentence } from "../../models/said.ts";
+import { ReceiptChips } from "../receipt_chips.tsx";
 
 export function SaidNote({ said, onRetry }: {
   said: Signal<Said | null>;
-  onRetry: (backend: string) => Promise<void>;
+  onRetry: (backend: string) => Promise<unknown>;
 }) {
   const now = said.value;
   if (now === null) return null;
@@ -21,9 +23,7 @@ export function SaidNote({ said, onRetry }: {
     >
       <strong>{now.text}</strong> {now.tone !== "bad" && entries.length > 0 && receiptSentence(entries)}
       {entries.length > 0 && <ReceiptChips entries={entries} onRetry={(backend) => void onRetry(backend)} />}
-      <button type="button" class="button button-plain button-small" onClick={() => said.value = null}>
-        {t("frame.dismiss")}
-      </button>
+      <Button kind="plain" small onClick={() => said.value = null}>{t("frame.dismiss")}</Button>
     </Note>
   );
 }

@@ -2,102 +2,65 @@
 
 import { useSignal } from "@preact/signals";
 import type { LoginTrial, LoginView } from "../../../api/people/user_shapes.ts";
-import { failureText } from "../../api_client.ts";
 import type { TrialInput } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { momentWords, stepLabel } from "../../words.ts";
-import { Dialog } from "../dialog.tsx";
-import { SelectField } from "../inputs.tsx";
+import { type FieldRow, Fields } from "../fields.tsx";
+import { FormDialog } from "../form_dialog.tsx";
 import { Note } from "../note.tsx";
 import { EmptyState } from "../states.tsx";
 import { Status } from "../status.tsx";
 
-const FORM_ID = "try-login";
-const PASSWORDS = ["right", "wrong", "empty"] as const;
-const APPENDED = ["push", "sms", "call"] as const;
+const LAST_ROWS: readonly FieldRow<TrialInput>[] = [
+  {
+    name: "password",
+    label: "people.password",
+    choices: ["right", "wrong", "empty"],
+    sayChoice: (value) => t(`people.password_${value}`),
+  },
+  {
+    name: "appended",
+    label: "people.appended",
+    choices: [null, "push", "sms", "call"],
+    sayChoice: (value) => value ?? t("frame.none"),
+  },
+];
 
 export function TrialDialog(
   { user, calls, login, onClose }: UserPart & { readonly login: LoginView; readonly onClose: () => void },
 ) {
-  const input = useSignal<TrialInput>({
-    client: login.clients[0] ?? "",
-    password: "right",
-    appended: null,
-  });
-  const trial = useSignal<LoginTrial | null>(null);
-  const problem = useSignal<string | null>(null);
+  const { clients } = login;
+  const draft = useSignal<TrialInput>({ client: clients[0] ?? "", password: "right", appended: null });
+  /** What came of which input: of another one it says nothing. */
+  const tried = useSignal<{ readonly input: TrialInput; readonly trial: LoginTrial } | null>(null);
   const play = async () => {
-    problem.value = null;
-    try {
-      trial.value = await calls.tryLogin(input.value);
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
+    const input = draft.value;
+    tried.value = { input, trial: await calls.tryLogin(input) };
+    return "stay" as const;
   };
-  const change = (next: Partial<TrialInput>) => {
-    input.value = { ...input.value, ...next };
-    trial.value = null;
-  };
+  const hasNone = clients.length === 0;
   return (
-    <Dialog
+    <FormDialog
       title={t("people.try_title", { name: user.name })}
+      verb={t("people.try_login")}
+      keep={t("frame.close")}
+      reason={hasNone ? t("people.no_clients") : undefined}
+      onSubmit={play}
       onClose={onClose}
       wide
-      footer={
-        <>
-          <button type="button" class="button" onClick={onClose}>{t("frame.close")}</button>
-          <button
-            type="submit"
-            form={FORM_ID}
-            class="button button-primary"
-            disabled={login.clients.length === 0}
-          >
-            {t("people.try_login")}
-          </button>
-        </>
-      }
     >
       <p class="quiet">{t("people.try_hint")}</p>
-      {login.clients.length === 0 && (
-        <EmptyState title={t("people.no_clients")} next={t("people.no_clients_next")} />
-      )}
-      <form
-        id={FORM_ID}
-        class="people-fields"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void play();
-        }}
-      >
-        <SelectField
-          id="trial-client"
-          label={t("frame.client")}
-          value={input.value.client}
-          options={login.clients.map((value) => ({ value, label: value }))}
-          onChoose={(client) => change({ client })}
+      {hasNone && <EmptyState title={t("people.no_clients")} next={t("people.no_clients_next")} />}
+      <div class="people-fields">
+        <Fields
+          prefix="trial"
+          draft={draft}
+          rows={[{ name: "client", label: "frame.client", choices: clients }, ...LAST_ROWS]}
         />
-        <SelectField
-          id="trial-password"
-          label={t("people.password")}
-          value={input.value.password}
-          options={PASSWORDS.map((value) => ({ value, label: t(`people.password_${value}`) }))}
-          onChoose={(value) => change({ password: PASSWORDS.find((one) => one === value) ?? "right" })}
-        />
-        <SelectField
-          id="trial-appended"
-          label={t("people.appended")}
-          value={input.value.appended ?? ""}
-          options={[
-            { value: "", label: t("frame.none") },
-            ...APPENDED.map((value) => ({ value, label: value })),
-          ]}
-          onChoose={(value) => change({ appended: APPENDED.find((one) => one === value) ?? null })}
-        />
-      </form>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-      {trial.value !== null && <Outcome trial={trial.value} />}
-    </Dialog>
+      </div>
+      {tried.value?.input === draft.value && <Outcome trial={tried.value.trial} />}
+    </FormDialog>
   );
 }
 

@@ -5,7 +5,7 @@ import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { AuditLink } from "../audit_link.tsx";
-import { Symbol } from "../symbol.tsx";
+import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
 import { losesSomething } from "./user_consequences.tsx";
 
@@ -31,10 +31,7 @@ export function UserActions(part: UserPart) {
   return (
     <>
       {user.login !== null && (
-        <button type="button" class="button" onClick={() => opened.value = "trial"}>
-          <Symbol name="play" />
-          {t("people.try_login")}
-        </button>
+        <Button icon="play" onClick={() => opened.value = "trial"}>{t("people.try_login")}</Button>
       )}
       <button type="button" class="button more-button" popovertarget={MENU}>
         {t("frame.more")}
@@ -78,40 +75,33 @@ interface RarerProps extends Pick<UserPart, "models" | "user"> {
 function RarerActions({ models, user, busy, setActive, open }: RarerProps) {
   const { record, login } = user;
   const reason = whyNot(models, "user_manager");
-  const off = { type: "button", disabled: reason !== undefined, title: reason } as const;
   const isLasting = record?.active === true && losesSomething(user);
   return (
     <>
       {login !== null && (
-        <button
-          {...off}
-          class="button"
-          disabled={off.disabled || record?.active === false}
-          title={reason ?? (record?.active === false ? t("people.me_link_inactive") : undefined)}
+        <Button
+          icon="link"
+          reason={reason ?? (record?.active === false ? t("people.me_link_inactive") : undefined)}
           onClick={() => open("me_link")}
         >
-          <Symbol name="link" />
           {t("people.me_link")}
-        </button>
+        </Button>
       )}
       {record !== null && (
         <>
-          <button {...off} class="button" onClick={() => open("password")}>
-            <Symbol name="lock" />
+          <Button icon="lock" reason={reason} onClick={() => open("password")}>
             {t("people.set_password")}
-          </button>
-          <button
-            {...off}
-            class="button"
-            disabled={off.disabled || busy.value}
-            onClick={() => isLasting ? open("deactivate") : void setActive(!record.active)}
+          </Button>
+          <Button
+            reason={reason}
+            busy={busy.value}
+            onClick={() => isLasting ? open("deactivate") : setActive(!record.active)}
           >
-            {busy.value ? t("frame.working") : t(record.active ? "people.deactivate" : "people.activate")}
-          </button>
-          <button {...off} class="button button-bad" onClick={() => open("delete")}>
-            <Symbol name="trash-2" />
+            {t(record.active ? "people.deactivate" : "people.activate")}
+          </Button>
+          <Button kind="bad" icon="trash-2" reason={reason} onClick={() => open("delete")}>
             {t("people.delete")}
-          </button>
+          </Button>
         </>
       )}
     </>
@@ -123,14 +113,10 @@ function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean
   const isLasting = user.record?.active === true && losesSomething(user);
   const set = async (active: boolean): Promise<void> => {
     busy.value = true;
-    try {
-      const { user: changed, receipt } = await calls.setActive(active);
-      if (changed !== null) page.put(changed);
-      const text = t(active ? "people.activated" : "people.deactivated", { name: user.name });
-      page.said(text, receipt);
-      models.toasts.say(text, isLasting ? {} : { undo: () => set(!active) });
-    } catch (fault) {
-      page.failed(t("people.active_unchanged"), fault);
+    const done = t(active ? "people.activated" : "people.deactivated", { name: user.name });
+    const failed = t("people.active_unchanged");
+    if (await page.change({ call: () => calls.setActive(active), done, failed })) {
+      models.toasts.say(done, isLasting ? {} : { undo: () => set(!active) });
     }
     busy.value = false;
   };

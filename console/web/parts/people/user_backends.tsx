@@ -7,6 +7,8 @@ import { whyNot } from "../../access_words.ts";
 import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
+import { Panel } from "../panel.tsx";
 import { Status } from "../status.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
@@ -19,51 +21,34 @@ export function UserBackends(part: UserPart) {
   const reason = whyNot(models, "operator");
   const refresh = async () => {
     refreshing.value = true;
-    try {
-      page.put(await calls.refresh());
-      page.said(t("people.refreshed"));
-    } catch (fault) {
-      page.failed(t("people.not_refreshed"), fault);
-    }
+    await page.change({
+      call: async () => ({ user: await calls.refresh() }),
+      done: t("people.refreshed"),
+      failed: t("people.not_refreshed"),
+    });
     refreshing.value = false;
   };
   if (record === null) return null;
   return (
-    <section class="panel people-panel" aria-label={t("people.backends")}>
+    <Panel quiet title={t("people.backends")}>
       <div class="people-head">
         <p class="quiet">{t("people.truth_hint")}</p>
-        <button
-          type="button"
-          class="button"
-          disabled={reason !== undefined || refreshing.value}
-          title={reason}
-          onClick={() => void refresh()}
-        >
-          <Symbol name="refresh-cw" />
-          {refreshing.value ? t("frame.working") : t("people.refresh")}
-        </button>
+        <Button icon="refresh-cw" reason={reason} busy={refreshing.value} onClick={refresh}>
+          {t("people.refresh")}
+        </Button>
       </div>
       <TruthTable record={record} backends={backends} name={user.name} />
       <ul class="people-list">
         {backends.map((backend) => <Standing key={backend.name} {...part} backend={backend} />)}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
-function Standing({ models, calls, page, backend }: UserPart & { backend: BackendView }) {
+function Standing({ models, page, backend }: UserPart & { backend: BackendView }) {
   const { name, kind, mode, state } = backend;
   const reason = whyNot(models, "user_manager");
   const differs = state?.differs === true;
-  const retry = async () => {
-    try {
-      const { user, receipt } = await calls.retry(name);
-      page.put(user);
-      page.said(t("people.retried", { backend: name }), receipt);
-    } catch (fault) {
-      page.failed(t("people.not_retried", { backend: name }), fault);
-    }
-  };
   const isOwed = state?.operation !== undefined;
   return (
     <li>
@@ -76,16 +61,14 @@ function Standing({ models, calls, page, backend }: UserPart & { backend: Backen
       {state?.remoteId !== undefined && <bdi class="mono quiet small">{state.remoteId}</bdi>}
       {state?.why !== undefined && <span class="small">{state.why}</span>}
       {(isOwed || differs || state?.state === "vanished") && (
-        <button
-          type="button"
-          class="button button-small"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => void retry()}
+        <Button
+          small
+          reason={reason}
+          of={name}
+          onClick={() => page.retry(name)}
         >
           {t(isOwed ? "frame.try_again" : "people.make_agree")}
-          <span class="unseen">{` ${name}`}</span>
-        </button>
+        </Button>
       )}
     </li>
   );

@@ -7,13 +7,14 @@ import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { stateWords } from "../../words.ts";
+import { Button } from "../button.tsx";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
-import { failureText } from "../../api_client.ts";
+import { choicesOf } from "../fields.tsx";
 import { SelectField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
+import { Panel } from "../panel.tsx";
 import { EmptyState } from "../states.tsx";
 import { Status } from "../status.tsx";
-import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 import { factorLabel } from "./user_states.tsx";
 import { late } from "../late.tsx";
@@ -31,43 +32,29 @@ export interface FactorPart extends UserPart {
 type Opened = "invite" | "number" | "totp" | null;
 
 export function UserFactors(part: FactorPart) {
-  const { models, user, calls, page, login } = part;
+  const { models, login } = part;
   const opened = useSignal<Opened>(null);
   const revoking = useSignal<PairingView | null>(null);
   const renaming = useSignal<PairingView | null>(null);
   const reason = whyNot(models, "user_manager");
   const close = () => opened.value = null;
-  const revoke = async ({ id, kind }: PairingView): Promise<string | null> => {
-    try {
-      page.put((await calls.revoke(id)).user);
-      page.said(t("people.revoked", { factor: factorLabel(kind), name: user.name }));
-      return null;
-    } catch (fault) {
-      return failureText(fault);
-    }
-  };
   return (
-    <section class="panel people-panel" aria-label={t("people.factors")}>
+    <Panel quiet title={t("people.factors")}>
       <LockNote {...part} />
       <div class="people-actions">
-        <OpenButton
-          label={t("people.invite")}
-          reason={reason ?? (login.canInvite ? undefined : t("people.no_invitations"))}
-          onOpen={() => opened.value = "invite"}
+        <Button
           icon="smartphone"
-        />
-        <OpenButton
-          label={t("people.add_totp")}
-          reason={reason}
-          onOpen={() => opened.value = "totp"}
-          icon="key-round"
-        />
-        <OpenButton
-          label={t("people.add_phone_number")}
-          reason={reason}
-          onOpen={() => opened.value = "number"}
-          icon="plus"
-        />
+          reason={reason ?? (login.canInvite ? undefined : t("people.no_invitations"))}
+          onClick={() => opened.value = "invite"}
+        >
+          {t("people.invite")}
+        </Button>
+        <Button icon="key-round" reason={reason} onClick={() => opened.value = "totp"}>
+          {t("people.add_totp")}
+        </Button>
+        <Button icon="plus" reason={reason} onClick={() => opened.value = "number"}>
+          {t("people.add_phone_number")}
+        </Button>
       </div>
       {login.pairings.length === 0
         ? <EmptyState title={t("people.no_factors")} next={t("people.no_factors_next")} />
@@ -90,7 +77,7 @@ export function UserFactors(part: FactorPart) {
             ))}
           </ul>
         )}
-      <Preference {...part} {...(reason === undefined ? {} : { reason })} />
+      <Preference {...part} reason={reason} />
       <OpenLogins {...part} />
       {opened.value === "invite" && <InviteDialog {...part} onClose={close} />}
       {opened.value === "number" && <NumberDialog {...part} onClose={close} />}
@@ -104,13 +91,12 @@ export function UserFactors(part: FactorPart) {
       )}
       {revoking.value !== null && (
         <RevokeDialog
-          name={user.name}
+          {...part}
           pairing={revoking.value}
-          onConfirm={revoke}
           onClose={() => revoking.value = null}
         />
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -127,45 +113,33 @@ function DeedButton({ pairing, reason, deed, on }: {
   on: Signal<PairingView | null>;
 }) {
   return (
-    <button
-      type="button"
-      class={`button button-small ${deed === "revoke" ? "button-bad" : ""}`}
-      disabled={reason !== undefined}
-      title={reason}
+    <Button
+      small
+      kind={deed === "revoke" ? "bad" : undefined}
+      reason={reason}
+      of={`${factorLabel(pairing.kind)} ${calledOf(pairing)}`}
       onClick={() => on.value = pairing}
     >
       {t(`people.${deed}`)}
-      <span class="unseen">{` ${factorLabel(pairing.kind)} ${calledOf(pairing)}`}</span>
-    </button>
+    </Button>
   );
 }
 
-function OpenButton({ label, reason, onOpen, icon }: {
-  label: string;
-  reason: string | undefined;
-  onOpen: () => void;
-  icon: "smartphone" | "key-round" | "plus";
-}) {
-  return (
-    <button type="button" class="button" disabled={reason !== undefined} title={reason} onClick={onOpen}>
-      <Symbol name={icon} />
-      {label}
-    </button>
-  );
+interface RevokeProps extends FactorPart {
+  readonly pairing: PairingView;
+  readonly onClose: () => void;
 }
 
-function RevokeDialog({ name, pairing, onConfirm, onClose }: {
-  name: string;
-  pairing: PairingView;
-  onConfirm: (pairing: PairingView) => Promise<string | null>;
-  onClose: () => void;
-}) {
-  const factor = factorLabel(pairing.kind);
+function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onClose }: RevokeProps) {
+  const factor = factorLabel(kind);
   return (
     <ConfirmDialog
       title={t("people.revoke_title", { factor, name })}
       verb={t("people.revoke")}
-      onConfirm={() => onConfirm(pairing)}
+      onConfirm={async () => {
+        page.put((await calls.revoke(id)).user);
+        page.said(t("people.revoked", { factor, name }));
+      }}
       onClose={onClose}
     >
       <p>{t("people.revoke_what", { factor, name })}</p>
@@ -175,14 +149,12 @@ function RevokeDialog({ name, pairing, onConfirm, onClose }: {
 
 function LockNote({ models, user, calls, page, login: { lock } }: FactorPart) {
   const reason = whyNot(models, "user_manager");
-  const unlock = async () => {
-    try {
-      page.put((await calls.unlock()).user);
-      page.said(t("people.unlocked", { name: user.name }));
-    } catch (fault) {
-      page.failed(t("people.not_unlocked"), fault);
-    }
-  };
+  const unlock = () =>
+    page.change({
+      call: calls.unlock,
+      done: t("people.unlocked", { name: user.name }),
+      failed: t("people.not_unlocked"),
+    });
   if (!lock.locked && lock.failures === 0 && lock.pushesLeft && lock.sendsLeft) return null;
   const until = lock.hardLocked
     ? t("people.locked_hard")
@@ -195,45 +167,32 @@ function LockNote({ models, user, calls, page, login: { lock } }: FactorPart) {
       {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}{" "}
       {t("people.failures", { count: lock.failures })}
       {!lock.pushesLeft && ` ${t("people.no_pushes_left")}`}
-      {!lock.sendsLeft && ` ${t("people.no_sends_left")}`} {lock.failures > 0 && (
-        <button
-          type="button"
-          class="button button-small"
-          disabled={reason !== undefined}
-          title={reason}
-          onClick={() => void unlock()}
-        >
-          <Symbol name="lock-open" size={14} />
-          {t("people.unlock")}
-        </button>
+      {!lock.sendsLeft && ` ${t("people.no_sends_left")}`}{" "}
+      {lock.failures > 0 && (
+        <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("people.unlock")}</Button>
       )}
     </Note>
   );
 }
 
-function Preference({ calls, page, login, user, reason }: FactorPart & { reason?: string }) {
-  const kinds = [...new Set(login.pairings.map(({ kind }) => kind))];
+function Preference({ calls, page, login, user, reason }: FactorPart & { reason: string | undefined }) {
+  const kinds: Factor[] = [...new Set(login.pairings.map(({ kind }) => kind))];
   if (kinds.length < 2 && login.preferred === null) return null;
-  const choose = async (value: string) => {
-    const factor = kinds.find((kind) => kind === value) ?? null;
-    try {
-      page.put((await calls.prefer(factor)).user);
-      page.said(t("people.preferred", { name: user.name, factor: factorText(factor) }));
-    } catch (fault) {
-      page.failed(t("people.not_preferred"), fault);
-    }
-  };
+  const choose = (factor: Factor | null) =>
+    void page.change({
+      call: () => calls.prefer(factor),
+      done: t("people.preferred", { name: user.name, factor: factorText(factor) }),
+      failed: t("people.not_preferred"),
+    });
   return (
     <SelectField
       id="preferred-factor"
       label={t("people.first_factor")}
       hint={reason ?? t("people.first_factor_hint")}
-      value={login.preferred ?? ""}
-      options={[
-        { value: "", label: factorText(null) },
-        ...kinds.map((kind) => ({ value: kind, label: factorLabel(kind) })),
-      ]}
-      onChoose={(value) => void choose(value)}
+      {...choicesOf({ choices: [null, ...kinds], sayChoice: factorText }, {
+        value: login.preferred,
+        onChange: choose,
+      })}
       input={{ disabled: reason !== undefined }}
     />
   );

@@ -1,5 +1,6 @@
 // The fields of a user's profile: texts, and lists of addresses and numbers.
 
+import type { Signal } from "@preact/signals";
 import {
   attributeName,
   EMPTY_ENTRY,
@@ -12,14 +13,14 @@ import {
 } from "../../models/user_form.ts";
 import { t } from "../../words/translate.ts";
 import { Field } from "../field.tsx";
+import { Fields } from "../fields.tsx";
 import { Checkbox, FixedField, SelectField } from "../inputs.tsx";
 import { MultiField } from "../multi_field.tsx";
 
 interface FieldsProps {
   /** Goes before the ids, which are one document's. */
   readonly prefix: string;
-  readonly form: UserForm;
-  readonly onChange: (form: UserForm) => void;
+  readonly form: Signal<UserForm>;
   /** Names of attributes that every backend keeps for itself: they are text. */
   readonly readOnly: readonly string[];
   /** Why nothing may be changed: then all is text. */
@@ -52,59 +53,43 @@ export function fieldLabel(name: keyof UserForm): string {
   return t(LABELS[name]);
 }
 
-export function UserFields({ prefix, form, onChange, readOnly, reason }: FieldsProps) {
+const LISTS = {
+  emails: { add: "people.add_mail", one: "people.mail", inputMode: "email" },
+  phoneNumbers: { add: "people.add_number", one: "people.number", inputMode: "tel" },
+} as const satisfies Record<ListField, unknown>;
+
+export function UserFields({ prefix, form, readOnly, reason }: FieldsProps) {
   const hintOf = (name: keyof UserForm) =>
     readOnly.includes(attributeName(name)) ? t("people.kept_by_all") : undefined;
   const isText = (name: keyof UserForm) => (reason ?? hintOf(name)) !== undefined;
+  /** What one may not change is text. */
+  const fixed = (name: keyof UserForm) => (
+    <FixedField key={name} label={fieldLabel(name)} hint={hintOf(name)}>
+      <bdi>{fieldText(form.value, name) || t("frame.none")}</bdi>
+    </FixedField>
+  );
   return (
     <>
       <div class="people-fields">
-        {TEXTS.map((name) =>
-          isText(name) ? <Fixed key={name} {...{ name, form }} hint={hintOf(name)} /> : (
-            <Field
-              key={name}
-              id={`${prefix}-${name}`}
-              label={fieldLabel(name)}
-              input={{
-                value: form[name],
-                maxLength: MAX_CHARACTERS,
-                autocomplete: "off",
-                onInput: (event) => onChange({ ...form, [name]: event.currentTarget.value }),
-              }}
-            />
-          )
-        )}
-        {LIST_FIELDS.filter(isText).map((name) => (
-          <Fixed
-            key={name}
-            {...{ name, form }}
-            hint={hintOf(name)}
-          />
-        ))}
+        {TEXTS.map((name) => isText(name) ? fixed(name) : <Text key={name} {...{ prefix, form, name }} />)}
+        {LIST_FIELDS.filter(isText).map(fixed)}
       </div>
-      {LIST_FIELDS.map((name) =>
-        !isText(name) && <Entries key={name} {...{ prefix, form, onChange, name }} />
-      )}
+      {LIST_FIELDS.map((name) => !isText(name) && <Entries key={name} {...{ prefix, form, name }} />)}
     </>
   );
 }
 
-/** What one may not change is text. */
-function Fixed(
-  { name, form, hint }: Pick<FieldsProps, "form"> & { name: keyof UserForm; hint: string | undefined },
-) {
-  return (
-    <FixedField label={fieldLabel(name)} hint={hint}>
-      <bdi>{fieldText(form, name) || t("frame.none")}</bdi>
-    </FixedField>
-  );
+type Place<N> = Pick<FieldsProps, "prefix" | "form"> & { readonly name: N };
+
+function Text({ prefix, form, name }: Place<TextField>) {
+  const row = { name, label: LABELS[name], input: { maxLength: MAX_CHARACTERS } };
+  return <Fields prefix={prefix} draft={form} rows={[row]} />;
 }
 
-function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly"> & { name: ListField }) {
-  const isMail = name === "emails";
-  const one = t(isMail ? "people.mail" : "people.number");
-  const rows = form[name];
-  const change = (next: readonly Entry[]) => onChange({ ...form, [name]: next });
+function Entries({ prefix, form, name }: Place<ListField>) {
+  const { add, one, inputMode } = LISTS[name];
+  const rows = form.value[name];
+  const change = (next: readonly Entry[]) => form.value = { ...form.value, [name]: next };
   /** One of them is the first choice at most. */
   const choose = (index: number, primary: boolean) =>
     change(rows.map((row, at) => ({ ...row, primary: at === index ? primary : row.primary && !primary })));
@@ -114,15 +99,15 @@ function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly">
       rows={rows}
       onChange={change}
       blank={() => EMPTY_ENTRY}
-      addLabel={t(isMail ? "people.add_mail" : "people.add_number")}
+      addLabel={t(add)}
       nameOf={({ value }) => value}
       renderRow={(row, put, index) => (
         <>
           <Field
             id={`${prefix}-${name}-${index}`}
-            label={t("people.nth", { what: one, number: index + 1 })}
+            label={t("people.nth", { what: t(one), number: index + 1 })}
             input={{
-              inputMode: isMail ? "email" : "tel",
+              inputMode,
               value: row.value,
               maxLength: MAX_CHARACTERS,
               autocomplete: "off",
@@ -149,11 +134,7 @@ function Entries({ prefix, form, onChange, name }: Omit<FieldsProps, "readOnly">
 
 /** A type that somebody else gave stays among the choices. */
 function typesWith(type: string): { value: string; label: string }[] {
-  const known: { value: string; label: string }[] = TYPES.map((value) => ({
-    value,
-    label: t(`people.type_${value}`),
-  }));
-  const none = { value: "", label: t("frame.none") };
-  const isKnown = type === "" || known.some(({ value }) => value === type);
-  return [none, ...known, ...(isKnown ? [] : [{ value: type, label: type }])];
+  const known = TYPES.map((value) => ({ value, label: t(`people.type_${value}`) }));
+  const other = type === "" || TYPES.some((value) => value === type) ? [] : [{ value: type, label: type }];
+  return [{ value: "", label: t("frame.none") }, ...known, ...other];
 }

@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
+import { Button } from "../button.tsx";
+import { Panel } from "../panel.tsx";
 import { EmptyState } from "../states.tsx";
-import { Symbol } from "../symbol.tsx";
 import { late } from "../late.tsx";
 
 const GroupPicker = late(async () => (await import("./group_picker.tsx")).GroupPicker);
@@ -34,13 +35,13 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
     busy.value = null;
   };
   return (
-    <section class="panel people-panel" aria-label={t("frame.groups")}>
+    <Panel quiet title={t("frame.groups")}>
       <GroupPicker
         models={models}
         target={user.target}
         taken={groups}
         onPick={(group) => change(group, "add")}
-        {...(reason === undefined ? {} : { reason })}
+        reason={reason}
       />
       {groups.length === 0
         ? <EmptyState title={t("people.no_groups")} next={t("people.no_groups_next")} />
@@ -51,21 +52,20 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
                 <a href={`/groups/${encodeURIComponent(group)}`}>
                   <bdi>{group}</bdi>
                 </a>
-                <button
-                  type="button"
-                  class="button button-small"
-                  disabled={reason !== undefined || busy.value !== null}
-                  title={reason}
-                  onClick={() => void change(group, "remove")}
+                <Button
+                  small
+                  icon="x"
+                  disabled={busy.value !== null}
+                  reason={reason}
+                  of={group}
+                  onClick={() => change(group, "remove")}
                 >
-                  <Symbol name="x" size={14} />
                   {t("people.take_out")}
-                  <span class="unseen">{` ${group}`}</span>
-                </button>
+                </Button>
               </li>
             ))}
           </ul>
         )}
-    </section>
+    </Panel>
   );
 }

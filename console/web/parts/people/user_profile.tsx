@@ -9,12 +9,11 @@ import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { FixedField } from "../inputs.tsx";
 import { late } from "../late.tsx";
+import { ReviewedForm } from "../reviewed_form.tsx";
 import { Time } from "../time.tsx";
 import { UserFields } from "./user_fields.tsx";
 
-const ReviewDialog = late(async () => (await import("./review_dialog.tsx")).ReviewDialog);
-
-const FORM_ID = "user-profile";
+const UserReview = late(async () => (await import("./profile_review.tsx")).UserReview);
 
 export function UserProfile(part: UserPart) {
   const { record } = part.user;
@@ -40,24 +39,18 @@ function Profile(part: UserPart & { record: UserRecord }) {
   const others = useMemo(() => otherAttributes(record.attributes), [record.version]);
   return (
     <section class="panel people-panel" aria-label={t("people.profile")}>
-      <form
-        id={FORM_ID}
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (changed.length > 0) reviewing.value = true;
-        }}
+      <ReviewedForm
+        id="user-profile"
+        area="people"
+        isSame={changed.length === 0}
+        reason={reason}
+        onReview={() => reviewing.value = true}
+        onDiscard={() => form.value = base}
       >
         <FixedField label={t("people.name")} hint={t("people.name_fixed")}>
           <bdi class="mono">{part.user.name}</bdi>
         </FixedField>
-        <UserFields
-          prefix="profile"
-          form={form.value}
-          onChange={(next) => form.value = next}
-          readOnly={part.user.readOnly}
-          reason={reason}
-        />
+        <UserFields prefix="profile" form={form} readOnly={part.user.readOnly} reason={reason} />
         {others.map(({ name, text }) => (
           <FixedField key={name} label={name}>
             <bdi class="mono">{text}</bdi>
@@ -68,37 +61,13 @@ function Profile(part: UserPart & { record: UserRecord }) {
           {" "}
           <Time models={models} atMs={record.modifiedMs} />
         </p>
-        <div class="form-end">
-          <button
-            type="submit"
-            class="button button-primary"
-            disabled={reason !== undefined || changed.length === 0}
-            title={reason ?? (changed.length === 0 ? t("people.nothing_changed") : undefined)}
-          >
-            {t("people.review")}
-          </button>
-          {changed.length > 0 && (
-            <button type="button" class="button" onClick={() => form.value = base}>
-              {t("people.discard")}
-            </button>
-          )}
-        </div>
-      </form>
+      </ReviewedForm>
       {reviewing.value && (
-        <ReviewDialog
+        <UserReview
           {...part}
-          began={began.value}
-          mine={form.value}
-          onRebase={(theirs, merged) => {
-            began.value = theirs;
-            form.value = merged;
-          }}
-          onSaved={(saved) => {
-            reviewing.value = false;
-            if (saved === null) return;
-            began.value = saved;
-            form.value = formOf(saved.attributes);
-          }}
+          began={began}
+          form={form}
+          onClose={() => reviewing.value = false}
         />
       )}
     </section>

@@ -2,13 +2,15 @@
 
 import { useSignal } from "@preact/signals";
 import type { TimelineEntry, TimelinePage } from "../../../api/people/user_shapes.ts";
-import { failureText } from "../../api_client.ts";
+import { useDeed } from "../../models/deed.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import type { WordKey } from "../../words/words.ts";
 import { readable } from "../../words.ts";
-import { Note } from "../note.tsx";
+import { Button } from "../button.tsx";
+import { Problem } from "../note.tsx";
+import { Panel } from "../panel.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../states.tsx";
 import { Time } from "../time.tsx";
 
@@ -22,8 +24,7 @@ export function UserTimeline({ models, user, calls }: UserPart) {
     },
     inputs: [user],
   });
-  const busy = useSignal(false);
-  const problem = useSignal<string | null>(null);
+  const deed = useDeed();
   const state = first.state.value;
   if (state.kind === "failed") {
     return (
@@ -35,36 +36,22 @@ export function UserTimeline({ models, user, calls }: UserPart) {
   if (state.kind !== "ready") return <Skeleton />;
   const entries = [...state.value.entries, ...older.value?.entries ?? []];
   const next = older.value === null ? state.value.next : older.value.next;
-  const more = async (before: string) => {
-    busy.value = true;
-    problem.value = null;
-    try {
+  const more = (before: string) =>
+    deed.run(async () => {
       const page = await calls.timeline(before);
       older.value = { entries: [...older.value?.entries ?? [], ...page.entries], next: page.next };
-    } catch (fault) {
-      problem.value = failureText(fault);
-    }
-    busy.value = false;
-  };
+    });
   return (
-    <section class="panel people-panel" aria-label={t("people.timeline")}>
+    <Panel quiet title={t("people.timeline")}>
       {entries.length === 0 && next === null &&
         <EmptyState title={t("people.no_timeline")} next={t("people.no_timeline_next")} />}
       <ol class="people-timeline">
         {entries.map((entry) => <Entry key={entry.id} models={models} entry={entry} />)}
       </ol>
-      {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
-      {next !== null && (
-        <button
-          type="button"
-          class="button"
-          disabled={busy.value}
-          onClick={() => void more(next)}
-        >
-          {busy.value ? t("frame.working") : t("people.older")}
-        </button>
-      )}
-    </section>
+      <Problem of={deed.fault} />
+      {next !== null && <Button busy={deed.busy.value} onClick={() => more(next)}>{t("people.older")}
+      </Button>}
+    </Panel>
   );
 }
 

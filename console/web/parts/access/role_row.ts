@@ -1,0 +1,13 @@
+// What somebody may do here, as a field of a form.
+
+import type { Role } from "../../../api/access.ts";
+import { t } from "../../words/translate.ts";
+import type { FieldRow } from "../fields.tsx";
+
+export const ROLE_ROW: FieldRow<{ role: Role }> = {
+  name: "role",
+  label: "access.role",
+  /** From least to most. */
+  choices: ["viewer", "operator", "user_manager", "owner"],
+  sayChoice: (role) => t(`frame.role_${role}`),
+};
