@@ -10,7 +10,6 @@ import "./format.ts";
 import "./models/deed.ts";
 import "./models/models.ts";
 import "./parts/button.tsx";
-import "./parts/copy_button.tsx";
 import "./parts/late.tsx";
 import "./parts/note.tsx";
 import "./parts/page_bar.tsx";
