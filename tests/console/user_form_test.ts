@@ -3,13 +3,11 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { JsonObject } from "../../scim/ports.ts";
+import { attributesOf, diffRows, mergeForms } from "../../console/web/models/user_changes.ts";
 import {
-  attributesOf,
   changedFields,
-  diffRows,
   ENTERPRISE,
   formOf,
-  mergeForms,
   otherAttributes,
   type UserForm,
   valueText,

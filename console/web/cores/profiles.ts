@@ -2,5 +2,4 @@
 
 import "../models/user_form.ts";
 import "../parts/people/user_fields.tsx";
-import "../parts/people/user_consequences.tsx";
 import "../parts/reviewed_form.tsx";

@@ -1,7 +1,6 @@
-// The profile of a user as a form: attributes into fields and back, what changed, and two people's changes brought together. Pure.
+// The profile of a user as a form: attributes into fields, and what differs between two. Pure; the way back is in user_changes.ts.
 
 import type { JsonObject, JsonValue } from "../../../scim/ports.ts";
-import type { DiffRow } from "../parts/diff_table.tsx";
 
 /** One of several values, such as a mail address. What it has besides is kept. */
 export interface Entry {
@@ -61,44 +60,9 @@ export function formOf(attributes: JsonObject): UserForm {
 
 export const EMPTY_FORM: UserForm = formOf({});
 
-/** The attributes with the changed fields put in; an empty field takes its attribute away. What was not changed stays as it was given. */
-export function attributesOf(form: UserForm, before: JsonObject): JsonObject {
-  let attributes = before;
-  for (const name of changedFields(formOf(before), form)) {
-    if (isList(name)) {
-      const entries = form[name].filter(({ value }) => value.trim() !== "").map(entryValue);
-      attributes = put(attributes, FIELDS[name], entries.length === 0 ? undefined : entries);
-    } else {
-      const text = form[name].trim();
-      attributes = put(attributes, FIELDS[name], text === "" ? undefined : text);
-    }
-  }
-  return attributes;
-}
-
 /** Names of the fields that are not as they were. */
 export function changedFields(before: UserForm, after: UserForm): (keyof UserForm)[] {
   return NAMES.filter((name) => fieldText(before, name) !== fieldText(after, name));
-}
-
-/** What I changed over what somebody else made of it meanwhile. */
-export function mergeForms(
-  { base, mine, theirs }: { base: UserForm; mine: UserForm; theirs: UserForm },
-): UserForm {
-  const own = changedFields(base, mine).map((name) => [name, mine[name]] as const);
-  return { ...theirs, ...Object.fromEntries(own) };
-}
-
-/** Old and new, field by field; `labelOf` names a field. */
-export function diffRows(
-  { now, after }: { now: UserForm; after: UserForm },
-  labelOf: (name: keyof UserForm) => string,
-): DiffRow[] {
-  return changedFields(now, after).map((name) => ({
-    name: labelOf(name),
-    now: fieldText(now, name) || null,
-    after: fieldText(after, name) || null,
-  }));
 }
 
 /** A field as one text. */
@@ -141,7 +105,7 @@ export function valueText(value: JsonValue | undefined): string {
   return named.map(([name, text]) => `${name}: ${text}`).join(", ");
 }
 
-function isList(name: keyof UserForm): name is ListField {
+export function isList(name: keyof UserForm): name is ListField {
   return (LIST_FIELDS as readonly string[]).includes(name);
 }
 
@@ -149,23 +113,6 @@ function at(attributes: JsonObject, [name, sub]: readonly [string] | readonly [s
   const value = attributes[name];
   if (sub === undefined) return value;
   return isObject(value) ? value[sub] : undefined;
-}
-
-function put(
-  attributes: JsonObject,
-  [name, sub]: readonly [string] | readonly [string, string],
-  value: JsonValue | undefined,
-): JsonObject {
-  if (sub === undefined) return without(attributes, name, value);
-  const inner = attributes[name];
-  const next = without(isObject(inner) ? inner : {}, sub, value);
-  return without(attributes, name, Object.keys(next).length === 0 ? undefined : next);
-}
-
-function without(object: JsonObject, name: string, value: JsonValue | undefined): JsonObject {
-  const { [name]: _before, ...rest } = object;
-  if (value === undefined) return rest;
-  return name in object ? { ...object, [name]: value } : { ...rest, [name]: value };
 }
 
 function entriesOf(value: JsonValue | undefined): Entry[] {
@@ -178,19 +125,10 @@ function entriesOf(value: JsonValue | undefined): Entry[] {
   });
 }
 
-function entryValue({ value, type, primary, rest }: Entry): JsonObject {
-  return {
-    ...rest,
-    value: value.trim(),
-    ...(type === "" ? {} : { type }),
-    ...(primary ? { primary } : {}),
-  };
-}
-
 function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,15 +3,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { UserRecord, UserView } from "../../../api/people/user_shapes.ts";
 import { ApiFailure } from "../../api_client.ts";
-import {
-  attributeName,
-  attributesOf,
-  changedFields,
-  diffRows,
-  formOf,
-  mergeForms,
-  type UserForm,
-} from "../../models/user_form.ts";
+import { attributesOf, diffRows, mergeForms } from "../../models/user_changes.ts";
+import { attributeName, changedFields, formOf, type UserForm } from "../../models/user_form.ts";
 import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";

@@ -7,7 +7,7 @@ import { t } from "../../words/translate.ts";
 import { AuditLink } from "../audit_link.tsx";
 import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
-import { losesSomething } from "./user_consequences.tsx";
+import type { UserView } from "../../../api/people/user_shapes.ts";
 
 const DeleteUserDialog = late(async () => (await import("./delete_user_dialog.tsx")).DeleteUserDialog);
 const DeactivateDialog = late(async () =>
@@ -121,4 +121,10 @@ function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean
     busy.value = false;
   };
   return set;
+}
+
+/** Whether anything goes that activating the user again would not bring back. */
+function losesSomething({ record, login }: UserView): boolean {
+  return (record?.groups.length ?? 0) + (login?.pairings.length ?? 0) + (login?.conversations.length ?? 0) >
+    0;
 }

@@ -4,12 +4,6 @@ import type { UserView } from "../../../api/people/user_shapes.ts";
 import { t } from "../../words/translate.ts";
 import { factorLabel } from "./user_states.tsx";
 
-/** Whether anything goes that activating the user again would not bring back. */
-export function losesSomething({ record, login }: UserView): boolean {
-  return (record?.groups.length ?? 0) + (login?.pairings.length ?? 0) + (login?.conversations.length ?? 0) >
-    0;
-}
-
 /** Lines for a list; none for what there is none of. */
 export function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
   const groups = record?.groups ?? [];
