@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { ApiFailure } from "../api_client.ts";
 import { t } from "../words/translate.ts";
 import { TextField } from "./field.tsx";
 import { FormDialog } from "./form_dialog.tsx";
@@ -22,8 +23,8 @@ interface ConfirmProps {
   readonly reason?: string | undefined;
   /** Lists what will happen. */
   readonly children: ComponentChildren;
-  /** Does it; what it throws is said. */
-  readonly onConfirm: () => Promise<void>;
+  /** Does it. What it throws is said, and so is a sentence that it resolves to. */
+  readonly onConfirm: () => Promise<string | null | void>;
   readonly onClose: () => void;
 }
 
@@ -32,13 +33,17 @@ export function ConfirmDialog(
 ) {
   const typed = useSignal("");
   const mustType = count >= TYPE_FROM_COUNT;
+  const confirm = async () => {
+    const problem = await onConfirm();
+    if (problem) throw new ApiFailure("unconfirmed", { message: problem });
+  };
   return (
     <FormDialog
       {...rest}
       keep={t("frame.keep")}
       bad
       reason={reason ?? (mustType && typed.value.trim() !== word ? "" : undefined)}
-      onSubmit={onConfirm}
+      onSubmit={confirm}
     >
       {children}
       {mustType && (
