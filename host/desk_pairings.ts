@@ -5,6 +5,7 @@ import type { NewPairing, Pairing } from "../radius/doing/pairings.ts";
 import type { Factor } from "../radius/facts/factors.ts";
 import { isCountryAllowed, maskPhoneNumber } from "../radius/pure/phone_number.ts";
 import { canonicalName } from "../canonical_name.ts";
+import { phoneField } from "../phone_name.ts";
 import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, refused, type ShownPairing } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
@@ -222,8 +223,7 @@ function shownPairing(pairing: Pairing): ShownPairing {
 
 function auditFields(pairing: Pairing): Record<string, string> {
   const { id, shownUser: user, kind } = pairing;
-  const fields = { user, pairing: id, factor: kind };
-  if (pairing.kind === "device" && pairing.name !== undefined) return { ...fields, phone: pairing.name };
+  const fields = { user, pairing: id, factor: kind, ...phoneField(pairing) };
   return "number" in pairing ? { ...fields, number: maskPhoneNumber(pairing.number) } : fields;
 }
 

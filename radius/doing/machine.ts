@@ -1,5 +1,6 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
+import { phoneField } from "../../phone_name.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import type { Effect, FlowRow } from "../facts/flow.ts";
 import { EFFECTS } from "../facts/flow.ts";
@@ -270,14 +271,10 @@ function storePairing(
   prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
 ): void {
   const { pairing, mutation } = prepared;
+  const { kind, id } = pairing;
   turn.draft.push(
     mutation,
-    audit(deps, turn.conversation, {
-      action: "pairing.added",
-      kind: pairing.kind,
-      pairing: pairing.id,
-      ...(pairing.kind === "device" && pairing.name !== undefined ? { phone: pairing.name } : {}),
-    }),
+    audit(deps, turn.conversation, { action: "pairing.added", kind, pairing: id, ...phoneField(pairing) }),
   );
   turn.after.push(() => deps.pairings.adopt(pairing));
 }

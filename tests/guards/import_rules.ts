@@ -17,6 +17,7 @@ const GROUND = [
   "vault.ts",
   "log.ts",
   "canonical_name.ts",
+  "phone_name.ts",
   "audit_index.ts",
   "password_hasher.ts",
 ];
@@ -31,17 +32,17 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },
   {
     at: "console/web/",
-    code: ["console/words", "radius/facts/"],
+    code: ["console/words", "radius/facts/", "phone_name.ts"],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: ["console/api/", "radius/doing/ports.ts", "scim/ports.ts", "upstream/embedded/interfaces.ts"],
   },
   {
     at: "console/device/",
-    code: ["console/web/", "radius/facts/"],
+    code: ["console/web/", "radius/facts/", "phone_name.ts"],
     types: ["console/api/", "upstream/embedded/interfaces.ts"],
   },
-  { at: "console/me/", code: ["console/web/", "radius/facts/"], types: ["console/api/"] },
-  { at: "console/", code: ["radius/facts/", "radius/pure/", ...GROUND], types: EVERYTHING },
+  { at: "console/me/", code: ["console/web/", "radius/facts/", "phone_name.ts"], types: ["console/api/"] },
+  { at: "console/", code: ["radius/facts/", "radius/pure/", "scim/pure/", ...GROUND], types: EVERYTHING },
   { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
   // What touches the operating system for main: sockets, the data directory, the control socket.
   { at: "host/", code: ["radius/facts/", "radius/pure/", "config", ...GROUND], types: EVERYTHING },
@@ -54,6 +55,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "vault.ts", code: ["runtime.ts"], types: [] },
   { at: "log.ts", code: ["runtime.ts"], types: [] },
   { at: "canonical_name.ts", code: [], types: [] },
+  { at: "phone_name.ts", code: [], types: [] },
   // Names keys; the store writes them in the commit of the deed.
   { at: "audit_index.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },
