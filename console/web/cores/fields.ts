@@ -3,3 +3,4 @@
 import "../parts/field.tsx";
 import "../parts/fields.tsx";
 import "../parts/inputs.tsx";
+import "../parts/reviewed_form.tsx";

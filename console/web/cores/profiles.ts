@@ -2,4 +2,3 @@
 
 import "../models/user_form.ts";
 import "../parts/people/user_fields.tsx";
-import "../parts/reviewed_form.tsx";

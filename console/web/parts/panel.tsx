@@ -9,7 +9,7 @@ interface PanelProps {
   readonly children: ComponentChildren;
 }
 
-export function Panel({ title, quiet = false, children }: PanelProps) {
+export function Panel({ title, quiet, children }: PanelProps) {
   return (
     <section class="panel people-panel" aria-label={title}>
       {!quiet && <h2>{title}</h2>}

@@ -48,3 +48,11 @@ export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
     </ul>
   );
 }
+
+/** "Saved to 2 of 3 backends", or that it is saved everywhere. */
+export function receiptSentence(entries: readonly Pick<ReceiptEntry, "outcome">[]): string {
+  const done = entries.filter(({ outcome }) => outcome === "done").length;
+  return done === entries.length
+    ? t("frame.saved_all", { count: done })
+    : t("frame.saved_some", { done, count: entries.length });
+}

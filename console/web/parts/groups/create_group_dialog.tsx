@@ -8,7 +8,7 @@ import { t } from "../../words/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { BackendChoice, noBackend } from "../people/backend_choice.tsx";
-import { sayReceipt } from "../../models/said.ts";
+import { sayReceipt } from "../people/said_note.tsx";
 
 const ROWS: readonly FieldRow<{ name: string }>[] = [{
   name: "name",

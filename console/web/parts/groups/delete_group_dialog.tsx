@@ -7,7 +7,7 @@ import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { BackendChoice, noBackend } from "../people/backend_choice.tsx";
-import { sayReceipt } from "../../models/said.ts";
+import { sayReceipt } from "../people/said_note.tsx";
 
 export function DeleteGroupDialog({ models, group, calls, onClose }: {
   models: Models;

@@ -6,7 +6,7 @@ import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { type Column, DataTable } from "../data_table.tsx";
 import { PageTurner } from "../pager.tsx";
-import { receiptSentence } from "../../models/said.ts";
+import { receiptSentence } from "../receipt_chips.tsx";
 import { Status } from "../status.tsx";
 
 interface RowsProps {

@@ -12,7 +12,7 @@ import { EMPTY_FORM, type UserForm } from "../../models/user_form.ts";
 import { t } from "../../words/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { receiptSentence } from "../../models/said.ts";
+import { receiptSentence } from "../receipt_chips.tsx";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";
 import { UserFields } from "./user_fields.tsx";
 

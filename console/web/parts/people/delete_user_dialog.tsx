@@ -6,7 +6,7 @@ import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
-import { receiptSentence } from "../../models/said.ts";
+import { receiptSentence } from "../receipt_chips.tsx";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";
 import { UserConsequences } from "./user_consequences.tsx";
 

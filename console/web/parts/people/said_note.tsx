@@ -1,12 +1,13 @@
 // What a change did, with what each backend said; or why it was not made.
 
 import type { Signal } from "@preact/signals";
-import type { Said } from "../../models/said.ts";
+import type { Receipt } from "../../../../scim/ports.ts";
+import type { Models } from "../../models/models.ts";
+import { type Said, saidOf } from "../../models/said.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
-import { receiptSentence } from "../../models/said.ts";
-import { ReceiptChips } from "../receipt_chips.tsx";
+import { ReceiptChips, receiptSentence } from "../receipt_chips.tsx";
 
 export function SaidNote({ said, onRetry }: {
   said: Signal<Said | null>;
@@ -26,4 +27,9 @@ export function SaidNote({ said, onRetry }: {
       <Button kind="plain" small onClick={() => said.value = null}>{t("frame.dismiss")}</Button>
     </Note>
   );
+}
+
+/** Says in passing what a change did, and where. */
+export function sayReceipt({ toasts }: Pick<Models, "toasts">, text: string, receipt: Receipt): void {
+  toasts.say(`${text} ${receiptSentence(receipt.entries)}`, { tone: saidOf(text, receipt).tone });
 }
