@@ -83,6 +83,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "PUT", path: "/users/:id/groups", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/users/:id/refresh", needs: "operator", countsAsUse: true },
   { method: "POST", path: "/users/:id/retry", needs: "user_manager", countsAsUse: true },
+  { method: "GET", path: "/users/:id/backends", needs: "viewer", countsAsUse: false },
   { method: "GET", path: "/users/:id/timeline", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/users/:id/trial", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/users/:id/invitation", needs: "user_manager", countsAsUse: true },

@@ -9,7 +9,8 @@ import type {
   UserView,
 } from "../../console/api/people/user_shapes.ts";
 import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
-import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { caller } from "../fakes/user_calls.ts";
 
 const USERS = "/console/api/users";
 
@@ -34,16 +35,6 @@ const CHANGES: readonly { method: string; path: string; json: unknown }[] = [
 async function codeOf(response: Response): Promise<string> {
   const body: { error?: { code: string } } = await response.json();
   return body.error?.code ?? "";
-}
-
-/** Calls as one role; the answer must be good. */
-function caller(site: PeopleConsole, cookie: string) {
-  return async <T>(path: string, { method = "GET", json }: { method?: string; json?: unknown } = {}) => {
-    const response = await site.call(path, { method, cookie, ...(json === undefined ? {} : { json }) });
-    const text = await response.text();
-    assertEquals(response.status, 200, text);
-    return JSON.parse(text) as T;
-  };
 }
 
 Deno.test("users: a viewer and an operator read, and change nothing", async () => {
@@ -121,65 +112,6 @@ Deno.test("users: of two who change the same person the second is told so, and n
   const response = await site.call(`${USERS}/ada`, late);
   assertEquals([response.status, await codeOf(response)], [409, "changed_meanwhile"]);
   assertEquals((await ask<UserView>(`${USERS}/ada`)).record?.attributes.title, "first");
-});
-
-Deno.test("users: a backend that fails undoes the write, and each backend says what became of it", async () => {
-  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync", scim: "async" } });
-  await site.put("ada");
-  const cookie = await site.signIn("user_manager");
-  const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
-  site.backend("ldap").trouble({ operation: "put", how: "before", fault });
-  // What the outbox still delivers is recorded with the resource, which gives it another version.
-  const version = (await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`))).record?.version;
-  const response = await site.call(`${USERS}/ada`, {
-    method: "PUT",
-    json: { user: { title: "Countess" }, version },
-    cookie,
-  });
-  const { error } = await response.json();
-  assertEquals([response.status, error.code], [502, "backend_failed"]);
-  assertMatch(error.message, /the attribute is not allowed/);
-  const outcomes = error.receipt.entries.map((entry: { backend: string; outcome: string }) =>
-    `${entry.backend} ${entry.outcome}`
-  );
-  assertEquals(outcomes.includes("ldap failed"), true, outcomes.join());
-  site.backend("ldap").heal();
-  const there = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
-    method: "PUT",
-    json: { user: { title: "Countess" }, version, backends: ["local", "scim"] },
-  });
-  assertEquals(there.receipt.entries.map(({ backend, outcome }) => [backend, outcome]), [
-    ["local", "done"],
-    ["scim", "queued"],
-  ]);
-  const ldap = there.user?.backends.find(({ name }) => name === "ldap");
-  assertEquals([ldap?.state?.differs, ldap?.holds?.attributes.title], [true, undefined]);
-  await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`));
-  const agreed = await caller(site, cookie)<UserChange>(`${USERS}/ada/retry`, {
-    method: "POST",
-    json: { backend: "ldap" },
-  });
-  assertEquals(agreed.user?.backends.find(({ name }) => name === "ldap")?.holds, null);
-});
-
-Deno.test("users: what every backend keeps is ignored in a change, and the view says what is whose", async () => {
-  const readOnly = { ldap: ["title", "name.givenName"] };
-  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" }, readOnly });
-  await site.put("ada", { title: "ours" });
-  const cookie = await site.signIn("user_manager");
-  const view = await caller(site, cookie)<UserView>(`${USERS}/ada`);
-  assertEquals([view.readOnly, view.record?.attributes.title], [["title", "name.givenName"], undefined]);
-  assertEquals(view.backends.map(({ keeps }) => keeps), [undefined, ["title", "name.givenName"]]);
-  const user = { userName: "ada", title: "Countess", displayName: "Ada L" };
-  const { user: after, receipt } = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
-    method: "PUT",
-    json: { user, version: view.record?.version },
-  });
-  assertEquals(receipt.entries.map(({ outcome }) => outcome), ["done", "done"]);
-  assertEquals([after?.record?.attributes.title, after?.record?.attributes.displayName], [
-    undefined,
-    "Ada L",
-  ]);
 });
 
 Deno.test("users: bad bodies, names, filters and targets are refused with a reason", async () => {
@@ -373,17 +305,3 @@ Deno.test("users: a trial names the rows that a login would take, and sends noth
   assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["initiate"]]);
   assertEquals(site.limits.pushesLeft("ada"), true);
 });
-
-/** The view once no backend is owed anything; throws after five seconds. */
-async function whenDelivered(view: () => Promise<UserView>): Promise<UserView> {
-  for (const end = performance.now() + 5000; performance.now() < end;) {
-    const seen = await view();
-    if (
-      seen.backends.every(({ state }) => state?.state === "present" || state === null || state === undefined)
-    ) {
-      return seen;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("The outbox still owes something after five seconds");
-}

@@ -14,7 +14,7 @@ import { createUserFactorRoutes, type UserFactorRouteDeps } from "./user_factor_
 import { listUsers } from "./user_list.ts";
 import type { UserChange } from "./user_shapes.ts";
 import { userTimeline } from "./user_timeline.ts";
-import { userView } from "./user_views.ts";
+import { userBackends, userView } from "./user_views.ts";
 import {
   changeGroups,
   changeUser,
@@ -114,6 +114,10 @@ export function createUserRoutes(deps: UserRouteDeps) {
     .get("/:id", queryValues(TARGET), async (c) => {
       const target = targetOf(people(), c.req.valid("query").target);
       return c.json(await userView(parts(), target, c.req.param("id")));
+    })
+    .get("/:id/backends", queryValues(TARGET), async (c) => {
+      const target = targetOf(people(), c.req.valid("query").target);
+      return c.json({ backends: await userBackends(target, c.req.param("id")) });
     })
     .put("/:id", queryValues(TARGET), jsonBody(REPLACE), async (c) => {
       const { user, backends, version } = c.req.valid("json");

@@ -44,19 +44,39 @@ export function userRow(people: People, target: Target, stored: Stored): UserRow
 
 /** Everything for one person. A name that the directory does not have gives what the gateway knows of it. */
 export async function userView(deps: ViewDeps, target: Target, name: string): Promise<UserView> {
+  return storedView(deps, { target, name, ...await standingOf(target, name) });
+}
+
+/** What each backend has of one person, or is owed. */
+export async function userBackends(target: Target, name: string): Promise<BackendView[]> {
+  return backendViews(target, await standingOf(target, name));
+}
+
+/** A user of the directory, and what backends hold otherwise. */
+interface StoredUser {
+  readonly stored: Stored | null;
+  readonly held: ReadonlyMap<string, Content>;
+}
+
+async function standingOf(target: Target, name: string): Promise<StoredUser> {
   const stored = await target.directory.read("user", canonicalName(name));
-  const held = stored === null ? new Map<string, Content>() : await target.heldElsewhere("user", name);
-  return storedView(deps, { target, name, stored, held });
+  return { stored, held: stored === null ? new Map() : await target.heldElsewhere("user", name) };
+}
+
+function backendViews({ backends }: Target, { stored, held }: StoredUser): BackendView[] {
+  return backends.map((backend) => {
+    const copy = held.get(backend.name);
+    return {
+      ...backend,
+      state: stored?.backends[backend.name] ?? null,
+      holds: copy?.kind === "user" ? { active: copy.active, attributes: copy.attributes } : null,
+    };
+  });
 }
 
 function storedView(
   deps: ViewDeps,
-  { target, name, stored, held }: {
-    target: Target;
-    name: string;
-    stored: Stored | null;
-    held: ReadonlyMap<string, Content>;
-  },
+  { target, name, stored, held }: StoredUser & { target: Target; name: string },
 ): UserView {
   const shown = stored?.content.name ?? name.normalize("NFC");
   return {
@@ -71,14 +91,7 @@ function storedView(
       version: stored.version,
     },
     readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
-    backends: target.backends.map((backend): BackendView => {
-      const copy = held.get(backend.name);
-      return {
-        ...backend,
-        state: stored?.backends[backend.name] ?? null,
-        holds: copy?.kind === "user" ? { active: copy.active, attributes: copy.attributes } : null,
-      };
-    }),
+    backends: backendViews(target, { stored, held }),
     login: target.name === deps.people.loginTarget ? loginView(deps, shown) : null,
   };
 }

@@ -55,6 +55,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
   const pairingOf = (id: string) => ({ ...param, pairing: escaped(id) });
   return {
     read: () => as<UserView>(one.$get({ param, query })),
+    backends: () => as<Pick<UserView, "backends">>(one.backends.$get({ param, query })),
     replace: (json: { user: JsonObject; version: string; backends?: string[] }) =>
       ask(() => as<UserChange>(one.$put({ param, query, json }))),
     remove: (json: { version?: string; backends?: string[] }) =>

@@ -56,6 +56,8 @@ export interface UserPageModel {
   change(deed: UserDeed): Promise<boolean>;
   /** Tries one backend again. */
   retry(backend: string): Promise<unknown>;
+  /** Shows what backends have by now; the rest of the page, and what is typed there, stays as it is. Never rejects. */
+  lookAtBackends(): Promise<void>;
 }
 
 export default function UserPage({ models, params }: PageProps) {
@@ -126,6 +128,11 @@ function pageModel(
         done: t("people.retried", { backend }),
         failed: t("people.not_retried", { backend }),
       }),
+    async lookAtBackends() {
+      const now = await calls.backends().catch(() => null);
+      const state = loaded.state.peek();
+      if (now !== null && state.kind === "ready") loaded.put({ ...state.value, ...now });
+    },
   };
   return page;
 }

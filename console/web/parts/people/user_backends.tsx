@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JsonObject } from "../../../../scim/ports.ts";
 import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
+import { useEvery } from "../../models/every.ts";
 import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
@@ -14,9 +15,14 @@ import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 import { backendState } from "./user_states.tsx";
 
+/** How often a backend that is owed something is looked at. */
+const LOOK_EVERY_MS = 2000;
+
 export function UserBackends(part: UserPart) {
   const { models, user, calls, page } = part;
   const { record, backends } = user;
+  const isOwing = backends.some(({ state }) => state?.operation !== undefined);
+  useEvery(LOOK_EVERY_MS, () => void (isOwing && page.lookAtBackends()));
   const refreshing = useSignal(false);
   const reason = whyNot(models, "operator");
   const refresh = async () => {

@@ -1,0 +1,80 @@
+// The API of users at several backends: what one refuses, what it is owed, and what it keeps for itself.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { accessRow } from "../../console/api/access.ts";
+import type { UserChange, UserView } from "../../console/api/people/user_shapes.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { caller, whenDelivered } from "../fakes/user_calls.ts";
+
+const USERS = "/console/api/users";
+
+Deno.test("users: a backend that fails undoes the write, and each backend says what became of it", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync", scim: "async" } });
+  await site.put("ada");
+  const cookie = await site.signIn("user_manager");
+  const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
+  site.backend("ldap").trouble({ operation: "put", how: "before", fault });
+  // What the outbox still delivers is recorded with the resource, which gives it another version.
+  const version = (await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`))).record?.version;
+  const response = await site.call(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user: { title: "Countess" }, version },
+    cookie,
+  });
+  const { error } = await response.json();
+  assertEquals([response.status, error.code], [502, "backend_failed"]);
+  assertMatch(error.message, /the attribute is not allowed/);
+  const outcomes = error.receipt.entries.map((entry: { backend: string; outcome: string }) =>
+    `${entry.backend} ${entry.outcome}`
+  );
+  assertEquals(outcomes.includes("ldap failed"), true, outcomes.join());
+  site.backend("ldap").heal();
+  const there = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user: { title: "Countess" }, version, backends: ["local", "scim"] },
+  });
+  assertEquals(there.receipt.entries.map(({ backend, outcome }) => [backend, outcome]), [
+    ["local", "done"],
+    ["scim", "queued"],
+  ]);
+  const ldap = there.user?.backends.find(({ name }) => name === "ldap");
+  assertEquals([ldap?.state?.differs, ldap?.holds?.attributes.title], [true, undefined]);
+  await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`));
+  const agreed = await caller(site, cookie)<UserChange>(`${USERS}/ada/retry`, {
+    method: "POST",
+    json: { backend: "ldap" },
+  });
+  assertEquals(agreed.user?.backends.find(({ name }) => name === "ldap")?.holds, null);
+});
+
+Deno.test("users: what backends are owed is looked at alone, and looking keeps no session awake", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", scim: "async" } });
+  await site.put("ada");
+  const cookie = await site.signIn("viewer");
+  const view = await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`));
+  const now = await caller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/ada/backends`);
+  assertEquals(now, { backends: view.backends });
+  const nobody = await caller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/nobody/backends`);
+  assertEquals(nobody.backends.map(({ state }) => state), [null, null]);
+  assertEquals(accessRow("GET", "/users/ada/backends")?.countsAsUse, false);
+});
+
+Deno.test("users: what every backend keeps is ignored in a change, and the view says what is whose", async () => {
+  const readOnly = { ldap: ["title", "name.givenName"] };
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" }, readOnly });
+  await site.put("ada", { title: "ours" });
+  const cookie = await site.signIn("user_manager");
+  const view = await caller(site, cookie)<UserView>(`${USERS}/ada`);
+  assertEquals([view.readOnly, view.record?.attributes.title], [["title", "name.givenName"], undefined]);
+  assertEquals(view.backends.map(({ keeps }) => keeps), [undefined, ["title", "name.givenName"]]);
+  const user = { userName: "ada", title: "Countess", displayName: "Ada L" };
+  const { user: after, receipt } = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+    method: "PUT",
+    json: { user, version: view.record?.version },
+  });
+  assertEquals(receipt.entries.map(({ outcome }) => outcome), ["done", "done"]);
+  assertEquals([after?.record?.attributes.title, after?.record?.attributes.displayName], [
+    undefined,
+    "Ada L",
+  ]);
+});
