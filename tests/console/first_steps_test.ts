@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { doorOf } from "../../console/api/live/first_steps.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 
@@ -50,6 +51,17 @@ Deno.test("GET /first-steps says what is left, and each is done by what there is
   assertEquals((await left(bare))?.at(-1), "login open");
   await finish(bare, "accepted");
   assertEquals((await left(bare))?.at(-1), "login done");
+});
+
+Deno.test("doorOf() is where a login of this machine goes, and the port that clients are told", () => {
+  const rows: readonly (readonly [address: string, tryAt: string, port: number])[] = [
+    ["[::]:1812", "127.0.0.1", 1812],
+    ["0.0.0.0:18129", "127.0.0.1:18129", 18129],
+    ["10.1.0.7:1812", "10.1.0.7", 1812],
+    ["[2001:db8::1]:1645", "[2001:db8::1]:1645", 1645],
+    ["", "127.0.0.1", 1812],
+  ];
+  for (const [address, tryAt, port] of rows) assertEquals(doorOf(address), { tryAt, port }, address);
 });
 
 Deno.test("GET /first-steps counts a client and a backend of the settings as done", async () => {

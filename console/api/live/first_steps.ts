@@ -11,10 +11,18 @@ import { Refusal } from "../refusal.ts";
 export const FIRST_STEPS = ["client", "target", "login"] as const;
 export type FirstStepName = typeof FIRST_STEPS[number];
 
+/** Where this gateway is asked for a login. */
+export interface RadiusDoor {
+  readonly port: number;
+  /** How `deno task try` on this machine is told: `host`, or `host:port` where the port is not the usual one. */
+  readonly tryAt: string;
+}
+
 /** One step, in the order in which they are done. */
 export interface FirstStep {
   readonly name: FirstStepName;
   readonly state: "done" | "open" | "skipped";
+  readonly radius: RadiusDoor;
 }
 
 export interface FirstSteps {
@@ -48,10 +56,11 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
     async read() {
       if (connect === undefined) return null;
       const skipped = skippedOf((await store.get<unknown>(KEY)).value);
+      const radius = doorOf(connect.listening.radius[0] ?? "");
       const steps: FirstStep[] = [];
       for (const name of FIRST_STEPS) {
         const state = skipped.includes(name) ? "skipped" : await isDone[name](connect) ? "done" : "open";
-        steps.push({ name, state });
+        steps.push({ name, state, radius });
       }
       return steps.some(({ state }) => state === "open") ? steps : null;
     },
@@ -74,6 +83,18 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
       if (!ok) throw new Refusal("changed_meanwhile");
     },
   };
+}
+
+const RADIUS_PORT = 1812;
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
+
+/** @param address what a socket is bound to: `host:port`, or `[IPv6]:port`. */
+export function doorOf(address: string): RadiusDoor {
+  const at = address.lastIndexOf(":");
+  const host = address.slice(0, Math.max(at, 0));
+  const port = Number(address.slice(at + 1)) || RADIUS_PORT;
+  const name = host === "" || EVERY_ADDRESS.has(host) ? "127.0.0.1" : host;
+  return { port, tryAt: port === RADIUS_PORT ? name : `${name}:${port}` };
 }
 
 /** A backend elsewhere is connected, or the directory has somebody who could log in. */

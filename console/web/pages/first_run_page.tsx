@@ -78,7 +78,7 @@ export default function FirstRunPage({ models }: PageProps) {
       <PageBar title={titleOf(steps, step)} />
       {lost}
       <StepBar steps={steps} current={step} />
-      <p class="first-why">{t(`live.first_${step.name}_why`)}</p>
+      <p class="first-why">{t(`live.first_${step.name}_why`, { port: step.radius.port })}</p>
       <Part models={models} look={look} />
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       <div class="first-end">

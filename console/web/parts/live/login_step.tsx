@@ -11,8 +11,6 @@ import { CopyButton } from "../copy_button.tsx";
 import { Status } from "../status.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 
-const COMMAND = `${TRY_COMMAND} 127.0.0.1 --user ada`;
-
 interface LoginStepProps {
   readonly models: Models;
   /** `null`: nothing is left. */
@@ -35,6 +33,7 @@ export function LoginStep({ models, steps, skip }: LoginStepProps) {
   const isDone = steps === null || steps.some(({ name, state }) => name === "login" && state === "done");
   const reason = whyNotNow(models, "owner");
   const close = () => router.setParams({ step: "" });
+  const command = `${TRY_COMMAND} ${steps?.[0]?.radius.tryAt} --user ada`;
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">
@@ -44,8 +43,8 @@ export function LoginStep({ models, steps, skip }: LoginStepProps) {
         <>
           <p>{t("live.first_login_why")}</p>
           <span class="first-command">
-            <code>{COMMAND}</code>
-            <CopyButton text={COMMAND} what={t("frame.copy")} />
+            <code>{command}</code>
+            <CopyButton text={command} what={t("frame.copy")} />
           </span>
           <p role="status">
             {newest === null || newest.id === first.current

@@ -36,7 +36,7 @@ export const words: SameWords<typeof en> = {
   second_factor: "Zweiten Faktor hinzufügen",
   second_factor_why:
     "Ein Passwort allein lässt sich erraten oder abschauen. Mit einer Authenticator-App nützt es anderen nichts.",
-  step_of: "Schritt {step} von {count}",
+  step_of: "Zweiter Faktor, {step} von {count}",
   later: "Später",
   totp_add: "Authenticator-App einrichten",
   totp_scan: "Scannen Sie dies mit Ihrer Authenticator-App.",

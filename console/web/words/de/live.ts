@@ -181,7 +181,7 @@ export const words: SameWords<typeof en> = {
   first_step_of: "Schritt {step} von {count}: {what}",
   first_owner: "Inhaberkonto",
   first_client_why:
-    "Ein RADIUS-Client ist, was dieses Gateway fragt: ein VPN, ein WLAN-Controller, ein Rechner. Richten Sie ihn auf diesen Rechner (UDP 1812, wenn radius.listen nichts anderes sagt) und melden Sie sich dort an: Sein erstes Paket erscheint im Dialog und wird zum Client.",
+    "Ein RADIUS-Client ist, was dieses Gateway fragt: ein VPN, ein WLAN-Controller, ein Rechner. Richten Sie ihn auf diesen Rechner (UDP-Port {port}) und melden Sie sich dort an: Sein erstes Paket erscheint im Dialog und wird zum Client.",
   first_client_next: "Den Dialog öffnen, dann dort eine Anmeldung senden.",
   first_target_why:
     "In einem Ziel sind die Benutzer. Hier sehen Sie, ob seine Backends antworten, und einige Benutzer so, wie sie abgebildet werden.",

@@ -32,7 +32,7 @@ export const words = {
   second_factor: "Add a second factor",
   second_factor_why:
     "A password alone can be guessed or watched. An authenticator app makes that useless to others.",
-  step_of: "Step {step} of {count}",
+  step_of: "Second factor, {step} of {count}",
   later: "Later",
   totp_add: "Set up an authenticator app",
   totp_scan: "Scan this with your authenticator app.",

@@ -179,7 +179,7 @@ export const words = {
   first_step_of: "Step {step} of {count}: {what}",
   first_owner: "Owner account",
   first_client_why:
-    "A RADIUS client is what asks this gateway: a VPN, a Wi-Fi controller, a host. Point it at this host (UDP 1812, unless radius.listen says another port) and let it send a login: its first packet shows up in the dialog and becomes the client.",
+    "A RADIUS client is what asks this gateway: a VPN, a Wi-Fi controller, a host. Point it at this host (UDP port {port}) and let it send a login: its first packet shows up in the dialog and becomes the client.",
   first_client_next: "Open the dialog, then send a login from there.",
   first_target_why:
     "A target is where people are kept. See that its backends answer, then see some of its users as they are mapped.",
