@@ -154,12 +154,19 @@ browserTest(
       document.querySelector("input[type=search]")?.removeAttribute("placeholder");
       document.querySelector<HTMLElement>("h1")?.style.setProperty("color", "#ccc");
       document.querySelector(".button")?.replaceChildren();
+      const status = document.createElement("span");
+      status.role = "status";
+      status.textContent = "Copy";
+      const button = document.createElement("button");
+      button.append(status);
+      document.querySelector("main")?.append(button);
       document.documentElement.lang = "";
     });
     const problems = (await findAccessibilityProblems(page)).join("\n");
     for (const rule of ["label", "color-contrast", "button-name", "html-has-lang"]) {
       assertEquals(problems.includes(`violation ${rule}`), true, `${rule} in:\n${problems}`);
     }
+    assertEquals(/no name: button \((\d+)\)/.exec(problems)?.[1], "2", problems);
   },
 );
 

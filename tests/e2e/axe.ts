@@ -1,4 +1,4 @@
-// axe-core on a page, as a list of what is wrong. The page's policy forbids a script tag, so the source is evaluated.
+// axe-core on a page and the names in the browser's own tree, as a list of what is wrong. The page's policy forbids a script tag, so the source is evaluated.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";
@@ -15,6 +15,39 @@ async function atRest(page: Page, within: string): Promise<void> {
   await page.waitForFunction((within) =>
     document.querySelector(`${within} [data-busy]`) === null &&
     document.getAnimations().every(({ playState }) => playState !== "running"), within);
+}
+
+const NAMED: ReadonlySet<string> = new Set([
+  ...[
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "checkbox",
+    "radio",
+    "combobox",
+    "listbox",
+    "slider",
+    "switch",
+  ],
+  ...["tab", "menuitem", "option", "img", "dialog", "alertdialog", "region"],
+]);
+
+/**
+ * What the browser's own tree, which screen readers are given, has no name for: axe works names out by itself, and takes
+ * a live region inside a button for the button's name, which Chromium does not.
+ */
+async function findUnnamed(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  await session.detach();
+  const counts = new Map<string, number>();
+  for (const { ignored, role, name } of nodes) {
+    const kind = String(role?.value ?? "");
+    if (ignored || !NAMED.has(kind) || String(name?.value ?? "").trim() !== "") continue;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return [...counts].map(([kind, count]) => `no name: ${kind} (${count})`);
 }
 
 /**
@@ -43,5 +76,6 @@ export async function findAccessibilityProblems(
   return [
     ...lines("violation", found.violations as Finding[]),
     ...lines("incomplete", found.incomplete as Finding[]),
+    ...await findUnnamed(page),
   ];
 }

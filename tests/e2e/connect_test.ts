@@ -99,6 +99,47 @@ browserTest(
 );
 
 browserTest(
+  "targets: the mapping is edited by keyboard alone, from the user to the copied lines",
+  async ({ page }) => {
+    const shape = { local: "store", ldap: "sync" } as const;
+    await using site = await startConnectConsole({ dist: await currentDist(), shape });
+    await site.people.put("ada", { title: "Countess" });
+    await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
+    await page.getByLabel("Preview on user").waitFor();
+    /** Presses Tab until the wanted control has the focus. */
+    const tabTo = async (role: "textbox" | "button" | "checkbox" | "group", name: string | RegExp) => {
+      const wanted = page.getByRole(role, { name }).first();
+      await wanted.waitFor();
+      for (let press = 0; press < 200; press += 1) {
+        if (await wanted.evaluate((node) => node === document.activeElement)) return;
+        await page.keyboard.press("Tab");
+      }
+      throw new Error(`Tab never came to the ${role} ${name}`);
+    };
+    await tabTo("textbox", "Preview on user");
+    await page.keyboard.type("ada");
+    await page.getByText("For ada nothing changes.").waitFor();
+    const rows = page.locator("summary", { hasText: /^[0-9]+ rows$/ });
+    for (let press = 0; press < 20; press += 1) {
+      if (await rows.evaluate((node) => node === document.activeElement)) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await tabTo("checkbox", "ldap keeps manager.displayName: read only");
+    await page.keyboard.press("Space");
+    await tabTo("textbox", "Another SCIM attribute");
+    await page.keyboard.type("title");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("jobTitle");
+    await page.getByText("For ada 2 attributes change.").waitFor();
+    await page.getByText(/read_only = \["manager.displayName"\]/).waitFor();
+    await tabTo("button", "Copy");
+    await page.keyboard.press("Shift+Tab");
+    await tabTo("group", "Mapping");
+  },
+);
+
+browserTest(
   "targets: what a backend refused is a dead letter, tried again by a button",
   async ({ page }) => {
     const shape = { local: "store", crm: "async" } as const;

@@ -95,11 +95,14 @@ export async function problemsNow(
   return problems;
 }
 
-/** Cells of tables with something in them, but without the width to show it. */
+/** Cells of tables with something in them, but without the width to show it; on small screens a short word needs little. */
 function squeezedCells(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("main td")]
       .filter((cell) => cell.innerText.trim() !== "" && cell.checkVisibility() && cell.clientWidth < 30)
+      .filter((cell) =>
+        cell.scrollWidth > cell.clientWidth || getComputedStyle(cell).display === "table-cell"
+      )
       .map((cell) => cell.innerText)
   );
 }

@@ -146,6 +146,8 @@ Deno.test("PLACE_ROWS has every place, and every dialog of the console is looked
   ]);
   const drawing = await filesWith(/<(Confirm|Form|Secret)?Dialog\s|<dialog\s/);
   assertEquals(drawing.filter((file) => !walked.has(file)), [], "dialogs that no row opens");
+  const files = await filesWith(/^/);
+  assertEquals([...walked].filter((file) => !files.includes(file)), [], "rows of dialogs that are gone");
 });
 
 /** Files below `console/web` whose text matches. */

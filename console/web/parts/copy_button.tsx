@@ -22,7 +22,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
     <button type="button" class="button button-small" onClick={() => void copy()}>
       <Symbol name={said.value === "copied" ? "check" : "copy"} size={14} />
-      <span role="status">{said.value === null ? what : t(`frame.${said.value}`)}</span>
+      <span aria-live="polite">{said.value === null ? what : t(`frame.${said.value}`)}</span>
     </button>
   );
 }

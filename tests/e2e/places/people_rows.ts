@@ -83,7 +83,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
         smallSteps: [MORE, ["button", "Deactivate"]],
       },
       {
-        file: file("people/review_dialog"),
+        file: file("review_dialog"),
         name: /^Save these changes of/,
         steps: [["fill", "Title", "Analyst"], ["button", "Review changes"]],
       },
