@@ -128,8 +128,10 @@ function PhoneRow({ models, device, isLast, onRemove, onRename }: PhoneRowProps)
         </span>
         {isLast && <span class="quiet small">{t("me.last_factor")}</span>}
       </div>
-      <RowButton icon="pencil" verb={t("me.phone_rename")} name={name} onPress={onRename} />
-      {!isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
+      <div class="me-row-ends">
+        <RowButton icon="pencil" verb={t("me.phone_rename")} name={name} onPress={onRename} />
+        {!isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
+      </div>
     </li>
   );
 }
