@@ -129,6 +129,7 @@ browserTest(
     clock.advance(STEP_UP_MS + 1000);
     await page.getByRole("button", { name: "Export CSV" }).click();
     const dialog = page.getByRole("dialog", { name: "Show a factor again" });
+    await dialog.waitFor();
     assertEquals(await findAccessibilityProblems(page), []);
     await dialog.getByLabel("Password").fill(PASSWORD);
     const coming = page.waitForEvent("download");

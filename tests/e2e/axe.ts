@@ -33,11 +33,25 @@ const NAMED: ReadonlySet<string> = new Set([
   ...["tab", "menuitem", "option", "img", "dialog", "alertdialog", "region"],
 ]);
 
+const MOST_READINGS = 5;
+const READ_AGAIN_MS = 200;
+
 /**
  * What the browser's own tree, which screen readers are given, has no name for: axe works names out by itself, and takes
  * a live region inside a button for the button's name, which Chromium does not.
  */
 async function findUnnamed(page: Page): Promise<string[]> {
+  // The tree follows the page a little later; what has no name keeps having none.
+  let found: string[] = [];
+  for (let reading = 0; reading < MOST_READINGS; reading += 1) {
+    if (reading > 0) await page.waitForTimeout(READ_AGAIN_MS);
+    found = await unnamedNow(page);
+    if (found.length === 0) break;
+  }
+  return found;
+}
+
+async function unnamedNow(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send("Accessibility.getFullAXTree");
   await session.detach();
