@@ -39,7 +39,7 @@ export const ROOMS = {
   /** Comes while the board is drawn and its snapshot is on the way. */
   stream: {
     of:
-      /^(pages\/first_run_page|parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
+      /^(parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
     cores: [...LISTS, "login_core"],
   },
   gate: {
@@ -50,7 +50,11 @@ export const ROOMS = {
     of: /^(pages\/access_page|parts\/access\/(admin_list|token_list|own_sessions))$/,
     cores: [...TABLES, "access_core"],
   },
-  settings: { of: /^(pages\/settings_page|parts\/settings\/(?!look)\w+)$/, cores: [...TABLES, "field_core"] },
+  /** What an owner opens seldom. */
+  settings: {
+    of: /^(pages\/(settings|first_run)_page|parts\/settings\/(?!look)\w+)$/,
+    cores: [...TABLES, "field_core"],
+  },
   charts: { of: /^pages\/charts_page$/, cores: [...LISTINGS, "login_core"] },
   history: { of: /^pages\/history_page$/, cores: [...LISTINGS, "login_core"] },
   audit: { of: /^pages\/audit_page$/, cores: [...LISTINGS, "login_core"] },

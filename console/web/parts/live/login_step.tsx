@@ -21,15 +21,14 @@ interface LoginStepProps {
 export function LoginStep({ models, steps, skip }: LoginStepProps) {
   const { board, router } = models;
   const newest = useComputed(() => board.rows.value[0] ?? null).value;
-  const first = useRef<string | null | undefined>(undefined);
+  const openedMs = useRef(models.clock.nowMs.peek());
+  // Those of before are not the one that is tried now, also when they are shown only after the step.
+  const tried = newest !== null && newest.startedMs >= openedMs.current ? newest : null;
   const chosen = router.param("c");
   useEffect(() => {
-    // Those of before are not the one that is tried now.
-    if (first.current === undefined) first.current = newest?.id ?? null;
-    const isNew = newest !== null && newest.id !== first.current && newest.id !== chosen;
     const isFree = chosen === "" || board.conversation(chosen)?.outcome !== null;
-    if (isNew && isFree) router.setParams({ c: newest.id });
-  }, [newest?.id]);
+    if (tried !== null && tried.id !== chosen && isFree) router.setParams({ c: tried.id });
+  }, [tried?.id]);
   const isDone = steps === null || steps.some(({ name, state }) => name === "login" && state === "done");
   const reason = whyNotNow(models, "owner");
   const close = () => router.setParams({ step: "" });
@@ -47,9 +46,7 @@ export function LoginStep({ models, steps, skip }: LoginStepProps) {
             <CopyButton text={command} what={t("frame.copy")} />
           </span>
           <p role="status">
-            {newest === null || newest.id === first.current
-              ? t("live.first_waiting")
-              : <Status words={stateWords(newest)} />}
+            {tried === null ? t("live.first_waiting") : <Status words={stateWords(tried)} />}
           </p>
         </>
       )}
