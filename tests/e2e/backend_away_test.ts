@@ -6,28 +6,13 @@ import type { Page } from "playwright-core";
 import { runProgram } from "../ground/child.ts";
 import { type Slapd, startSlapd } from "../ground/slapd.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
-import { enter, start } from "./connect_pages.ts";
+import { enter, start, targetWith } from "./connect_pages.ts";
 import { holds } from "./people_pages.ts";
 
 await currentDist();
 closeBrowserAtEnd();
 
 const PEERS = { peers: ["slapd", "ldapUtils"] } as const;
-
-const tomlOf = (slapd: Slapd, mode: "sync" | "async") => `
-[targets.default.backends.local]
-kind = "store"
-
-[targets.default.backends.ldap]
-kind = "ldap"
-mode = "${mode}"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-timeout_ms = 2000
-`;
 
 /** The titles that the directory itself has, asked with its own program. */
 async function titlesIn(slapd: Slapd): Promise<readonly string[]> {
@@ -69,7 +54,7 @@ browserTest(
   async ({ page }) => {
     const slapd = await startSlapd();
     try {
-      await using gateway = await start(tomlOf(slapd, "sync"));
+      await using gateway = await start(targetWith(slapd, "sync"));
       await enter(page, { gateway, path: "/users", heading: "Users" });
       await createUser(page, "ada");
       const dialog = await review(page, "Countess");
@@ -103,7 +88,7 @@ browserTest(
   async ({ page }) => {
     const slapd = await startSlapd();
     try {
-      await using gateway = await start(tomlOf(slapd, "async"));
+      await using gateway = await start(targetWith(slapd, "async"));
       await enter(page, { gateway, path: "/users", heading: "Users" });
       await createUser(page, "ada");
       await slapd.stop();

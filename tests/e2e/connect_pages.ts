@@ -3,6 +3,7 @@
 import type { Page } from "playwright-core";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import type { Slapd } from "../ground/slapd.ts";
 import { signIn } from "./browser.ts";
 
 const ADMINS = ["owner", "viewer"].map((name) =>
@@ -16,6 +17,22 @@ const OTHER_CLIENT = `[[radius.client]]
 name = "of-file"
 address = ["192.0.2.1"]
 secret = "the secret of the file"
+`;
+
+/** The embedded store and a slapd as the two backends of the target. */
+export const targetWith = (slapd: Slapd, mode: "sync" | "async") => `
+[targets.default.backends.local]
+kind = "store"
+
+[targets.default.backends.ldap]
+kind = "ldap"
+mode = "${mode}"
+url = "${slapd.url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+timeout_ms = 2000
 `;
 
 /** A gateway with these settings and the administrators. */

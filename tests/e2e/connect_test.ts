@@ -5,7 +5,7 @@ import { startConnectConsole } from "../fakes/console_connect.ts";
 import { startSlapd } from "../ground/slapd.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
-import { enter, start } from "./connect_pages.ts";
+import { enter, start, targetWith } from "./connect_pages.ts";
 
 closeBrowserAtEnd();
 await currentDist();
@@ -41,18 +41,7 @@ browserTest(
 browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
   const slapd = await startSlapd();
   try {
-    await using gateway = await start(`[targets.default.backends.local]
-kind = "store"
-
-[targets.default.backends.ldap]
-kind = "ldap"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-timeout_ms = 2000
-`);
+    await using gateway = await start(targetWith(slapd, "sync"));
     await enter(page, { gateway, path: "/health", heading: "Health" });
     const row = page.getByRole("row", { name: /default \/ ldap/ });
     const test = row.getByRole("button", { name: "Test default / ldap" });

@@ -4,6 +4,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { BrowserContext, Page } from "playwright-core";
 import { startConnectConsole } from "../fakes/console_connect.ts";
+import { conversation } from "../fakes/console_gateway.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";
 import { findAccessibilityProblems } from "./axe.ts";
@@ -125,6 +126,27 @@ browserTest("each step can be skipped, and what is left comes back at the same s
   await step.waitFor({ state: "detached" });
 });
 
+browserTest(
+  "a login of before is not the one that is tried, also when it is shown only after the step",
+  async ({ page }) => {
+    await using site = await startConnectConsole({ dist, shape: { local: "store" } });
+    const nowMs = Date.now();
+    site.watch.put(conversation(1, { startedMs: nowMs - 60_000 }));
+    const step = page.getByRole("region", { name: "Step 4 of 4: Try a login" });
+    // What is there comes once the step stands.
+    await page.route("**/console/api/live", async (route) => {
+      await step.waitFor();
+      await route.fallback();
+    });
+    await enterAs(page, { site, role: "owner", path: "/live?step=login" });
+    await page.getByRole("row").nth(1).waitFor();
+    await step.getByText("Waiting for a login").waitFor();
+    site.watch.put(conversation(2, { startedMs: nowMs + 60_000 }));
+    await page.waitForURL(/[?&]c=/);
+    await step.getByText("Waiting for a login").waitFor({ state: "detached" });
+  },
+);
+
 const STATES: Readonly<Record<string, { path: string; heading: string; role?: string }>> = {
   "the client": { path: "/first-run?step=client", heading: "Step 2 of 4: Add a RADIUS client" },
   "the client, as a viewer": {
@@ -155,8 +177,6 @@ for (const look of ["light", "small"] as const) {
           "Needs the owner role",
         ]);
       }
-      const folder = Deno.env.get("COUNTERSIGN_LOOK");
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/${look} ${name}.png` });
       await page.context().clearCookies();
     }
   }, { look });
