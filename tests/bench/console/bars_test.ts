@@ -1,7 +1,7 @@
 // The bars: how figures are held against them, and the medians over rounds.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { BARS, type Figure, figureLine, isMet, medianFigures, scriptBarKb } from "./bars.ts";
+import { type Figure, figureLine, isMet, medianFigures } from "./bars.ts";
 import { readOptions } from "./options.ts";
 
 const figure = (what: string, value: number): Figure => ({ what, value, unit: "ms", atMost: 20 });
@@ -19,10 +19,6 @@ Deno.test("figureLine() says met and NOT met; a bar itself is met", () => {
   assertStringIncludes(figureLine(figure("a", 20)), "met      a");
   assertStringIncludes(figureLine(figure("a", 20.01)), "NOT met  a");
   assertEquals(isMet(figure("a", 20)), true);
-});
-
-Deno.test("scriptBarKb() allows the charts their library", () => {
-  assertEquals([scriptBarKb("live"), scriptBarKb("charts")], [BARS.routeScriptKb, BARS.chartsScriptKb]);
 });
 
 Deno.test("readOptions() reads what is asked for, and refuses what it does not know", () => {

@@ -4,7 +4,7 @@ import type { BrowserContext } from "playwright-core";
 import type { Dist } from "../../../console/assets.ts";
 import { PLACES } from "../../../console/web/places.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";
-import { BARS, type Figure, scriptBarKb, type Speed } from "./bars.ts";
+import { BARS, type Figure, type Speed } from "./bars.ts";
 import { measureFirstView } from "./first_view.ts";
 import { measureLive } from "./live_load.ts";
 import { measureRows } from "./rows.ts";
@@ -27,7 +27,7 @@ export function byteFigures(dist: Dist): Figure[] {
       what: `${name}: script (gzip ${(gzipOctets / KB).toFixed(1)}; words ${(wordOctets / KB).toFixed(1)})`,
       value: scriptOctets / KB,
       unit: "KB",
-      atMost: scriptBarKb(name),
+      atMost: BARS.routeScriptKb,
     })),
     { what: "all script, gzip", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
     { what: "all styles, gzip", value: styleOctets / KB, unit: "KB", atMost: BARS.styleKb },
@@ -49,7 +49,7 @@ export async function firstViewFigures({ context, site, speed }: InBrowser): Pro
       atMost,
     });
     figures.push(
-      row("script that came", seen.scriptOctets / KB, "KB", scriptBarKb(name)),
+      row("script that came", seen.scriptOctets / KB, "KB", BARS.routeScriptKb),
       row("first view", seen.receivedOctets / KB, "KB", BARS.firstViewKb),
       row("first view, requests", seen.requests, "", BARS.firstViewRequests),
       row("first paint", seen.firstPaintMs / 1000, "s", BARS.firstPaintS[speed]),
