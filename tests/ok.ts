@@ -1,7 +1,7 @@
 // The quick check before a commit (`deno task ok`): one line for each thing that must hold, and the output of what does not.
 
 import { summaryLine } from "./ground/tally.ts";
-import { runSuite, SUITES } from "./ground/suites.ts";
+import { runSuite, SUITES, TEST_LOCK } from "./ground/suites.ts";
 import { runProgram } from "./ground/child.ts";
 
 interface Check {
@@ -20,7 +20,7 @@ const HELP = `Checks form, rules and types, and runs the fast tests.
 const CHECKS: readonly Check[] = [
   { title: "fmt", args: ["fmt", "--check"] },
   { title: "lint", args: ["lint", "--quiet"] },
-  { title: "check", args: ["check", "--quiet"] },
+  { title: "check", args: ["check", "--quiet", TEST_LOCK] },
   { title: "docs", args: ["task", "--quiet", "docs", "--check"] },
 ];
 

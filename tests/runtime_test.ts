@@ -1,7 +1,7 @@
 // Clock and randomness.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "./packages/fast_check.ts";
 import {
   createSystemRandom,
   type Random,

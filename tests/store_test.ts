@@ -1,7 +1,7 @@
 // The store: group commit over Deno KV. Each batch must look as if its transactions had come one by one.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import fc from "fast-check";
+import fc from "./packages/fast_check.ts";
 import { createStore, type Store, type Transaction } from "../store.ts";
 
 async function open(options: { nowMs?: () => number } = {}): Promise<Store & AsyncDisposable> {

@@ -1,7 +1,7 @@
 // The vault: what it seals is read by nobody else, what it digests cannot be taken for something else.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "./packages/fast_check.ts";
 import { createSystemRandom } from "../runtime.ts";
 import { createVault, equalDigests } from "../vault.ts";
 

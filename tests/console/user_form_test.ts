@@ -1,7 +1,7 @@
 // The profile of a user as a form: what is not changed stays, and two people's changes come together.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import type { JsonObject } from "../../scim/ports.ts";
 import { attributesOf, diffRows, mergeForms } from "../../console/web/models/user_changes.ts";
 import {

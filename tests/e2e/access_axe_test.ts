@@ -1,7 +1,7 @@
 // Access and sign-in as axe sees them where the walk over all pages does not come: errors, hostile names, ways in, steps of set-up.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

@@ -1,7 +1,7 @@
 // Signing in and who may do what, in a real browser: codes, passkeys, a factor shown again, invitations, tokens, sessions.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { deedsOf } from "../fakes/audited.ts";

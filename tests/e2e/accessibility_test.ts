@@ -1,7 +1,7 @@
 // States of the sign-in, of Live and of the phone page to which the walk over all pages does not come: nothing that axe objects to.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { FAKE_INVITATION, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";

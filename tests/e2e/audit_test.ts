@@ -1,7 +1,7 @@
 // The audit's page in a real browser: hostile names are text, filters live in the address, links lead both ways, and axe finds nothing.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";

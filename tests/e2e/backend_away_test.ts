@@ -2,7 +2,7 @@
 // everywhere. With the real program and a real slapd, in a real browser.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { runProgram } from "../ground/child.ts";
 import { type Slapd, startSlapd } from "../ground/slapd.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

@@ -6,7 +6,7 @@ import {
   type BrowserContextOptions,
   chromium,
   type Page,
-} from "playwright-core";
+} from "../packages/playwright.ts";
 import { build } from "../../console/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
 import { lacking } from "../ground/needing.ts";

@@ -1,7 +1,7 @@
 // RADIUS clients in a real browser, over the real gateway: added, given another secret, changed by two, removed.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts";

@@ -1,6 +1,6 @@
 // The real gateway with two administrators and a client of its settings file, and its pages opened.
 
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import type { Slapd } from "../ground/slapd.ts";

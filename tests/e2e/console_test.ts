@@ -1,7 +1,7 @@
 // The console in a real browser: the way in, the live board, what may be done, and what happens when things break.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { approval, conversation, ended } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";

@@ -2,7 +2,7 @@
 // radclient was let in. The real gateway, its real pages, a phone page in another tab.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "../packages/playwright.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";

@@ -1,7 +1,7 @@
 // What is left after the set-up, on Live: each step goes away when it is done or skipped. In a real browser.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";

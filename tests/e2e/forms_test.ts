@@ -2,7 +2,7 @@
 // typed is lost, and that the same press works afterwards.
 
 import { assertEquals } from "@std/assert";
-import type { ElementHandle, Page } from "playwright-core";
+import type { ElementHandle, Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";

@@ -1,7 +1,7 @@
 // The frame in a real browser: places, the palette, keys, languages, looks, and what happens when a page does not come.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";

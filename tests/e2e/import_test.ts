@@ -1,7 +1,7 @@
 // Users from a file, in a real browser: seen first, put right, then applied.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

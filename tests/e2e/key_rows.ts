@@ -1,6 +1,6 @@
 // Waits until the page listens for keys: parts of a page bring theirs a moment after the page itself.
 
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 
 /** Keys as `Keyboard.press` has them; those of one letter are waited for, the others are the browser's or come with one of them. */
 export async function listensFor(page: Page, keys: readonly string[]): Promise<void> {

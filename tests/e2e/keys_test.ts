@@ -1,7 +1,7 @@
 // The whole table of keys, each pressed: what it does, and that it does nothing while somebody types, in a dialog, or switched off.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PLACES, railRows } from "../../console/web/places.ts";
 import { FULL_OTHER, FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

@@ -1,7 +1,7 @@
 // The inspector with its packets, replay and explanation; dropped packets; the history; charts; many tabs. In a real browser.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import type { PacketRecord } from "../../radius/doing/ports.ts";

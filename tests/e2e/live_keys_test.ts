@@ -1,7 +1,7 @@
 // Live narrowed by a click on a cell, and worked by its keys. In a real browser.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { findAccessibilityProblems } from "./axe.ts";

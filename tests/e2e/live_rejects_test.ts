@@ -2,7 +2,7 @@
 // the history and the charts, and the page comes back by itself when the server was killed.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { chromium, type Page } from "playwright-core";
+import { chromium, type Page } from "../packages/playwright.ts";
 import { runProgram } from "../ground/child.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { testNeeding } from "../ground/needing.ts";

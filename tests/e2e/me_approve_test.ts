@@ -1,7 +1,7 @@
 // The page that confirms one login, in a real browser without JavaScript: real packets ask, a form answers.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "../packages/playwright.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { CODES } from "../ground/radius_packets.ts";
 import { findAccessibilityProblems } from "./axe.ts";

@@ -1,7 +1,7 @@
 // The account page as axe sees it: every state, its dialogs, errors and empty lists, in light, in dark and at 320 px.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { enterByLink, type MeConsole, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";

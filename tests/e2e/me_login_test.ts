@@ -1,7 +1,7 @@
 // The account page with nothing faked: logins by radclient, a phone page in Chromium, the real gateway between them.
 
 import { assert, assertEquals } from "@std/assert";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "../packages/playwright.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { testNeeding } from "../ground/needing.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";

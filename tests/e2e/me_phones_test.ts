@@ -1,7 +1,7 @@
 // Phones on the account page, in a real browser at 320 px: one goes on as its user, two by their names, one removed, one added.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { FAKE_INVITATION } from "../fakes/console_phone.ts";
 import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";

@@ -1,7 +1,7 @@
 // The account page in a real browser at 320 px: ways in, factors, recovery codes, logins, and every plain no.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { enterByLink, startMeConsole } from "../fakes/console_me.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";

@@ -1,7 +1,7 @@
 // Opening the pages about people, judging how they stand, and what the directory behind them has.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import type { PeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { enterAs, scrollsSideways } from "./browser.ts";

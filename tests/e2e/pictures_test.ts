@@ -2,7 +2,7 @@
 // the pictures anew; every other run leaves the checkout as it was.
 
 import { assert, assertEquals } from "@std/assert";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
 import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
 import {
   changeThings,

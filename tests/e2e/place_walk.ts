@@ -1,7 +1,7 @@
 // Walks a page by its row: opens it, does its steps, has it fail, and looks at what a person with other senses would meet.
 
 import { Buffer } from "node:buffer";
-import type { Locator, Page } from "playwright-core";
+import type { Locator, Page } from "../packages/playwright.ts";
 import type { FullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { enterAs, scrollsSideways } from "./browser.ts";

@@ -2,7 +2,7 @@
 // palette, with nothing in it, with a server that fails and one that is gone. Nothing that axe objects to, no sideways scroll.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PLACES } from "../../console/web/places.ts";
 import { FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, type LookName, LOOKS } from "./browser.ts";

@@ -2,7 +2,7 @@
 // edges that colour alone would draw are there, and nothing is cut.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";

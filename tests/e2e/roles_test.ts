@@ -2,7 +2,7 @@
 // be pressed. Which role that is, is the route table's knowledge.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { ACCESS, isAllowed, type Role, ROLES } from "../../console/api/access.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

@@ -1,6 +1,6 @@
 // Ends a session in the middle of somebody's work, so that their next deed is what meets the end.
 
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 
 /**
  * Does `end`, by default by taking the cookie. Pages ask for things by themselves (parts that come late, the stream, what is

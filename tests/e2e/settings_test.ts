@@ -1,7 +1,7 @@
 // The settings in a real browser: every part by its address, what is secret is not there, and axe finds nothing.
 
 import { assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

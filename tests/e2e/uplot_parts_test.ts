@@ -2,7 +2,7 @@
 
 import * as esbuild from "esbuild";
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { partsOf, uplotParts } from "../../console/uplot_parts.ts";
 import { browserTest, closeBrowserAtEnd } from "./browser.ts";
 import type { DrawnChart } from "./chart_page.tsx";

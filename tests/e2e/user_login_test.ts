@@ -1,7 +1,7 @@
 // A user made by clicking logs in: a real browser, the real gateway, a real phone page, and radclient.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "../packages/playwright.ts";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";

@@ -1,7 +1,7 @@
 // The pages of users by axe: in light, in dark and at 320 px, at rest, in dialogs, with errors and empty lists.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

@@ -1,7 +1,7 @@
 // The pages of users in a real browser, found by role and label.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";

@@ -2,7 +2,7 @@
 // that watches. A picture of the phone goes into the README.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { chromium, type Page } from "playwright-core";
+import { chromium, type Page } from "../packages/playwright.ts";
 import { testNeeding } from "../ground/needing.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { type RadclientLogin, setUpRadclient } from "../interop/peers/radclient.ts";

@@ -1,6 +1,6 @@
 // A console with one person who has an account page: factors, a history, a login that waits, and a one-time link.
 
-import type { Page } from "playwright-core";
+import type { Page } from "../packages/playwright.ts";
 import type { Dist } from "../../console/assets.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { totpCode } from "../ground/totp.ts";

@@ -1,8 +1,8 @@
 // A foreign SCIM 2.0 server for the tests: SCIMMY behind its router and express, on a free port, with resources in memory.
 
-import express from "express";
-import SCIMMY from "scimmy";
-import SCIMMYRouters from "scimmy-routers";
+import express from "../packages/express.ts";
+import SCIMMY from "../packages/scimmy.ts";
+import SCIMMYRouters from "../packages/scimmy_routers.ts";
 
 export interface ScimmyServer {
   /** With the path, without a trailing slash. */

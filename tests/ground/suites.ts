@@ -26,6 +26,9 @@ const PERMISSIONS = [
 /** Playwright looks below /proc/sys when it is loaded, which the runtime grants together with everything else only. */
 const BROWSER_PERMISSIONS = ["--allow-all"] as const;
 
+/** The packages of the tests have a lock file of their own, so that a start does not install them (docs/adr/0003). */
+export const TEST_LOCK = "--lock=tests/deno.lock";
+
 /** In the order in which they run. */
 export const SUITES = {
   unit: {
@@ -78,6 +81,7 @@ export async function runSuite(
         "--quiet",
         "--no-prompt",
         "--permit-no-files",
+        TEST_LOCK,
         ...suite.permissions,
         ...(suite.parallel ? ["--parallel"] : []),
         ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),

@@ -60,7 +60,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "audit_index.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },
   // The judge of the gateway's packets shares no code with it.
-  { at: "tests/ground/", code: [], types: [] },
+  { at: "tests/ground/", code: ["tests/packages/"], types: [] },
   { at: "tests/", code: ["", "tests/"], types: [] },
 ];
 
@@ -91,6 +91,16 @@ export function packageProblem(edge: ImportEdge, pinned: ReadonlySet<string>): s
 /** The entries of `imports` in deno.json that name no exact version. */
 export function unpinned(imports: Readonly<Record<string, string>>): string[] {
   return Object.entries(imports)
-    .filter(([, specifier]) => !/^npm:(@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+(\/[\w./-]+)?$/.test(specifier))
+    .filter(([, specifier]) => !isPinned(specifier))
     .map(([name, specifier]) => `${name}: ${specifier}`);
+}
+
+/** Whether a specifier names one version of a package. */
+export function isPinned(specifier: string): boolean {
+  return /^npm:(@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+(\/[\w./-]+)?$/.test(specifier);
+}
+
+/** The packages that a file of tests/packages names. */
+export function packagesIn(text: string): string[] {
+  return [...text.matchAll(/from "((?:npm|jsr|https?):[^"]+)"/g)].map(([, specifier]) => specifier ?? "");
 }

@@ -1,16 +1,20 @@
 // The import directions hold, by deno's own graph of the project.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { importProblem, packageProblem, unpinned } from "./import_rules.ts";
+import { importProblem, isPinned, packageProblem, packagesIn, unpinned } from "./import_rules.ts";
 import { type ImportEdge, isModule, readImports, readSources } from "./sources.ts";
 
 const settings: { imports: Record<string, string>; lock: { frozen: boolean } } = JSON.parse(
   await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
 );
-const pinned = new Set(Object.values(settings.imports));
+const sources = await readSources();
+/** What only tests use: pinned in these files, not in deno.json. */
+const testPackages = sources.filter(({ path }) => path.startsWith("tests/packages/"))
+  .flatMap(({ text }) => packagesIn(text));
+const pinned = new Set([...Object.values(settings.imports), ...testPackages]);
 
 Deno.test("imports go only where the rows allow, and packages are pinned", async () => {
-  const modules = (await readSources()).map(({ path }) => path).filter(isModule);
+  const modules = sources.map(({ path }) => path).filter(isModule);
   const edges = await readImports(modules);
   assert(edges.length > 100, "the graph was read");
   const problems = edges.flatMap((edge) => [importProblem(edge), packageProblem(edge, pinned)])
@@ -20,6 +24,8 @@ Deno.test("imports go only where the rows allow, and packages are pinned", async
 
 Deno.test("deno.json pins every package to one version, and the lock file is frozen", () => {
   assertEquals(unpinned(settings.imports), []);
+  assert(testPackages.length > 3, "tests/packages was read");
+  assertEquals(testPackages.filter((specifier) => !isPinned(specifier)), []);
   assertEquals(settings.lock.frozen, true);
 });
 
@@ -41,6 +47,7 @@ const FORBIDDEN: readonly ImportEdge[] = [
   code("main.ts", "tests/fakes/raw_http.ts"),
   code("tests/ground/radius_packets.ts", "radius/pure/md5.ts"),
   code("somewhere/new.ts", "runtime.ts"),
+  code("console/api/users.ts", "tests/packages/express.ts"),
 ];
 
 const ALLOWED: readonly ImportEdge[] = [

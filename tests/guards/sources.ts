@@ -53,7 +53,15 @@ export async function readImports(modules: readonly string[]): Promise<ImportEdg
   try {
     await Deno.writeTextFile(entry, modules.map((path) => `import "${new URL(path, ROOT)}";\n`).join(""));
     const told = await runProgram(Deno.execPath(), {
-      args: ["info", "--json", "--config", new URL("deno.json", ROOT).pathname, entry],
+      args: [
+        "info",
+        "--json",
+        "--config",
+        new URL("deno.json", ROOT).pathname,
+        "--lock",
+        new URL("tests/deno.lock", ROOT).pathname,
+        entry,
+      ],
     });
     if (told.code !== 0) throw new Error(`deno info failed: ${told.stderr}`);
     const graph: { modules: { specifier: string; dependencies?: GraphDependency[] }[] } = JSON.parse(

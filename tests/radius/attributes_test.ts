@@ -1,7 +1,7 @@
 // Attributes from settings, row by row, and what of received ones the log shows.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import {
   type AttributeName,
   type AttributeRow,

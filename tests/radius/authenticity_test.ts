@@ -1,7 +1,7 @@
 // What a shared secret is used for, against the RFCs' packets, against node:crypto by way of the tests' own packets, and by laws.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import { createHash } from "node:crypto";
 import { findMessageAuthenticator, SharedSecret } from "../../radius/pure/authenticity.ts";
 import { authenticatorOf, PacketView, PacketWriter } from "../../radius/pure/packet.ts";

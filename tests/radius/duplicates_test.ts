@@ -1,7 +1,7 @@
 // The duplicate cache (RFC 5080 §2.2.2).
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import { createDuplicates, KEPT_MS, type PacketPlace } from "../../radius/doing/duplicates.ts";
 
 /** A packet whose authenticator is all `authenticator`. */

@@ -1,7 +1,7 @@
 // Reading and writing packets: the RFCs' own examples, and laws over whatever octets arrive.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
 import { forEachAttribute, PacketView, PacketWriter } from "../../radius/pure/packet.ts";
 import { RFC_VECTORS } from "./rfc_vectors.ts";

@@ -1,7 +1,7 @@
 // Telephone numbers: what may be dialled, and what of a number may be shown.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import {
   isCountryAllowed,
   isPhoneNumber,

@@ -1,7 +1,7 @@
 // Prompts: what is filled in, and how a text is cut into Reply-Messages.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import type { Factor } from "../../radius/facts/factors.ts";
 import { type Prompt, PROMPTS } from "../../radius/facts/prompts.ts";
 import { type PromptContext, renderPrompt, splitReplyMessage } from "../../radius/pure/render.ts";

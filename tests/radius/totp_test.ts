@@ -1,7 +1,7 @@
 // Time-based one-time passwords against RFC 4226 Appendix D and RFC 6238 Appendix B (SHA-1), and what may match twice.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 
 const SEED = new TextEncoder().encode("12345678901234567890");

@@ -1,7 +1,7 @@
 // How a conversation is found: no two logins may be taken for each other.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import { PacketView } from "../../radius/pure/packet.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { tupleOf } from "../../radius/pure/tuple.ts";

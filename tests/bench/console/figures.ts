@@ -1,6 +1,6 @@
 // What is measured of the console, as figures against their bars.
 
-import type { BrowserContext } from "playwright-core";
+import type { BrowserContext } from "../../packages/playwright.ts";
 import type { Dist } from "../../../console/assets.ts";
 import { PLACES } from "../../../console/web/places.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";

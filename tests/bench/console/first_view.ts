@@ -1,6 +1,6 @@
 // The first view of a page in Chromium: what came over the wire, and when something was to be seen.
 
-import type { BrowserContext, CDPSession, Page } from "playwright-core";
+import type { BrowserContext, CDPSession, Page } from "../../packages/playwright.ts";
 
 export interface FirstView {
   readonly requests: number;

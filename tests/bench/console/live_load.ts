@@ -1,6 +1,6 @@
 // A thousand events a second on Live while somebody types in its search: how busy the page is, and whether it missed one.
 
-import type { BrowserContext, CDPSession } from "playwright-core";
+import type { BrowserContext, CDPSession } from "../../packages/playwright.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";
 import { conversation } from "../../fakes/console_gateway.ts";
 import { quantile } from "./bars.ts";

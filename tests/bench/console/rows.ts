@@ -1,7 +1,7 @@
 // Ten thousand rows in the console's list: how long a key takes until its paint, and a frame while it scrolls.
 
 import * as esbuild from "esbuild";
-import type { BrowserContext } from "playwright-core";
+import type { BrowserContext } from "../../packages/playwright.ts";
 import { quantile } from "./bars.ts";
 import { keyTimes, slowDown, watchKeys } from "./first_view.ts";
 

@@ -1,7 +1,7 @@
 // Measures the console against its bars (`deno task console-bars`): weight, first view, ten thousand rows, a thousand
 // events a second. What is about time is the median of interleaved rounds, and says as much about the machine.
 
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, chromium } from "../../packages/playwright.ts";
 import { type Dist, loadDist } from "../../../console/assets.ts";
 import { build } from "../../../console/build.ts";
 import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "../../e2e/browser.ts";

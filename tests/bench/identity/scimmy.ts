@@ -1,8 +1,8 @@
 // The peer: SCIMMY behind its router and express, people in a Map, as its documentation shows. scimmy.ts <users>; the port goes to its output.
 
-import express from "express";
-import SCIMMY from "scimmy";
-import SCIMMYRouters from "scimmy-routers";
+import express from "../../packages/express.ts";
+import SCIMMY from "../../packages/scimmy.ts";
+import SCIMMYRouters from "../../packages/scimmy_routers.ts";
 import { GROUP, groupMembers, personAt, userBody } from "./people.ts";
 
 type Held = Record<string, unknown> & { id: string };

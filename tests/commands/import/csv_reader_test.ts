@@ -1,7 +1,7 @@
 // CSV by RFC 4180, and what spreadsheets make of it; cells that hold several texts, and cells that would be formulas.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { csvLine, guard, joinTexts, splitTexts, unguard } from "../../../commands/import/csv_cells.ts";
 import { createCsvReader, type CsvRecord, detectSeparator } from "../../../commands/import/csv_reader.ts";
 

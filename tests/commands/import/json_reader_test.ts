@@ -1,7 +1,7 @@
 // JSON cut into resources: arrays, ListResponses, lines; and what is none of them.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { createJsonReader, type JsonPiece } from "../../../commands/import/json_reader.ts";
 
 function read(text: string, size: number): JsonPiece[] {

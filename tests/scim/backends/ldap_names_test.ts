@@ -1,7 +1,7 @@
 // Distinguished names: what goes in comes out, whatever it is.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { dnKey, escapeDnValue, firstRdn, makeDn } from "../../../scim/backends/ldap_names.ts";
 
 const ESCAPED: readonly (readonly [string, string])[] = [

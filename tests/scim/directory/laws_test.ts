@@ -1,7 +1,7 @@
 // Whatever is written in whatever order, the directory is what a naive one would be: also after a new start, and after a crash at any commit.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Content, Directory, JsonObject, ResourceKind, WriteResult } from "../../../scim/ports.ts";
 import { createStore, type Store } from "../../../store.ts";

@@ -1,7 +1,7 @@
 // What the directory is made of: order of keys, bags of hashes, words, sets of members.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { memberChanges, memberSetOf, withChanges } from "../../../scim/directory/member_sets.ts";
 import { createHashBag, nameHash } from "../../../scim/directory/name_hashes.ts";
 import { compareText } from "../../../scim/directory/order.ts";

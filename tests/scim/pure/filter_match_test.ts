@@ -1,7 +1,7 @@
 // Which resources a filter finds: one user and one group, asked many things.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import { parseFilter } from "../../../scim/pure/filter.ts";
 import { filterView, matchesFilter } from "../../../scim/pure/filter_match.ts";

@@ -1,7 +1,7 @@
 // Filters as trees: the RFC's examples, its grammar, limits, and what is no filter.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import type { ResourceKind } from "../../../scim/ports.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import {

@@ -1,7 +1,7 @@
 // Hostile and harmless bodies.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import type { JsonValue } from "../../../scim/ports.ts";
 import { MAX_DEPTH, MAX_VALUES, parseBody } from "../../../scim/pure/json_limits.ts";
 import { taken } from "./bodies.ts";

@@ -1,7 +1,7 @@
 // Laws of the mapping, for any content: there and back keeps what the mapping covers, and laid over what was there it changes nothing.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import type { Content } from "../../../scim/ports.ts";
 import {
   coveredAttributes,

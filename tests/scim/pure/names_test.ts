@@ -1,7 +1,7 @@
 // Which texts name somebody.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { distinctNames, nameFromPath, readName } from "../../../scim/pure/names.ts";
 import { refused } from "./bodies.ts";
 

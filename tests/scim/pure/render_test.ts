@@ -1,7 +1,7 @@
 // Resources, lists and errors as they are answered, and back.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import type { Content, JsonObject, Stored } from "../../../scim/ports.ts";
 import { renderError, renderList, renderResource } from "../../../scim/pure/render.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";

@@ -1,7 +1,7 @@
 // Times as texts.
 
 import { assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { isoTime } from "../../../scim/pure/timestamps.ts";
 
 Deno.test("isoTime() writes what Date.toISOString() writes, for any time and in any order", () => {

@@ -1,7 +1,7 @@
 // A law of writes: whatever fails in between, when all is well again every backend holds what the acknowledged writes said, and the store says so.
 
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { ScimRefusal } from "../../../scim/facts/refusals.ts";
 import type { Content } from "../../../scim/ports.ts";
 import { createCopies, readStanding } from "../../../scim/targets/copies.ts";

@@ -1,7 +1,7 @@
 // The compact set of names, and texts longer than a value of the store.
 
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../../packages/fast_check.ts";
 import { deleteLongText, readLongText, setLongText } from "../../../scim/targets/long_texts.ts";
 import { createSeenNames } from "../../../scim/targets/seen_names.ts";
 import { createStore } from "../../../store.ts";
