@@ -27,6 +27,8 @@ export interface Attempt {
   readonly receivedMs: number;
   /** A login that was held when the server died, sent again: its push is out already. */
   readonly holdsAgain: boolean;
+  /** The approval had let another login in when this one was to be accepted with it. */
+  readonly approvalUsed: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
   /** Why the user was refused: for the log and the audit, never for the reply. */
   refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
@@ -55,6 +57,7 @@ export function newAttempt(
     client: request.client,
     receivedMs: request.receivedMs,
     holdsAgain: false,
+    approvalUsed: false,
     firstFactor: null,
     refusedFor: null,
     decision: null,

@@ -17,6 +17,8 @@ export type RecordWriting =
 export interface Conversations {
   byTuple(tuple: string): Conversation | null;
   byToken(token: string): Conversation | null;
+  /** Finds a conversation to work on, by its ordered id. */
+  awake(orderedId: string): Conversation | null;
   /** For whoever watches: as it is now, not to be changed. */
   byId(orderedId: string): Conversation | null;
   /** Makes a conversation findable; above the cap the oldest is forgotten. */
@@ -156,6 +158,10 @@ export function createConversations(
     },
     byToken(token) {
       const entry = tokens.get(token);
+      return entry === undefined ? null : awake(entry);
+    },
+    awake(orderedId) {
+      const entry = entries.get(orderedId);
       return entry === undefined ? null : awake(entry);
     },
     byId(orderedId) {

@@ -4,7 +4,6 @@ import type { Log } from "../../log.ts";
 import { toBase64Url } from "../../runtime.ts";
 import { NOTHING_KNOWN } from "../facts/facts.ts";
 import { isStep, type Step, stepByName } from "../facts/steps.ts";
-import { describeAttributes } from "../pure/attributes.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import type { PacketView } from "../pure/packet.ts";
@@ -13,6 +12,7 @@ import { decodeText } from "../pure/text.ts";
 import { step } from "../pure/step.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { type Tuple, tupleOf } from "../pure/tuple.ts";
+import { ApprovalUsed } from "./approval_use.ts";
 import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
 import { type Attempt, newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
@@ -22,6 +22,7 @@ import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
 import { createNullAsks } from "./null_asks.ts";
 import { createPreparing } from "./preparing.ts";
 import { findRefusal, type Refusal, REFUSALS, type Request, viewOf } from "./request.ts";
+import { logRequest } from "./request_log.ts";
 import { authenticatorText, isSamePacket } from "./same_packet.ts";
 
 export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
@@ -90,7 +91,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   function accept(request: Request, view: PacketView): void {
-    logRequest(request);
+    counters.count("requests");
+    logRequest(log, request);
     const refusal = findRefusal(view);
     if (refusal !== null) return refuse(request, refusal, view);
     const user = canonicalName(request.userName);
@@ -263,6 +265,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
       (fault: unknown) => {
         works.delete(conversation.orderedId);
         restore(conversation, before);
+        if (fault instanceof ApprovalUsed && !attempt.approvalUsed) {
+          const again = conversations.awake(conversation.orderedId);
+          const refused: Attempt = { ...attempt, approvalUsed: true, decision: "denied" };
+          if (again !== null) return run(work.request, again, { attempt: refused, state, digest, ended: [] });
+        }
         notRecorded(work.request, conversation, fault);
       },
     );
@@ -360,21 +367,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
     const because = { row: refusal, conversation: null };
     answers.reject(request, prompt, eap === null ? because : { ...because, eapIdentifier: eap[1] ?? 0 });
-  }
-
-  function logRequest(request: Request): void {
-    const { client, octets } = request;
-    counters.count("requests");
-    if (client.anyAddress) {
-      log.warn(
-        "any client address is accepted: configure [[radius.client]] to take only known ones",
-        senderOf(request),
-      );
-    }
-    if (!log.enabled("info")) return;
-    const { shown, unknown } = describeAttributes(octets, octets.length);
-    log.info("Access-Request", { ...senderOf(request), id: octets[1], attributes: shown });
-    for (const type of unknown) log.info(`attribute ${type} is unknown, skipped`, senderOf(request));
   }
 
   return {

@@ -121,6 +121,7 @@ function attemptOf(
     appended: typed,
     receivedMs: nowMs,
     holdsAgain: false,
+    approvalUsed: false,
     firstFactor: null,
     refusedFor: null,
     decision: null,

@@ -7,6 +7,7 @@ import { EFFECTS } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
+import { explainRace, Raced, useApproval } from "./approval_use.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import { addMoment, type Conversation, type LastAnswer, phoneOf } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
@@ -15,6 +16,7 @@ import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
+import { UnitOfWork } from "./unit_of_work.ts";
 
 export interface MachineDeps extends FactDeps, OutsideDeps {
   readonly store: Store;
@@ -43,13 +45,8 @@ export interface Finished {
 const MOST_TURNS = 16;
 /** How long audit records stay. */
 const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
-/** Longer than any conversation lives. */
-const REQUEST_USED_KEPT_MS = 24 * 3600_000;
 
 const NO_NUMBERS: readonly string[] = [];
-
-/** Another node, or another packet, advanced the conversation first. */
-export class Raced extends Error {}
 
 /** The user leaves the directory: nothing more is recorded for them, least of all an Accept. */
 export class Left extends Error {}
@@ -61,13 +58,7 @@ interface Turn {
   readonly lastAnswer: LastAnswer;
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
-  draft: Mutation[];
-  /** What must hold besides the conversation's own version. */
-  readonly checks: Check[];
-  /** What to do once the commit is durable. */
-  after: (() => void)[];
-  /** What takes memory back when the commit fails. */
-  undo: (() => void)[];
+  readonly work: UnitOfWork;
 }
 
 /**
@@ -82,13 +73,19 @@ export function play(
   ended: Conversation[] = [],
 ): Promise<Finished | null> {
   const { conversation, attempt, lastAnswer } = packet;
-  const turn: Turn = { conversation, attempt, lastAnswer, ended, draft: [], checks: [], after: [], undo: [] };
-  const from: Place = attempt.holdsAgain ? "pushing" : attempt.answer === null ? "start" : conversation.at;
+  const turn: Turn = { conversation, attempt, lastAnswer, ended, work: new UnitOfWork() };
+  const from = firstPlace(turn);
   const playing = advance(deps, turn, from);
   return playing.catch((fault: unknown) => {
-    for (const task of turn.undo) task();
+    turn.work.rollBack();
     throw fault;
   });
+}
+
+function firstPlace({ conversation, attempt }: Turn): Place {
+  if (attempt.approvalUsed) return "asking";
+  if (attempt.holdsAgain) return "pushing";
+  return attempt.answer === null ? "start" : conversation.at;
 }
 
 /** Walks rows until one reaches outside or the turn ends. Most packets take this way alone: nothing waits but the commit. */
@@ -160,7 +157,7 @@ async function applyOutside(
 ): Promise<void> {
   const { conversation, attempt } = turn;
   const prepared = prepare(deps, effect, { conversation, attempt, facts });
-  turn.draft.push(...prepared.mutations);
+  turn.work.mutations.push(...prepared.mutations);
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
     // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
@@ -173,7 +170,8 @@ async function applyOutside(
 }
 
 function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts, row: FlowRow): void {
-  const { conversation, attempt, draft } = turn;
+  const { conversation, attempt } = turn;
+  const draft = turn.work.mutations;
   const user = { canonical: conversation.user, shown: conversation.shownUser };
   switch (effect) {
     case "note_first_factor":
@@ -193,7 +191,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       const cleared = deps.limits.clear(conversation.user);
       if (cleared === null) return;
       draft.push(cleared);
-      turn.undo.push(() => deps.limits.putBack(conversation.user, before));
+      turn.work.whenFailed(() => deps.limits.putBack(conversation.user, before));
       return;
     }
     case "remember_number":
@@ -221,7 +219,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
         draft.push(used.mutation);
         // At once, not after the commit: a second conversation must not take the same step meanwhile.
         deps.pairings.adopt(used.pairing);
-        turn.undo.push(() => {
+        turn.work.whenFailed(() => {
           if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
         });
       }
@@ -233,7 +231,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       deps.conversations.end(conversation, "cancelled", row.name);
       turn.ended.push(conversation);
       turn.conversation = deps.startOver(conversation);
-      turn.undo.push(() => deps.conversations.remove(turn.conversation));
+      turn.work.whenFailed(() => deps.conversations.remove(turn.conversation));
       return;
     case "drop_request":
       return dropRequest(deps, turn);
@@ -247,12 +245,12 @@ function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
   const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
   if (used === null) throw new Raced(`Cannot use a recovery code of "${conversation.user}": it is gone`);
   conversation.factor = "recovery";
-  turn.checks.push(used.check);
-  turn.draft.push(used.mutation);
-  turn.undo.push(used.putBack);
+  turn.work.checks.push(used.check);
+  turn.work.mutations.push(used.mutation);
+  turn.work.whenFailed(used.putBack);
 }
 
-function countFailure(deps: MachineDeps, { conversation, draft }: Turn): void {
+function countFailure(deps: MachineDeps, { conversation, work: { mutations: draft } }: Turn): void {
   const { mutation, locked, failures } = deps.limits.fail(conversation.user);
   draft.push(mutation);
   if (!locked) return;
@@ -272,18 +270,18 @@ function storePairing(
 ): void {
   const { pairing, mutation } = prepared;
   const { kind, id } = pairing;
-  turn.draft.push(
+  turn.work.mutations.push(
     mutation,
     audit(deps, turn.conversation, { action: "pairing.added", kind, pairing: id, ...phoneField(pairing) }),
   );
-  turn.after.push(() => deps.pairings.adopt(pairing));
+  turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
 }
 
-function dropRequest(deps: MachineDeps, { conversation, after }: Turn): void {
+function dropRequest(deps: MachineDeps, { conversation, work }: Turn): void {
   const { requestId } = conversation;
   if (requestId === null) return;
   conversation.requestId = null;
-  after.push(() => void deps.secondFactor.cancel(requestId));
+  work.whenCommitted(() => void deps.secondFactor.cancel(requestId));
 }
 
 function note(deps: MachineDeps, { conversation }: Turn, row: FlowRow): void {
@@ -298,6 +296,7 @@ function finish(
   kind: Finished["kind"],
 ): Promise<Finished> {
   const { conversation } = turn;
+  let approvalKey: Deno.KvKey | null = null;
   conversation.round++;
   conversation.prompt = row.say;
   conversation.lastAnswer = turn.lastAnswer;
@@ -306,9 +305,9 @@ function finish(
     note(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
-    if (kind === "accept") useUpRequest(deps, turn);
+    if (kind === "accept") approvalKey = useApproval(deps, conversation, turn.work);
     deps.conversations.end(conversation, outcome, row.name);
-    turn.draft.push(
+    turn.work.mutations.push(
       historyMutation(conversation, { target: deps.target, refusedFor: turn.attempt.refusedFor }),
       audit(deps, conversation, {
         action: `login.${outcome}`,
@@ -320,16 +319,9 @@ function finish(
     );
   }
   const attributes = kind === "accept" ? deps.acceptAttributes.of(conversation.user) : null;
-  return commit(deps, turn).then(() => ({ conversation, row, kind, attributes }));
-}
-
-/** An external service may give two logins the same request: its approval is good for the one that takes it first. */
-function useUpRequest({ secondFactor }: MachineDeps, { conversation, draft, checks }: Turn): void {
-  const { requestId, factor } = conversation;
-  if (secondFactor.embedded || requestId === null || factor !== "device") return;
-  const key = ["request_used", requestId];
-  checks.push({ key, versionstamp: null });
-  draft.push({ type: "set", key, value: true, expireInMs: REQUEST_USED_KEPT_MS });
+  const finished = commit(deps, turn).then(() => ({ conversation, row, kind, attributes }));
+  const key = approvalKey;
+  return key === null ? finished : finished.catch((fault: unknown) => explainRace(deps, fault, key));
 }
 
 /** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
@@ -340,8 +332,7 @@ function commit(deps: MachineDeps, turn: Turn): Promise<void> {
       new Left(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
     );
   }
-  const mutations = turn.draft;
-  const checks: Check[] = turn.checks.slice();
+  const { mutations, checks } = turn.work;
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
@@ -360,10 +351,7 @@ function commit(deps: MachineDeps, turn: Turn): Promise<void> {
       older.stored = { versionstamp };
       deps.changed(older);
     }
-    for (const task of turn.after) task();
-    turn.draft = [];
-    turn.after = [];
-    turn.undo = [];
+    turn.work.committed();
     ended.length = 0;
     deps.changed(conversation);
   });

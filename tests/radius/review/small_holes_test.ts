@@ -50,9 +50,28 @@ Deno.test("one approval that a service hands to two logins lets one of them in",
   assertEquals((await other.start()).step, DEVICE);
   decide(world, device, true);
   assertEquals((await one.answer("")).kind, "accept");
-  await world.client.sendRaw(other.build("").bytes);
-  for (let count = 0; count < 200; count++) await turn();
+  assertEquals(brief(await other.answer("")), ["reject", "Device approval was not given."]);
   assertEquals(world.radius.watch.counters().accepts, 1);
+  const outcomes = world.radius.watch.conversations(9).map(({ outcome, moments }) => [
+    outcome,
+    moments.at(-1)?.row,
+  ]);
+  assertEquals(outcomes.toSorted(), [["accepted", "approved"], ["rejected", "not_approved"]]);
+});
+
+Deno.test("one approval that a service hands to two held logins lets one in and refuses the other", async () => {
+  const same = (service: SecondFactorService): SecondFactorService => {
+    let first: ReturnType<SecondFactorService["initiate"]> | null = null;
+    return { ...service, initiate: (request) => first ??= service.initiate(request) };
+  };
+  const toml = '[radius]\ndevice = "hold"\nhold_s = 5';
+  await using world = await startInProcess({ toml, between: { secondFactor: same } });
+  const device = await giveDevice(world, "anna");
+  world.clock.after(2000, () => decide(world, device, true));
+  const logins = [world.login({ user: "anna" }), world.login({ user: "anna" })];
+  const answers = await Promise.all(logins.map((login) => login.start()));
+  assertEquals(answers.map(({ kind }) => kind).toSorted(), ["accept", "reject"]);
+  assertEquals(world.radius.watch.alive(), 0);
 });
 
 Deno.test("a pairing that is revoked while its code is accepted stays revoked after a restart", async () => {
