@@ -21,7 +21,8 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /setup/passkey/options": 400,
   "POST /setup/passkey": 400,
   "POST /oidc/start": 400,
-  "GET /oidc/callback": 303,
+  // No provider is set up.
+  "GET /oidc/callback": 404,
   "GET /factors": 200,
   "POST /factors/totp": 200,
   "POST /factors/totp/confirm": 400,

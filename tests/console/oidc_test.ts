@@ -232,6 +232,25 @@ Deno.test("createOidcRoutes() takes a factor to be as fresh as the provider says
   ]);
 });
 
+Deno.test("the OIDC callback counts no failure for a request that another site caused", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  const forged = await leave(site);
+  for (let times = 0; times < 10; times += 1) {
+    for (const query of ["", "?state=guess&code=x", forged.back.search]) {
+      assertEquals((await site.call(`${OIDC}/callback${query}`)).status, 303);
+    }
+    const wrong = await site.call(`${OIDC}/callback?state=guess`, { cookie: forged.journey });
+    assertEquals([wrong.status, wrong.headers.get("location")], [303, "/?problem=oidc_state"]);
+  }
+  const image = await site.call(forged.back.pathname + forged.back.search, {
+    cookie: forged.journey,
+    headers: { "sec-fetch-dest": "image" },
+  });
+  assertEquals(image.status, 403);
+  assertEquals((await arrive(site, await leave(site))).location, "/access");
+});
+
 Deno.test("ownPath() leads nowhere but to this site", () => {
   const origin = "https://gate.example.org";
   const cases: readonly (readonly [string, string])[] = [
@@ -242,6 +261,13 @@ Deno.test("ownPath() leads nowhere but to this site", () => {
     ["javascript:alert(1)", "/"],
     ["access", "/"],
     ["/a/../../b", "/b"],
+    ["/.//evil.test", "/"],
+    ["/a/..//evil.test", "/"],
+    ["/./\\evil.test", "/"],
+    ["/a\\b", "/"],
+    ["/\t/evil.test", "/"],
+    ["/a\nb", "/"],
+    ["/\u007f", "/"],
   ];
   for (const [asked, expected] of cases) assertEquals(ownPath(asked, origin), expected, asked);
 });

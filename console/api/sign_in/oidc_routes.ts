@@ -59,15 +59,15 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     const options = { ...cookieOptions(c, { maxAgeS: JOURNEY_MS / 1000 }), sameSite: "Lax" } as const;
     setCookie(c, cookieName(c, COOKIE), toBase64Url(sealed), options);
   };
-  const recall = (c: Context<HttpEnv>): Journey => {
+  /** The journey that this browser began and whose state the request names, or `null`. It is used once. */
+  const journeyOf = (c: Context<HttpEnv>): Journey | null => {
     const sealed = octetsOf(getCookie(c, cookieName(c, COOKIE)) ?? "");
     deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
     const plain = sealed === null ? null : vault.open(SEAL, sealed);
-    if (plain === null) throw new Refusal("oidc_state");
+    if (plain === null) return null;
     const journey = JSON.parse(new TextDecoder().decode(plain)) as Journey;
-    const sameState = equalDigests(journey.state, c.req.query("state") ?? "");
-    if (!sameState || journey.deadlineMs <= clock.nowMs()) throw new Refusal("oidc_state");
-    return journey;
+    const isSame = equalDigests(journey.state, c.req.query("state") ?? "");
+    return isSame && journey.deadlineMs > clock.nowMs() ? journey : null;
   };
   const arrive = async (
     c: Context<HttpEnv>,
@@ -125,9 +125,15 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       return c.json({ url });
     })
     .get("/callback", async (c) => {
+      if (deps.oidc === null) throw new Refusal("no_oidc");
+      // Only a browser that follows the provider's redirect loads this address as a page.
+      const destination = c.req.header("sec-fetch-dest");
+      if (destination !== undefined && destination !== "document") throw new Refusal("not_same_origin");
+      const journey = journeyOf(c);
+      // Any site can make a browser open this address, so a request without this browser's own journey is not a failed sign-in.
+      if (journey === null) return c.redirect(`/?problem=${"oidc_state" satisfies RefusalCode}`, 303);
       const attempt = deps.attempts.take(c.env.remoteAddress);
       try {
-        const journey = recall(c);
         await finish(c, await arrive(c, journey));
         attempt.forgive();
         return c.redirect(journey.returnTo, 303);
@@ -140,11 +146,14 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     });
 }
 
-/** A path of this site, or "/": what was asked for must not lead elsewhere. */
+/** A path of this site, or "/": what was asked for must not lead elsewhere. Browsers read `//host` and `/\\host` as another site. */
 export function ownPath(asked: string, origin: string): string {
+  // deno-lint-ignore no-control-regex
+  if (!asked.startsWith("/") || /[\\\u0000-\u001f\u007f]/.test(asked)) return "/";
   const url = URL.parse(asked, origin);
-  if (url === null || url.origin !== origin || !asked.startsWith("/")) return "/";
-  return url.pathname + url.search;
+  if (url === null || url.origin !== origin) return "/";
+  const path = url.pathname + url.search;
+  return path.startsWith("//") ? "/" : path;
 }
 
 /** RFC 7636 §4.2: S256. */
