@@ -17,6 +17,12 @@ export interface HttpEnv {
     session: Session;
     /** Whether the request would be let in now, too: what stays open asks it from time to time. */
     isStillAllowed: () => Promise<boolean>;
+    /**
+     * For routes where only some requests give a person a way to sign in: asks for what `stepUp` of the access row asks for.
+     *
+     * @throws Refusal `step_up`, or `not_for_tokens` for an API token.
+     */
+    requireFreshFactor: () => void;
   };
 }
 

@@ -33,7 +33,12 @@ export function createRoleGate(
       const { needs } = row;
       if (!isAllowed(session.admin.role, needs)) throw new Refusal("role");
       c.set("isStillAllowed", () => again().then(({ admin }) => isAllowed(admin.role, needs), whenRefused));
-      if (row.stepUp && deps.clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
+      const requireFreshFactor = () => {
+        if (bearer !== null) throw new Refusal("not_for_tokens");
+        if (deps.clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
+      };
+      c.set("requireFreshFactor", requireFreshFactor);
+      if (row.stepUp) requireFreshFactor();
       c.set("session", session);
     }
     await next();

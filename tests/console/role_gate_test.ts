@@ -5,6 +5,7 @@ import { SignJWT, UnsecuredJWT } from "jose";
 import { ACCESS, STEP_UP_MS } from "../../console/api/access.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createVault } from "../../vault.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
@@ -42,6 +43,43 @@ Deno.test("createRoleGate() asks for a fresh factor after five minutes, on every
       const response = await site.call(path, { method: row.method, json: withBody ? {} : undefined, cookie });
       const text = await response.text();
       assertEquals(text.includes('"step_up"'), row.stepUp === true, text.slice(0, 200));
+    });
+  }
+});
+
+/** Requests of routes without `stepUp` in their row, and whether they ask for a fresh factor because of what they change. */
+const GRANTS: readonly (readonly [method: string, path: string, json: unknown, asks: boolean])[] = [
+  ["POST", "/users", { user: { userName: "new" } }, false],
+  ["POST", "/users", { user: { userName: "new2", phoneNumbers: [] } }, false],
+  ["POST", "/users", { user: { userName: "new3", password: "secret" } }, true],
+  ["POST", "/users", { user: { userName: "new4", phoneNumbers: [{ value: "+14155550199" }] } }, true],
+  ["PUT", "/users/ada", { user: { userName: "ada", phoneNumbers: [{ value: "+1 415 555 0123" }] } }, false],
+  ["PUT", "/users/ada", { user: { userName: "ada", phoneNumbers: [{ value: "+14155550199" }] } }, true],
+  ["PUT", "/users/ada", { user: { userName: "ada", phoneNumbers: [{ value: "0199" }] } }, true],
+  ["PUT", "/users/ada", { user: { userName: "ada", password: "secret" } }, true],
+  ["PUT", "/users/ada", { user: { userName: "ada", active: false } }, false],
+  ["PUT", "/users/gone", { user: { userName: "gone", active: true } }, true],
+  ["PUT", "/users/gone", { user: { userName: "gone", active: false, title: "Dr" } }, false],
+  ["PUT", "/users/gone/active", { active: true }, true],
+  ["PUT", "/users/ada/active", { active: false }, false],
+  ["POST", "/bulk", { choice: { names: ["gone"] }, action: "activate" }, true],
+  ["POST", "/bulk", { choice: { names: ["gone"] }, action: "deactivate" }, false],
+];
+
+Deno.test("a request that gives a person a way to sign in asks for a fresh factor, whatever route it takes", async (t) => {
+  const now = createManualClock(Date.now());
+  await using site = await startPeopleConsole({ now });
+  await site.put("ada", { phoneNumbers: [{ value: "+14155550123" }] });
+  await site.put("gone", { active: false });
+  const cookie = await site.signIn("owner");
+  now.advance(STEP_UP_MS + 1);
+  for (const [method, path, json, asks] of GRANTS) {
+    await t.step(`${method} ${path} ${JSON.stringify(json)}: ${asks ? "asks" : "does not ask"}`, async () => {
+      const view = await (await site.call(`${API}${path}`, { cookie })).json();
+      const version = method === "PUT" && view.record?.version;
+      const body = method === "PUT" && path.split("/").length === 3 ? { ...json as object, version } : json;
+      const response = await site.call(API + path, { method, json: body, cookie });
+      assertEquals(await code(response), asks ? "step_up" : "let in");
     });
   }
 });

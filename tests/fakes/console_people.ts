@@ -16,7 +16,7 @@ import { createConversations } from "../../radius/doing/conversations.ts";
 import { createDisownings } from "../../radius/doing/disowning.ts";
 import { createPairings } from "../../radius/doing/pairings.ts";
 import { createRecoveryCodes } from "../../radius/doing/recovery_codes.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createDirectory } from "../../scim/directory/directory.ts";
 import type { Actor, Leaving, Target } from "../../scim/ports.ts";
@@ -39,7 +39,7 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
 export async function startPeopleConsole(
-  { shape = { local: "store" }, readOnly = {}, dist, toml = "", idleMs, wrap }: {
+  { shape = { local: "store" }, readOnly = {}, dist, toml = "", idleMs, wrap, now }: {
     shape?: Shape;
     /** What backends keep for themselves, by their names. */
     readOnly?: Readonly<Record<string, readonly string[]>>;
@@ -48,6 +48,8 @@ export async function startPeopleConsole(
     dist?: Dist;
     toml?: string;
     idleMs?: number;
+    /** The console's clock; the directory and the gateway keep the system's. */
+    now?: Clock;
   } = {},
 ) {
   const config = configOf(toml);
@@ -160,6 +162,7 @@ export async function startPeopleConsole(
     store,
     ...(dist === undefined ? {} : { dist }),
     ...(idleMs === undefined ? {} : { idleMs }),
+    ...(now === undefined ? {} : { clock: now }),
     change: furnish,
   });
   return {

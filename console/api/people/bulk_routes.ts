@@ -70,6 +70,7 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
   const bulk = new Hono<HttpEnv>()
     .post("/", jsonBody(BULK), async (c) => {
       const { target: targetName, choice, action, group, backends } = c.req.valid("json");
+      if (action === "activate") c.var.requireFreshFactor();
       const target = targetOf(people(), targetName);
       const needsGroup = action === "join" || action === "leave";
       if (needsGroup !== (group !== undefined)) {

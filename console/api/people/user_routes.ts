@@ -2,6 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { canonicalName } from "../../../canonical_name.ts";
 import type { Actor, JsonObject, Target, Written } from "../../../scim/ports.ts";
 import { auditMutation } from "../govern/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -19,6 +20,7 @@ import {
   changeGroups,
   changeUser,
   createUser,
+  givesAccess,
   readUser,
   removeUser,
   replaceUser,
@@ -109,6 +111,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
       const { user, backends } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: "" });
       const read = readUser(people(), { target: deed.target, user, random: deps.random });
+      if (givesAccess(read, null)) c.var.requireFreshFactor();
       return c.json(await changeOf(deed.target, await createUser(deed, { ...read, backends })));
     })
     .get("/:id", queryValues(TARGET), async (c) => {
@@ -128,6 +131,8 @@ export function createUserRoutes(deps: UserRouteDeps) {
         pathName: deed.name,
         random: deps.random,
       });
+      const stored = await deed.target.directory.read("user", canonicalName(deed.name));
+      if (givesAccess(read, stored?.content ?? null)) c.var.requireFreshFactor();
       return c.json(await changeOf(deed.target, await replaceUser(deed, { ...read, backends, version })));
     })
     .delete("/:id", queryValues(TARGET), jsonBody(REMOVE), async (c) => {
@@ -137,6 +142,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
     })
     .put("/:id/active", queryValues(TARGET), jsonBody(ACTIVE), async (c) => {
       const { active } = c.req.valid("json");
+      if (active) c.var.requireFreshFactor();
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const written = await changeUser(deed, {
         change: (content) => content.kind === "user" ? { ...content, active } : content,

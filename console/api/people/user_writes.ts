@@ -1,6 +1,7 @@
 // Changes of users in the directory: each with the backends that were chosen, and what each of them said.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { type Random, toHex } from "../../../runtime.ts";
 import type {
   Actor,
@@ -38,6 +39,32 @@ export function readUser(
   });
   if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
   return read;
+}
+
+/**
+ * Whether a write gives a person a way to sign in: a password, a phone number that passcodes go to, or an account that is active again. Pure.
+ *
+ * @param before the user as stored; `null` for a new one.
+ */
+export function givesAccess(
+  { content, password }: { content: Content; password: string | undefined },
+  before: Content | null,
+): boolean {
+  const known = new Set(before === null ? [] : phoneNumbersOf(before));
+  const isReactivated = content.kind === "user" && content.active && before?.kind === "user" &&
+    !before.active;
+  return password !== undefined || isReactivated ||
+    phoneNumbersOf(content).some((number) => !known.has(number));
+}
+
+/** The phone numbers of a user, reduced to + and digits; one that cannot be reduced counts as it is. */
+function phoneNumbersOf({ attributes }: Content): string[] {
+  const entries = attributes.phoneNumbers;
+  if (!Array.isArray(entries)) return [];
+  return entries.flatMap((entry) => {
+    const value = typeof entry === "object" && entry !== null && "value" in entry ? entry.value : entry;
+    return typeof value === "string" && value !== "" ? [reducePhoneNumber(value) ?? value] : [];
+  });
 }
 
 /** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */

@@ -1,0 +1,60 @@
+// Finding 11: an API token set a user's password, confirmed a TOTP secret for the user, and signed in to the VPN as that user.
+
+import { assertEquals } from "@std/assert";
+import { fromBase32, totpCode } from "../ground/totp.ts";
+import { CODES } from "../ground/radius_packets.ts";
+import { CONSOLE, startSecured } from "./console_caller.ts";
+
+/** Every change that gives a person a way to sign in, as an API token of an owner asks for it. */
+const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[] = [
+  ["PUT", "/users/ceo/password", { password: "chosen by the thief" }],
+  ["POST", "/users/ceo/totp", {}],
+  ["POST", "/users/ceo/totp/confirm", { id: "0".repeat(32), code: "123456" }],
+  ["POST", "/users/ceo/pairings", { kind: "sms", number: "+14155550123" }],
+  ["POST", "/users/ceo/invitation", {}],
+  ["POST", "/users/ceo/me-link", {}],
+  ["POST", "/users/ceo/unlock", {}],
+  ["PUT", "/users/ceo/active", { active: true }],
+  ["PUT", "/groups/admins/replies", { attributes: { "Filter-Id": "admins" } }],
+  ["POST", "/users", { user: { userName: "thief", password: "chosen by the thief" } }],
+  ["POST", "/users", { user: { userName: "thief", phoneNumbers: [{ value: "+14155550123" }] } }],
+  ["POST", "/imports/any/apply", {}],
+  ["POST", "/bulk", { choice: { names: ["ceo"] }, action: "activate" }],
+];
+
+Deno.test("an API token gives no user a password, a factor, a link or an unlock", async (t) => {
+  await using site = await startSecured(`
+[radius]
+first_factor = "directory"
+`);
+  await site.createUser("ceo", { password: "only the ceo knows it" });
+  const thief = await site.tokenCaller("owner");
+  assertEquals((await thief.call(`${CONSOLE}/users/ceo`)).status, 200);
+  for (const [method, path, json] of GRANTS) {
+    await t.step(`${method} ${path} ${JSON.stringify(json)}`, async () => {
+      const answer = await thief.call(CONSOLE + path, { method, json });
+      assertEquals([answer.status, answer.code], [403, "not_for_tokens"]);
+    });
+  }
+  await t.step("PUT /users/ceo with a phone number of the thief", async () => {
+    const { record: { version, attributes } } = await thief.take(`${CONSOLE}/users/ceo`);
+    const user = { ...attributes, userName: "ceo", phoneNumbers: [{ value: "+1 415 555 0123" }] };
+    const answer = await thief.call(`${CONSOLE}/users/ceo`, { method: "PUT", json: { user, version } });
+    assertEquals([answer.status, answer.code], [403, "not_for_tokens"]);
+    const renamed = { ...attributes, userName: "ceo", title: "Chief" };
+    assertEquals(
+      (await thief.call(`${CONSOLE}/users/ceo`, { method: "PUT", json: { user: renamed, version } })).status,
+      200,
+    );
+  });
+  await t.step("the login with the thief's password is rejected", async () => {
+    using client = site.gateway.client();
+    const reply = await client.ask({ userName: "ceo", password: "chosen by the thief", nasPort: 1 });
+    assertEquals(reply.code, CODES.accessReject);
+  });
+  await t.step("the owner, who signed in just now, can do it", async () => {
+    const { secret, id } = await site.owner.take(`${CONSOLE}/users/ceo/totp`, { json: {} });
+    const code = totpCode(fromBase32(secret), Date.now());
+    await site.owner.take(`${CONSOLE}/users/ceo/totp/confirm`, { json: { id, code } });
+  });
+});
