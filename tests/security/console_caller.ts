@@ -23,8 +23,8 @@ export interface CallOptions {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // deno-lint-ignore no-explicit-any
-  readonly body: any;
+  /** The JSON of the answer, or its text. */
+  readonly body: unknown;
   /** The code of a refusal, or "". */
   readonly code: string;
 }
@@ -32,8 +32,8 @@ export interface Answer {
 /** Sends requests to one gateway with the same headers: a browser's cookies, or an API token. */
 export interface ApiCaller {
   call(path: string, options?: CallOptions): Promise<Answer>;
-  /** Calls and asserts 200 or 201. */
-  take(path: string, options?: CallOptions): Promise<Answer["body"]>;
+  /** Calls and asserts success. */
+  take<T = unknown>(path: string, options?: CallOptions): Promise<T>;
   readonly cookies: ReadonlyMap<string, string>;
 }
 
@@ -66,12 +66,13 @@ export function createCaller(
     }
     const text = await response.text();
     const body = text.startsWith("{") ? JSON.parse(text) : text;
-    return { status: response.status, headers: response.headers, body, code: body?.error?.code ?? "" };
+    const { error }: { error?: { code: string } } = typeof body === "object" ? body : {};
+    return { status: response.status, headers: response.headers, body, code: error?.code ?? "" };
   };
-  const take = async (path: string, options?: CallOptions) => {
+  const take = async <T>(path: string, options?: CallOptions): Promise<T> => {
     const { status, body } = await call(path, options);
     assertEquals(status >= 200 && status < 300, true, `${path}: ${status} ${JSON.stringify(body)}`);
-    return body;
+    return body as T;
   };
   return { call, take, cookies };
 }
@@ -104,7 +105,7 @@ export async function startSecured(toml = "", options: { dataDir?: string } = {}
       }),
     /** Makes an API token and returns a caller that uses it. */
     async tokenCaller(role: string): Promise<ApiCaller> {
-      const { token } = await owner.take(`${CONSOLE}/tokens`, {
+      const { token } = await owner.take<{ token: string }>(`${CONSOLE}/tokens`, {
         json: { name: `ci-${role}`, role, days: 30 },
       });
       return createCaller(gateway, { authorization: `Bearer ${token}` });

@@ -3,7 +3,13 @@
 import { assertEquals } from "@std/assert";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { CODES } from "../ground/radius_packets.ts";
+import type { UserView } from "../../console/api/people/user_shapes.ts";
 import { CONSOLE, startSecured } from "./console_caller.ts";
+
+interface BegunTotp {
+  readonly id: string;
+  readonly secret: string;
+}
 
 /** Every change that gives a person a way to sign in, as an API token of an owner asks for it. */
 const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[] = [
@@ -37,7 +43,8 @@ first_factor = "directory"
     });
   }
   await t.step("PUT /users/ceo with a phone number of the thief", async () => {
-    const { record: { version, attributes } } = await thief.take(`${CONSOLE}/users/ceo`);
+    const { record } = await thief.take<UserView>(`${CONSOLE}/users/ceo`);
+    const { version, attributes } = record ?? { version: "", attributes: {} };
     const user = { ...attributes, userName: "ceo", phoneNumbers: [{ value: "+1 415 555 0123" }] };
     const answer = await thief.call(`${CONSOLE}/users/ceo`, { method: "PUT", json: { user, version } });
     assertEquals([answer.status, answer.code], [403, "not_for_tokens"]);
@@ -53,7 +60,7 @@ first_factor = "directory"
     assertEquals(reply.code, CODES.accessReject);
   });
   await t.step("the owner, who signed in just now, can do it", async () => {
-    const { secret, id } = await site.owner.take(`${CONSOLE}/users/ceo/totp`, { json: {} });
+    const { secret, id } = await site.owner.take<BegunTotp>(`${CONSOLE}/users/ceo/totp`, { json: {} });
     const code = totpCode(fromBase32(secret), Date.now());
     await site.owner.take(`${CONSOLE}/users/ceo/totp/confirm`, { json: { id, code } });
   });
