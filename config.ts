@@ -170,6 +170,11 @@ export interface Config {
   };
   readonly radius: {
     readonly listen: readonly SocketAddress[];
+    readonly accounting: {
+      readonly listen: readonly SocketAddress[];
+      /** Whether the file has `radius.accounting_listen`. If not, a port that is in use is no reason not to start. */
+      readonly isGiven: boolean;
+    };
     /** For any client address, while no client is known; "" asks for a generated one. */
     readonly secret: string;
     readonly state: "auto" | "name" | "token";

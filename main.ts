@@ -18,7 +18,8 @@ import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
 import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
-import { listenUdp, type UdpSocket } from "./host/listening.ts";
+import { listenRadius, type RadiusSockets } from "./host/listening.ts";
+import { startHeartbeat } from "./host/store_heartbeat.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import type { Directory } from "./radius/doing/ports.ts";
@@ -41,7 +42,6 @@ const VERSION = "0.1.0";
 const DRAIN_MS = 10_000;
 /** A second SIGTERM or Ctrl-C within this time is the same one arriving twice. */
 const SAME_SIGNAL_MS = 2000;
-const HEARTBEAT_MS = 2000;
 const STORE_SILENT_MS = 5000;
 
 const USAGE = `Run the gateway.
@@ -110,7 +110,7 @@ async function start(): Promise<void> {
     random,
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
   });
-  const sockets = listenUdp(config.radius.listen, log);
+  const sockets = listenRadius(config.radius, log);
   const releaseInspector = holdInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
   const listener = serveHttp({
@@ -174,12 +174,15 @@ async function start(): Promise<void> {
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
-  const stopHeartbeat = beat(dataDir);
+  const stopHeartbeat = startHeartbeat({ store, clock, log });
 
   const control = await openControl({ dataDir, services, radius, identity });
   const opened = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
   app.resolve(opened.app);
-  const serving = sockets.map(({ socket }) => radius.server.serve(socket));
+  const serving = [
+    ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
+    ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
+  ];
   // The generated secret opens nothing while there is a client, be it one of the console.
   const hasClients = radius.register.list().length > 0;
   await announce({
@@ -221,19 +224,6 @@ function directoryOf({ logins: { directory } }: Identity): Directory {
   };
 }
 
-/** Asks the store for something each two seconds, so that its silence is noticed. Returns what stops it. */
-function beat({ store }: DataDir): () => void {
-  let cancel = (): void => {};
-  const ask = (): void => {
-    store.get(["vault", "check"]).catch((fault: unknown) =>
-      log.error("the store does not answer", { fault: String(fault) })
-    );
-    cancel = clock.after(HEARTBEAT_MS, ask);
-  };
-  ask();
-  return () => cancel();
-}
-
 /** The socket through which `deno task pair` and its like reach the running server. */
 function openControl(
   { dataDir: { store }, services, radius, identity }: {
@@ -271,7 +261,7 @@ async function openHttp(
   { dataDir, dist, sockets, services, radius, identity, identityClient }: {
     dataDir: DataDir;
     dist: Dist;
-    sockets: readonly UdpSocket[];
+    sockets: RadiusSockets;
     services: Services;
     radius: Radius;
     identity: Identity;
@@ -327,7 +317,7 @@ async function openHttp(
       credentials: identity.credentials,
       config,
       listening: {
-        radius: sockets.map(({ address }) => socketAddressText(address)),
+        radius: sockets.authentication.map(({ address }) => socketAddressText(address)),
         http: socketAddressText(config.http.listen),
       },
       secondFactor: services.secondFactor,
@@ -353,7 +343,7 @@ async function openHttp(
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
 async function announce(
   { sockets, http, setupLink, hasClients, generatedSecret }: {
-    sockets: readonly UdpSocket[];
+    sockets: RadiusSockets;
     http: SocketAddress;
     setupLink: string | null;
     hasClients: boolean;
@@ -362,7 +352,8 @@ async function announce(
 ): Promise<void> {
   const facts: BannerFacts = {
     config,
-    radius: sockets.map(({ address }) => address),
+    radius: sockets.authentication.map(({ address }) => address),
+    accounting: sockets.accounting.map(({ address }) => address),
     http,
     generatedSecret,
     hasClients,
@@ -375,7 +366,7 @@ async function announce(
   console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));
   const readyFile = Deno.env.get("COUNTERSIGN_READY_FILE");
   if (readyFile === undefined) return;
-  const told = { radius: facts.radius, http: facts.http, pid: Deno.pid };
+  const told = { radius: facts.radius, accounting: facts.accounting, http: facts.http, pid: Deno.pid };
   await Deno.writeTextFile(`${readyFile}.new`, JSON.stringify(told));
   await Deno.rename(`${readyFile}.new`, readyFile);
 }

@@ -31,6 +31,8 @@ export interface Parts {
   readonly tls: Config["http"]["tls"];
   /** `http.public_url` as the file has it, else where `http.listen` is. */
   readonly publicUrl: string;
+  /** Whether the file has `radius.accounting_listen`. */
+  readonly accountingListenIsGiven: boolean;
 }
 
 function policyOf(of: Policy): ClientPolicy {
@@ -144,6 +146,10 @@ export function assemble(parts: Parts): Config {
     http: { listen: general["http.listen"], publicUrl: parts.publicUrl, tls: parts.tls },
     radius: {
       listen: general["radius.listen"],
+      accounting: {
+        listen: general["radius.accounting_listen"],
+        isGiven: parts.accountingListenIsGiven,
+      },
       secret: general["radius.secret"],
       state: general["radius.state"],
       directory: general["radius.directory"],

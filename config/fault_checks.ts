@@ -34,11 +34,15 @@ function* controlSocketFits({ config }: View): Iterable<ConfigFault> {
   }
 }
 
-function* listensAreApart({ config }: View): Iterable<ConfigFault> {
-  const key = "radius.listen";
+function* listensAreApart({ config: { radius } }: View): Iterable<ConfigFault> {
+  const accounting = radius.accounting.isGiven ? radius.accounting.listen : [];
   const seen = new Set<string>();
   const wildcards = new Map<number, string>();
-  for (const address of config.radius.listen) {
+  const all = [
+    ...radius.listen.map((address) => ({ key: "radius.listen", address })),
+    ...accounting.map((address) => ({ key: "radius.accounting_listen", address })),
+  ];
+  for (const { key, address } of all) {
     if (address.port === 0) continue;
     const text = socketAddressText(address);
     const other = wildcards.get(address.port);

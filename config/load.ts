@@ -87,6 +87,7 @@ function readParts(
     credentials: readCredentials(found.lists.get("scim.credential") ?? [], reading),
     tls,
     publicUrl: found.values.has("http.public_url") ? general["http.public_url"] : own,
+    accountingListenIsGiven: found.values.has("radius.accounting_listen"),
   };
 }
 

@@ -143,6 +143,10 @@ export const GENERAL_ROWS = {
   "radius.listen": row(value.listens, ["[::]:1812"], {
     doc: "dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port are a fault",
   }),
+  "radius.accounting_listen": row(value.listens, ["[::]:1813"], {
+    doc:
+      "Accounting-Request is answered here and on the authentication port; not set: a port that is in use is a warning; set: it stops the start",
+  }),
   "radius.secret": row(value.secret(), "", {
     doc: "for any client address, while no client is given; empty: generated on the first start",
   }),

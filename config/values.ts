@@ -142,9 +142,9 @@ export const listen: Kind<SocketAddress> = kind(
 );
 
 export const listens: Kind<readonly SocketAddress[]> = kind(
-  `a list of one or more ${SOCKET}, as in ["[::]:1812"]`,
+  `one ${SOCKET}, or a list of one or more, as in ["[::]:1812"]`,
   (raw) => {
-    const parsed = list(SOCKET, parseSocketAddress, 64).parse(raw);
+    const parsed = list(SOCKET, parseSocketAddress, 64).parse(typeof raw === "string" ? [raw] : raw);
     return parsed.ok && parsed.value.length > 0 ? parsed.value : null;
   },
 );

@@ -6,6 +6,8 @@ import { writePrivate } from "./data_dir.ts";
 export interface BannerFacts {
   readonly config: Config;
   readonly radius: readonly SocketAddress[];
+  /** Empty if the accounting port is in use by another program. */
+  readonly accounting: readonly SocketAddress[];
   readonly http: SocketAddress;
   /** The generated shared secret, or `null` when there are clients or a secret is given. */
   readonly generatedSecret: string | null;
@@ -24,7 +26,7 @@ export function bannerText(
   facts: BannerFacts,
   options: { terminal: boolean },
 ): string {
-  const { config, radius, http, generatedSecret, setupLink, warnings } = facts;
+  const { config, radius, accounting, http, generatedSecret, setupLink, warnings } = facts;
   const secretFile = `${config.server.dataDir}/first-start.txt`;
   const scheme = config.http.tls === null ? "http" : "https";
   const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
@@ -33,6 +35,9 @@ export function bannerText(
     "Countersign is up.",
     "",
     `  RADIUS   ${radius.map((address) => `udp ${addressText(address)}`).join(", ")}`,
+    ...accounting.length === 0
+      ? []
+      : [`           accounting ${accounting.map((address) => `udp ${addressText(address)}`).join(", ")}`],
     `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${addressText(http)})`,
     `  People   ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
     `  Phones   ${

@@ -5,6 +5,8 @@ import type { Log } from "../log.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import { createAccountingHandler } from "./accounting/accounting_handler.ts";
+import { type SessionList, SessionTable } from "./accounting/session_table.ts";
 import { createAcceptAttributes } from "./doing/accept_attributes.ts";
 import {
   type ClientRegister,
@@ -65,6 +67,8 @@ export interface Radius {
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodes;
+  /** Accounting sessions: who is connected. */
+  readonly sessions: SessionList;
   readonly learnt: Learnt;
   readonly clientNames: readonly string[];
   /** Clients of the settings and of the console. */
@@ -113,8 +117,11 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const limits = createLimits({ store, clock, settings: factors });
   const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
   const learnt = createLearnt({ store, log });
-  const [loaded] = await Promise.all([
+  const orderedId = createOrderedIds(clock, random);
+  const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
+  const [loaded, loadedSessions] = await Promise.all([
     conversations.load(),
+    sessions.load(),
     pairings.load(),
     limits.load(),
     learnt.load(),
@@ -122,6 +129,11 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   ]);
   if (loaded.unreadable > 0) {
     log.warn("records of conversations could not be read and were left out", { records: loaded.unreadable });
+  }
+  if (loadedSessions.unreadable > 0) {
+    log.warn("accounting sessions could not be read and were left out", {
+      records: loadedSessions.unreadable,
+    });
   }
   if (loaded.alive > 0) log.info("conversations of an earlier run go on", { conversations: loaded.alive });
 
@@ -154,7 +166,6 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     random,
     log,
   });
-  const orderedId = createOrderedIds(clock, random);
   const firstFactor = createFirstFactors({
     radius: firstFactorServer,
     passwords: deps.passwords,
@@ -190,6 +201,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     ear,
     storeAnsweredMs: store.lastAnswerMs,
     learn: learnt.learn,
+    createAccounting: (send, release) =>
+      createAccountingHandler({ sessions, store, log, counters, send, release }),
     createGateway: (send, release) =>
       createGateway({
         stateForm: radius.state,
@@ -227,6 +240,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   function sweepEachSecond(): () => void {
     let cancel = (): void => {};
     const sweep = (): void => {
+      sessions.sweep();
       const expired = conversations.sweep();
       recordEnded({ store, log, target: radius.directory }, expired);
       for (const conversation of expired) {
@@ -252,6 +266,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     pairings,
     limits,
     recoveryCodes,
+    sessions,
     learnt,
     get clientNames() {
       return clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name);

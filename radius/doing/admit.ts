@@ -15,9 +15,14 @@ export interface Gate {
   /** Whether its Message-Authenticator was present and verified. */
   signed: boolean;
   /** Why the datagram must be dropped, or `null` to go on with `view`, `client` and `signed`. */
-  check(octets: Uint8Array, hostname: string, port: number): DropReason | null;
+  check(octets: Uint8Array, hostname: string, port: number, service?: ListenerService): DropReason | null;
 }
 
+/** What a listening socket is for: the authentication port answers accounting, too (RFC 2866 §3). */
+export type ListenerService = "authentication" | "accounting";
+
+const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
+const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
 const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 
 /**
@@ -30,7 +35,7 @@ export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () 
     view,
     client: null,
     signed: false,
-    check(octets, hostname, port) {
+    check(octets, hostname, port, service = "authentication") {
       gate.client = null;
       gate.signed = false;
       if (port === 0) return "source_port_zero";
@@ -41,6 +46,7 @@ export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () 
       const client = clients.choose(candidates, view);
       if (client === null) return "unknown_client";
       gate.client = client;
+      if (service === "accounting" && view.code === ACCESS_REQUEST) return "wrong_port";
       const { previous } = client;
       if (previous === null || previous.untilMs <= nowMs()) return checkSignature(gate, client);
       return checkEither(gate, client, previous.client);
@@ -49,12 +55,18 @@ export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () 
   return gate;
 }
 
+/** Reasons that another secret can change. */
+const WRONG_SECRET: ReadonlySet<DropReason> = new Set([
+  "wrong_message_authenticator",
+  "wrong_request_authenticator",
+]);
+
 /** While a secret is being changed: the packet belongs to whichever of both made it, the newer one first. */
 function checkEither(gate: Gate, client: Client, before: Client): DropReason | null {
   const { view } = gate;
   const reason = checkSignature(gate, client);
   if (reason === null && (gate.signed || !isGarbled(view, client) || isGarbled(view, before))) return null;
-  if (reason !== null && reason !== "wrong_message_authenticator") return reason;
+  if (reason !== null && !WRONG_SECRET.has(reason)) return reason;
   const other = checkSignature(gate, before);
   // Right with neither: what is logged of it is about the present secret.
   if (other === null) gate.client = before;
@@ -77,6 +89,7 @@ function isGarbled(view: PacketView, { secret }: Client): boolean {
 /** RFC 3579 §3.2, RFC 5997 §3, and what a client's policy asks beyond them. */
 function checkSignature(gate: Gate, client: Client): DropReason | null {
   const { view } = gate;
+  if (view.code === ACCOUNTING_REQUEST) return checkAccounting(gate, client);
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
   // Two kinds of packet stand or fall by their signature, whatever the client's setting: nobody may skip that check for them.
   const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
@@ -98,4 +111,21 @@ function checkSignature(gate: Gate, client: Client): DropReason | null {
   if (client.requiresSignature) return "missing_message_authenticator";
   if (proxyState.count > 0 && client.policy.limitProxyState) return "unsigned_proxy_state";
   return null;
+}
+
+/**
+ * RFC 2866 §3. An Accounting-Request is authenticated by its Request Authenticator, so the Message-Authenticator settings of Access-Requests
+ * do not apply: one is checked if it is present, and `signed` stays false, because it says nothing about logins.
+ */
+function checkAccounting({ view }: Gate, { secret, policy }: Client): DropReason | null {
+  if (!secret.isAccountingRequest(view.octets, view.lengthOctets)) return "wrong_request_authenticator";
+  const { messageAuthenticator } = view.slots;
+  if (messageAuthenticator.count === 0 || policy.messageAuthenticator === "off") return null;
+  const place = {
+    lengthOctets: view.lengthOctets,
+    valueAt: messageAuthenticator.at,
+    valueOctets: messageAuthenticator.lengthOctets,
+  };
+  const isRight = messageAuthenticator.count === 1 && secret.isSignedAccountingRequest(view.octets, place);
+  return isRight ? null : "wrong_message_authenticator";
 }

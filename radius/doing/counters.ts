@@ -21,6 +21,9 @@ export function createCounters(): Counters {
       "duplicates",
       "logins_joined",
       "status_answers",
+      "accounting_requests",
+      "accounting_responses",
+      "accounting_sessions_evicted",
       "send_failures",
     ]
       .map((name) => [name, 0]),

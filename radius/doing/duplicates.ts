@@ -42,10 +42,17 @@ export const KEPT_MS = 30_000;
 const MOST_SLOTS = 65_536;
 /** And how much their packets may take: an ordinary one has 200 octets, the largest twenty times as many. */
 const MOST_OCTETS = 24 * 1024 * 1024;
+const DEFAULT_BOUNDS: DuplicateBounds = { slots: MOST_SLOTS, octets: MOST_OCTETS };
 
-export function createDuplicates(): Duplicates {
+/** How many answers a cache holds, and how many octets their packets may take. */
+export interface DuplicateBounds {
+  readonly slots: number;
+  readonly octets: number;
+}
+
+export function createDuplicates(bounds: DuplicateBounds = DEFAULT_BOUNDS): Duplicates {
   const sources = new Map<string, Map<number, Slot>>();
-  const ring: (Slot | undefined)[] = new Array(MOST_SLOTS).fill(undefined);
+  const ring: (Slot | undefined)[] = new Array(bounds.slots).fill(undefined);
   let head = 0;
   let tail = 0;
   let size = 0;
@@ -61,7 +68,7 @@ export function createDuplicates(): Duplicates {
   const dropOldest = (): void => {
     const oldest = ring[tail];
     ring[tail] = undefined;
-    tail = (tail + 1) % MOST_SLOTS;
+    tail = (tail + 1) % bounds.slots;
     if (oldest === undefined) return;
     keptOctets -= oldest.packet.length;
     remove(oldest);
@@ -104,10 +111,10 @@ export function createDuplicates(): Duplicates {
       if (!source.has(key)) size++;
       source.set(key, slot);
       ring[head] = slot;
-      head = (head + 1) % MOST_SLOTS;
+      head = (head + 1) % bounds.slots;
       keptOctets += slot.packet.length;
       if (head === tail) dropOldest();
-      while (keptOctets > MOST_OCTETS) dropOldest();
+      while (keptOctets > bounds.octets) dropOldest();
       return slot;
     },
     forget: remove,

@@ -60,6 +60,13 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   return secret.signReply(writer, request.octets);
 }
 
+/** The octets of an Accounting-Response (RFC 2866 §4.2): Proxy-State in order, and nothing else. */
+export function writeAccountingResponse({ client, octets }: Request): Uint8Array<ArrayBuffer> {
+  writer.begin(PACKET_CODES["Accounting-Response"].code, octets[1] as number);
+  copyProxyStates(octets);
+  return client.secret.finishAccountingResponse(writer, octets);
+}
+
 /** The same texts are said over and over: their octets are kept, up to a bound. */
 function messageParts(message: string): Uint8Array<ArrayBuffer>[] {
   let parts = messages.get(message);

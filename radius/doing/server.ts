@@ -6,7 +6,8 @@ import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
 import { createSlab } from "../pure/slab.ts";
 import { decodeText } from "../pure/text.ts";
-import { createGate } from "./admit.ts";
+import type { AccountingHandler } from "../accounting/accounting_handler.ts";
+import { createGate, type ListenerService } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { createDuplicates } from "./duplicates.ts";
@@ -14,7 +15,7 @@ import type { Ear } from "./ear.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayEvent } from "./ports.ts";
 import type { PacketLog } from "./packet_log.ts";
-import { writeReply } from "./replies.ts";
+import { writeAccountingResponse, writeReply } from "./replies.ts";
 import type { Request } from "./request.ts";
 
 /** What of a datagram socket is used; Deno's, or a simulated one. */
@@ -39,6 +40,8 @@ export interface ServerDeps {
   readonly learn: (client: Client) => void;
   /** Wires the gateway; called once, with what it needs of the sockets. */
   readonly createGateway: (send: Gatewayed["send"], release: Gatewayed["release"]) => Gateway;
+  /** Creates the accounting handler; called once, like {@link createGateway}. */
+  readonly createAccounting: (send: Gatewayed["send"], release: Gatewayed["release"]) => AccountingHandler;
 }
 
 interface Gatewayed {
@@ -47,11 +50,13 @@ interface Gatewayed {
 }
 
 export interface RadiusServer {
-  /** Serves a socket until it is closed; never rejects. */
-  serve(socket: DatagramSocket): Promise<void>;
+  /** Serves a socket until it is closed; never rejects. `service`: the authentication port answers accounting, too. */
+  serve(socket: DatagramSocket, service?: ListenerService): Promise<void>;
   /** Takes no more requests, finishes what is under way for at most `deadlineMs`, and closes the sockets. */
   stop(deadlineMs: number): Promise<void>;
   readonly gateway: Gateway;
+  /** Requests under way, accounting included. */
+  readonly working: number;
 }
 
 /** RFC 5997 §4.2: an answer says that the server works; it does not when the store has been silent this long. */
@@ -60,12 +65,16 @@ const STORE_SILENT_MS = 5000;
 const DROP_LOG_MS = 60_000;
 const MOST_DROP_LOGS = 2000;
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
+const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
+/** Accounting has a duplicate cache of its own, so that a flood of it never removes the answers of logins. */
+const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
 const RECEIVE_OCTETS = 65_535;
 
 export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const { log, counters, clock } = deps;
   const gate = createGate(deps.clients, clock);
   const duplicates = createDuplicates();
+  const accountingDuplicates = createDuplicates(ACCOUNTING_DUPLICATES);
   const sockets: DatagramSocket[] = [];
   const saidDrops = new Map<string, number>();
   const slab = createSlab();
@@ -87,6 +96,10 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const gateway = deps.createGateway(
     (request, reply) => sendTo(request.sender.socket, request.sender, reply),
     (request) => duplicates.forget(request.slot),
+  );
+  const accounting = deps.createAccounting(
+    (request, reply) => sendTo(request.sender.socket, request.sender, reply),
+    (request) => accountingDuplicates.forget(request.slot),
   );
 
   function sayDrop(reason: string, source: string, say: () => void): void {
@@ -114,10 +127,14 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     });
   }
 
-  function receive(socket: number, octets: Uint8Array, from: Deno.NetAddr): void {
+  function receive(
+    { socket, service }: { socket: number; service: ListenerService },
+    octets: Uint8Array,
+    from: Deno.NetAddr,
+  ): void {
     const startedAt = performance.now();
     const source = normalAddress(from.hostname);
-    const reason = gate.check(octets, source, from.port);
+    const reason = gate.check(octets, source, from.port, service);
     const { client, view } = gate;
     if (reason !== null || client === null) return drop(reason ?? "unknown_client", source, octets);
     client.use.packets++;
@@ -126,7 +143,9 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     if (client.anyAddress) deps.ear?.hear({ octets, source, reason: "any_address", client: null });
     if (gate.signed && client.learns && !client.requiresSignature) deps.learn(client);
     const packet = { socket, hostname: from.hostname, port: from.port, octets };
-    const known = duplicates.find(packet);
+    const isAccounting = view.code === ACCOUNTING_REQUEST;
+    const cache = isAccounting ? accountingDuplicates : duplicates;
+    const known = cache.find(packet);
     if (known !== null) {
       counters.count("duplicates");
       if (known.recorded !== null) known.recorded.copies++;
@@ -144,19 +163,30 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       source,
       receivedMs: nowMs,
       startedAt,
-      slot: duplicates.note({ ...packet, octets: kept }, nowMs),
+      slot: cache.note({ ...packet, octets: kept }, nowMs),
       userName: userName === null ? "" : decodeText(userName),
     };
     if (view.code === ACCESS_REQUEST) gateway.accept(request, view);
-    else answerStatus(request);
+    else if (isAccounting) account(request);
+    else answerStatus(request, service);
   }
 
-  function answerStatus(request: Request): void {
+  function account(request: Request): void {
+    const reason = accounting.accept(request);
+    if (reason === null) return;
+    accountingDuplicates.forget(request.slot);
+    drop(reason, request.source, request.octets);
+  }
+
+  /** RFC 5997 §4.2: the answer has the code that the port answers with. */
+  function answerStatus(request: Request, service: ListenerService): void {
     if (clock.nowMs() - deps.storeAnsweredMs() > STORE_SILENT_MS) {
       duplicates.forget(request.slot);
       return drop("store_not_answering", request.source, request.octets);
     }
-    const reply = writeReply(request, { name: "Access-Accept", message: "" });
+    const reply = service === "accounting"
+      ? writeAccountingResponse(request)
+      : writeReply(request, { name: "Access-Accept", message: "" });
     request.slot.reply = reply;
     counters.count("status_answers");
     sendTo(request.sender.socket, request.sender, reply);
@@ -164,13 +194,16 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
 
   return {
     gateway,
-    async serve(socket) {
+    get working() {
+      return gateway.working + accounting.working;
+    },
+    async serve(socket, service = "authentication") {
       const index = sockets.push(socket) - 1;
       const buffer = new Uint8Array(RECEIVE_OCTETS);
       while (!stopping) {
         try {
           const [octets, from] = await socket.receive(buffer);
-          if (from.transport === "udp") receive(index, octets, from);
+          if (from.transport === "udp") receive({ socket: index, service }, octets, from);
         } catch (fault) {
           if (
             stopping || fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted
@@ -183,7 +216,11 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     },
     async stop(deadlineMs) {
       stopping = true;
+      const end = clock.nowMs() + deadlineMs;
       await gateway.drain(deadlineMs);
+      while (accounting.working > 0 && clock.nowMs() < end) {
+        await new Promise<void>((resolve) => void clock.after(20, resolve));
+      }
       for (const socket of sockets) socket.close();
     },
   };

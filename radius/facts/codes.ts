@@ -5,7 +5,7 @@ export const PACKET_CODES = {
   "Access-Request": { code: 1, accepted: true, ref: "RFC 2865 §4.1" },
   "Access-Accept": { code: 2, accepted: false, ref: "RFC 2865 §4.2" },
   "Access-Reject": { code: 3, accepted: false, ref: "RFC 2865 §4.3" },
-  "Accounting-Request": { code: 4, accepted: false, ref: "RFC 2866 §4.1" },
+  "Accounting-Request": { code: 4, accepted: true, ref: "RFC 2866 §4.1" },
   "Accounting-Response": { code: 5, accepted: false, ref: "RFC 2866 §4.2" },
   "Access-Challenge": { code: 11, accepted: false, ref: "RFC 2865 §4.4" },
   "Status-Server": { code: 12, accepted: true, ref: "RFC 5997 §4.1" },

@@ -1,5 +1,7 @@
-// The dictionary: RADIUS attributes as data (RFC 2865, 2866, 2868, 2869, 3162, 3579) and the vendor attributes that a reply may name.
+// The dictionary: RADIUS attributes as data (RFC 2865, 2866, 2867, 2868, 2869, 3162, 3579, 4818, 6911) and the vendor attributes that a reply may name.
 // Type 66 has no row: it stays unknown, is skipped with a log line, and the request goes on.
+
+import { ACCT_STATUS_TYPES, TERMINATE_CAUSES } from "./accounting.ts";
 
 /** How the octets of a value are to be read. */
 export type ValueKind = "text" | "octets" | "integer" | "ipv4" | "ipv6";
@@ -77,6 +79,7 @@ export const ATTRIBUTES = {
   "Tunnel-Type": { type: 64, kind: "integer", ref: "RFC 2868 §3.1", tagged: true, inAccept: true },
   "Tunnel-Medium-Type": { type: 65, kind: "integer", ref: "RFC 2868 §3.2", tagged: true, inAccept: true },
   "Tunnel-Server-Endpoint": { type: 67, kind: "text", ref: "RFC 2868 §3.4", tagged: true, inAccept: true },
+  "Acct-Tunnel-Connection": { type: 68, kind: "text", ref: "RFC 2867 §4.1" },
   "Tunnel-Password": { type: 69, kind: "octets", ref: "RFC 2868 §3.5", secret: true },
   "ARAP-Password": { type: 70, kind: "octets", ref: "RFC 2869 §5.4", secret: true },
   "ARAP-Features": { type: 71, kind: "octets", ref: "RFC 2869 §5.5", inAccept: true },
@@ -94,6 +97,7 @@ export const ATTRIBUTES = {
   "Tunnel-Preference": { type: 83, kind: "integer", ref: "RFC 2868 §3.8", tagged: true, inAccept: true },
   "ARAP-Challenge-Response": { type: 84, kind: "octets", ref: "RFC 2869 §5.15", secret: true },
   "Acct-Interim-Interval": { type: 85, kind: "integer", ref: "RFC 2869 §5.16", inAccept: true },
+  "Acct-Tunnel-Packets-Lost": { type: 86, kind: "integer", ref: "RFC 2867 §4.2" },
   "NAS-Port-Id": { type: 87, kind: "text", ref: "RFC 2869 §5.17" },
   "Framed-Pool": { type: 88, kind: "text", ref: "RFC 2869 §5.18", inAccept: true },
   "Tunnel-Client-Auth-ID": { type: 90, kind: "text", ref: "RFC 2868 §3.9", tagged: true, inAccept: true },
@@ -104,6 +108,8 @@ export const ATTRIBUTES = {
   "Login-IPv6-Host": { type: 98, kind: "ipv6", ref: "RFC 3162 §2.4", inAccept: true },
   "Framed-IPv6-Route": { type: 99, kind: "text", ref: "RFC 3162 §2.5", inAccept: true },
   "Framed-IPv6-Pool": { type: 100, kind: "text", ref: "RFC 3162 §2.6", inAccept: true },
+  "Delegated-IPv6-Prefix": { type: 123, kind: "octets", ref: "RFC 4818 §3", inAccept: true },
+  "Framed-IPv6-Address": { type: 168, kind: "ipv6", ref: "RFC 6911 §3.1", inAccept: true },
 } as const satisfies Record<string, AttributeRow>;
 
 export type AttributeName = keyof typeof ATTRIBUTES;
@@ -182,4 +188,9 @@ export const INTEGER_NAMES: Readonly<Record<string, Readonly<Record<string, numb
   "Tunnel-Type": { "PPTP": 1, "L2TP": 3, "ESP": 9, "GRE": 10, "VLAN": 13 },
   "Tunnel-Medium-Type": { "IPv4": 1, "IPv6": 2, "IEEE-802": 6 },
   "Termination-Action": { "Default": 0, "RADIUS-Request": 1 },
+  "Acct-Status-Type": Object.fromEntries(
+    Object.entries(ACCT_STATUS_TYPES).map(([name, { value }]) => [name, value]),
+  ),
+  "Acct-Terminate-Cause": TERMINATE_CAUSES,
+  "Acct-Authentic": { "RADIUS": 1, "Local": 2, "Remote": 3 },
 };

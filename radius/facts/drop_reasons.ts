@@ -37,8 +37,13 @@ export const DROP_REASONS = {
   },
   code_not_served: {
     level: "debug",
-    sentence: "the code is neither Access-Request nor Status-Server; send accounting and CoA elsewhere",
+    sentence: "the code is not Access-Request, Accounting-Request or Status-Server; send CoA elsewhere",
     ref: "RFC 2865 §3, Code",
+  },
+  wrong_port: {
+    level: "warn",
+    sentence: "an Access-Request on the accounting port; send it to an address of radius.listen",
+    ref: "RFC 2866 §3: the accounting port",
   },
   malformed_attribute: {
     level: "debug",
@@ -50,6 +55,12 @@ export const DROP_REASONS = {
     sentence:
       "Message-Authenticator does not verify: the shared secret of this client differs from the one configured here",
     ref: "RFC 3579 §3.2",
+  },
+  wrong_request_authenticator: {
+    level: "warn",
+    sentence:
+      "the Request Authenticator of an Accounting-Request does not verify: the shared secret of this client differs from the one configured here",
+    ref: "RFC 2866 §3",
   },
   missing_message_authenticator: {
     level: "warn",
@@ -70,6 +81,11 @@ export const DROP_REASONS = {
     level: "debug",
     sentence: "EAP-Message without Message-Authenticator",
     ref: "RFC 3579 §3.1",
+  },
+  incomplete_accounting: {
+    level: "warn",
+    sentence: "an Accounting-Request without a valid Acct-Status-Type or Acct-Session-Id",
+    ref: "RFC 2866 §5.13",
   },
   store_not_answering: {
     level: "warn",

@@ -1,7 +1,12 @@
 // Everything that a shared secret is used for: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
-// (RFC 3579 §3.2). No other file of the gateway sees a secret.
+// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway sees a secret.
 
-import { AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
+import {
+  AUTHENTICATOR_AT,
+  AUTHENTICATOR_OCTETS,
+  HEADER_OCTETS,
+  MAX_PASSWORD_OCTETS,
+} from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS, md5Into } from "./md5.ts";
 import { forEachAttribute, type PacketWriter } from "./packet.ts";
@@ -68,6 +73,33 @@ export class SharedSecret {
     return difference === 0;
   }
 
+  /**
+   * Whether the Request Authenticator of an Accounting-Request verifies (RFC 2866 §3): MD5 over the packet with 16 zero octets in its
+   * place, and the secret.
+   */
+  isAccountingRequest(packet: Uint8Array, lengthOctets: number): boolean {
+    const scratch = this.#scratch;
+    for (let i = 0; i < lengthOctets; i++) scratch[i] = packet[i] as number;
+    scratch.set(ZEROS, AUTHENTICATOR_AT);
+    this.#responseAuthenticator(lengthOctets, this.#expected);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (packet[AUTHENTICATOR_AT + i] as number);
+    }
+    return difference === 0;
+  }
+
+  /**
+   * Whether the Message-Authenticator of an Accounting-Request verifies. The Request Authenticator is computed after it, so 16 zero octets
+   * take its place, as in RFC 5176 §3.4.
+   */
+  isSignedAccountingRequest(
+    packet: Uint8Array,
+    place: { lengthOctets: number; valueAt: number; valueOctets: number },
+  ): boolean {
+    return this.isAuthentic(packet, place, ZEROS);
+  }
+
   #responseAuthenticator(lengthOctets: number, out: Uint8Array): void {
     this.#scratch.set(this.#octets, lengthOctets);
     md5Into(this.#scratch, 0, lengthOctets + this.#octets.length, out, 0);
@@ -93,6 +125,23 @@ export class SharedSecret {
     this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
     octets.set(this.#octets, lengthOctets);
     md5Into(octets, 0, lengthOctets + this.#octets.length, octets, 4);
+    octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
+    return slab.copy(octets, lengthOctets);
+  }
+
+  /**
+   * Completes an Accounting-Response: Length and Response Authenticator (RFC 2866 §3), without a Message-Authenticator
+   * (RFC 2869 §5.19 does not allow one there).
+   *
+   * @param request the packet that is answered.
+   * @returns the finished octets, a copy.
+   */
+  finishAccountingResponse(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    for (let i = AUTHENTICATOR_AT; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
+    octets.set(this.#octets, lengthOctets);
+    md5Into(octets, 0, lengthOctets + this.#octets.length, octets, AUTHENTICATOR_AT);
     octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
     return slab.copy(octets, lengthOctets);
   }

@@ -26,6 +26,10 @@ const SLOT_TYPES = {
   nasPortId: 87,
 } as const;
 
+const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
+const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
+const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
+
 type SlotName = keyof typeof SLOT_TYPES;
 const SLOT_ENTRIES = Object.entries(SLOT_TYPES) as [SlotName, number][];
 
@@ -70,7 +74,7 @@ export class PacketView {
     if (length > MAX_PACKET_OCTETS) return "too_long";
     if (length > arrived) return "truncated";
     const code = octets[0] as number;
-    if (code !== PACKET_CODES["Access-Request"].code && code !== PACKET_CODES["Status-Server"].code) {
+    if (code !== ACCESS_REQUEST && code !== ACCOUNTING_REQUEST && code !== STATUS_SERVER) {
       return "code_not_served";
     }
     this.lengthOctets = length;

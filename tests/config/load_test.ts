@@ -80,6 +80,11 @@ const BETWEEN: readonly Case[] = [
   },
   { toml: 'radius.listen = ["127.0.0.1:1812", "127.0.0.1:1812"]', key: "radius.listen", says: "there twice" },
   {
+    toml: 'radius.listen = "127.0.0.1:1812"\nradius.accounting_listen = "127.0.0.1:1812"',
+    key: "radius.accounting_listen",
+    says: "there twice",
+  },
+  {
     toml: CLIENT + CLIENT.replace("192.0.2.1", "192.0.2.2").replace("vpn", "VPN"),
     key: "radius.client[1].name",
     says: "names must differ",

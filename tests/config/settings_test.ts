@@ -41,7 +41,12 @@ const GENERAL: Samples = {
   "http.public_url": [['"https://a.example.com/"'], ['""', '"https://a/b"', '"a"']],
   "http.tls_cert": [["''"], ["5", "true"]],
   "http.tls_key": [['""'], ["5"]],
-  "radius.listen": [['["[::]:1812"]', '["127.0.0.1:0", "[::1]:0"]'], ['"[::]:1812"', "[]", '["x"]', "[5]"]],
+  "radius.listen": [['["[::]:1812"]', '"[::]:1812"', '["127.0.0.1:0", "[::1]:0"]'], [
+    ...["[]", '["x"]', "[5]"],
+  ]],
+  "radius.accounting_listen": [['["[::]:1813"]', '"[::]:1813"', '["127.0.0.1:0", "[::1]:0"]'], [
+    ...["[]", '["x"]', "[5]", '""'],
+  ]],
   "radius.secret": SECRET,
   "radius.state": [['"auto"', '"name"', '"token"'], ['"none"']],
   "radius.directory": [['"default"'], ['"corp"', '""', "5"]],

@@ -39,6 +39,15 @@ const OBSTACLES: Readonly<Record<string, Obstacle>> = {
       return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
     },
   },
+  "an occupied accounting port that the settings name": {
+    words: ["Cannot listen on UDP", "another program holds it", "radius.accounting_listen"],
+    meet() {
+      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+      const { port } = socket.addr as Deno.NetAddr;
+      const toml = `[radius]\naccounting_listen = "127.0.0.1:${port}"`;
+      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
+    },
+  },
   "an occupied HTTP port": {
     words: ["Cannot listen for HTTP", "another program", "http.listen"],
     meet() {

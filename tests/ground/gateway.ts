@@ -21,6 +21,8 @@ export interface GatewayOptions {
 /** A gateway that answers. Declare it with `await using`, or call `dispose()`. */
 export interface RunningGateway extends AsyncDisposable {
   readonly radiusPort: number;
+  /** 0 if the gateway has no accounting port of its own. */
+  readonly accountingPort: number;
   readonly httpUrl: string;
   readonly secret: string;
   readonly pid: number;
@@ -87,6 +89,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
   return {
     get radiusPort() {
       return told.radius[0]?.port ?? 0;
+    },
+    get accountingPort() {
+      return told.accounting[0]?.port ?? 0;
     },
     get httpUrl() {
       return `http://127.0.0.1:${told.http.port}`;

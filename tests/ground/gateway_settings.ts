@@ -13,6 +13,7 @@ export interface GatewayPaths {
 /** What the program writes into its ready file. */
 export interface ToldListeners {
   readonly radius: readonly { readonly hostname: string; readonly port: number }[];
+  readonly accounting: readonly { readonly hostname: string; readonly port: number }[];
   readonly http: { readonly hostname: string; readonly port: number };
   readonly pid: number;
 }
@@ -39,7 +40,11 @@ export async function prepareSettings(
   const settings = overlay({
     server: { data_dir: dataDir },
     http: { listen: "127.0.0.1:0" },
-    radius: { listen: ["127.0.0.1:0"], secret: `s${randomBytes(18).toString("base64url")}` },
+    radius: {
+      listen: ["127.0.0.1:0"],
+      accounting_listen: ["127.0.0.1:0"],
+      secret: `s${randomBytes(18).toString("base64url")}`,
+    },
   }, parse(options.toml ?? "") as Table);
   const write = () => Deno.writeTextFile(paths.config, stringify(settings), { mode: 0o600 });
   await write();
@@ -48,8 +53,13 @@ export async function prepareSettings(
     scratch: home,
     secret: secretOf(settings),
     async pinPorts(told) {
-      const radius = told.radius.map(({ hostname, port }) => `${hostname}:${port}`);
-      Object.assign(settings, overlay(settings, { radius: { listen: radius } }));
+      const textOf = ({ hostname, port }: { hostname: string; port: number }) => `${hostname}:${port}`;
+      const listen = told.radius.map(textOf);
+      Object.assign(settings, overlay(settings, { radius: { listen } }));
+      if (told.accounting.length > 0) {
+        const accounting_listen = told.accounting.map(textOf);
+        Object.assign(settings, overlay(settings, { radius: { accounting_listen } }));
+      }
       Object.assign(settings, overlay(settings, { http: { listen: `127.0.0.1:${told.http.port}` } }));
       await write();
     },

@@ -20,6 +20,8 @@ export function authenticityProblems(
   if (!timingSafeEqual(response, Buffer.from(bytes.subarray(4, 20)))) {
     problems.push("the Response Authenticator is wrong");
   }
+  // RFC 2869 §5.19: an Accounting-Response carries none.
+  if (bytes[0] === CODES.accountingResponse) return problems;
   if (attributes[0]?.type !== TYPES.messageAuthenticator) {
     return [...problems, "Message-Authenticator is not the first attribute"];
   }
@@ -35,6 +37,7 @@ export function authenticityProblems(
 /** RFC 2865 §5.44: what a reply may not carry, and what of it may be there once at most. */
 const NEVER_IN_REPLIES = [TYPES.userPassword, 3, 4, TYPES.nasPort, 30, TYPES.callingStationId, 32, 60, 61];
 const BARE_REPLIES = new Map<number, readonly number[]>([
+  [CODES.accountingResponse, [TYPES.proxyState]],
   [CODES.accessReject, [TYPES.replyMessage, TYPES.proxyState, TYPES.messageAuthenticator, 79, 101]],
   [CODES.accessChallenge, [
     ...[TYPES.replyMessage, TYPES.state, TYPES.proxyState, TYPES.messageAuthenticator],

@@ -6,6 +6,7 @@ export const CODES = {
   accessAccept: 2,
   accessReject: 3,
   accountingRequest: 4,
+  accountingResponse: 5,
   accessChallenge: 11,
   statusServer: 12,
 } as const;
@@ -19,5 +20,7 @@ export const TYPES = {
   state: 24,
   callingStationId: 31,
   proxyState: 33,
+  acctStatusType: 40,
+  acctSessionId: 44,
   messageAuthenticator: 80,
 } as const;

@@ -64,6 +64,24 @@ export function buildRequest(secret: string, parts: RequestParts): BuiltRequest 
   return { bytes, identifier, authenticator, proxyStates };
 }
 
+/**
+ * Builds an Accounting-Request (RFC 2866 §3): its Request Authenticator is MD5 over the packet with zero octets in its place, and the secret.
+ * A Message-Authenticator is computed before it, over the same zero octets.
+ */
+export function buildAccountingRequest(
+  secret: string,
+  parts: RequestParts & { readonly requestAuthenticator?: "right" | "wrong" },
+): BuiltRequest {
+  const authenticator = new Uint8Array(16);
+  const messageAuthenticator = parts.messageAuthenticator ?? "none";
+  const code = CODES.accountingRequest;
+  const built = buildRequest(secret, { ...parts, code, authenticator, messageAuthenticator });
+  authenticator.set(createHash("md5").update(built.bytes).update(secret).digest());
+  if (parts.requestAuthenticator === "wrong") authenticator[15] = (authenticator[15] ?? 0) ^ 0xff;
+  built.bytes.set(authenticator, 4);
+  return { ...built, authenticator };
+}
+
 /** RFC 2865 §5.2: the password in blocks of 16, each hidden under the one before. */
 export function hidePassword(
   password: Uint8Array,

@@ -27,6 +27,7 @@ console.log(`data in ${settings.server.data_dir}`);
 const { port: radiusPort } = socket.addr as Deno.NetAddr;
 const told = {
   radius: [{ hostname: "127.0.0.1", port: radiusPort }],
+  accounting: [],
   http: { hostname: "127.0.0.1", port: server.addr.port },
   pid: Deno.pid,
 };

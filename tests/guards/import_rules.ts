@@ -27,6 +27,11 @@ const EVERYTHING = [""];
 export const ROOMS: readonly RoomRow[] = [
   { at: "radius/facts/", code: [], types: [] },
   { at: "radius/pure/", code: ["radius/facts/", "runtime.ts"], types: [] },
+  {
+    at: "radius/accounting/",
+    code: ["radius/facts/", "radius/pure/", "radius/doing/replies.ts", ...GROUND],
+    types: ["radius/doing/"],
+  },
   { at: "radius/", code: GROUND, types: ["config"] },
   { at: "scim/", code: GROUND, types: ["config"] },
   { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },

@@ -13,6 +13,7 @@ function factsOf(toml: string, more: Partial<BannerFacts> = {}): BannerFacts {
   return {
     config: loaded.config,
     radius: [{ hostname: "::", port: 1812 }],
+    accounting: [{ hostname: "::", port: 1813 }],
     http: { hostname: "127.0.0.1", port: 8080 },
     generatedSecret: SECRET,
     hasClients: loaded.config.radius.clients.length > 0,

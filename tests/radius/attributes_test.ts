@@ -106,6 +106,8 @@ Deno.test("encodeReplyAttribute() writes vendor attributes by name and by number
 
 Deno.test("encodeReplyAttribute() takes the named values of integers, and says which there are", () => {
   for (const [name, values] of Object.entries(INTEGER_NAMES)) {
+    // Accounting attributes are in requests only.
+    if (name.startsWith("Acct-")) continue;
     for (const [word, number] of Object.entries(values)) {
       assertEquals(encoded(name, word), encoded(name, number));
     }

@@ -45,6 +45,7 @@ interface Delivery {
 /** What happens around a delivery; the name stands in the vectors. */
 const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery) => Promise<void>>> = {
   "-": (gateway, { build, from }) => gateway.deliver(build(1), from),
+  "accounting port": (gateway, { build, from }) => gateway.account(build(1), from),
   async "twice"(gateway, { build, from }) {
     const release = gateway.store.hold();
     await gateway.deliver(build(1), from);
@@ -82,6 +83,7 @@ async function playVector([, from = "", script = "", scene = ""]: readonly strin
   const replies = gateway.sent.map(({ octets }) => {
     assertEquals(readReply(octets, request, SECRET).problems, []);
     if ((risen.status_answers ?? 0) > 0) return "status";
+    if (octets[0] === 5) return "accounting";
     return (packetName(octets[0] ?? 0) ?? "").replace("Access-", "").toLowerCase();
   });
   return [...drops, ...replies];
@@ -89,7 +91,7 @@ async function playVector([, from = "", script = "", scene = ""]: readonly strin
 
 Deno.test("drops.txt has a vector for every row of DROP_REASONS, and names no other reason", () => {
   const named = new Set(DROPS.map(([expected]) => expected));
-  for (const answer of ["challenge", "reject", "status"]) named.delete(answer);
+  for (const answer of ["challenge", "reject", "status", "accounting"]) named.delete(answer);
   assertEquals([...named].sort(), Object.keys(DROP_REASONS).sort());
 });
 

@@ -3,6 +3,7 @@
 
 import {
   type Attribute,
+  buildAccountingRequest,
   buildRequest,
   type BuiltRequest,
   type RequestParts,
@@ -32,11 +33,14 @@ interface Draft {
   /** Done to the finished octets, in order. */
   edits: ((octets: Uint8Array) => Uint8Array)[];
   raw: Uint8Array | null;
+  /** An Accounting-Request with a right or wrong Request Authenticator; `null`: another packet. */
+  accounting: "right" | "wrong" | null;
 }
 
 /** What a verb does with its words; see the head of vectors/drops.txt. */
 const VERBS: Readonly<Record<string, (draft: Draft, words: readonly string[]) => void>> = {
   code: (draft, [code]) => draft.parts = { ...draft.parts, code: Number(code) },
+  acct: (draft, [how]) => draft.accounting = how === "wrong" ? "wrong" : "right",
   user: (draft, [name]) => draft.parts = { ...draft.parts, userName: name },
   password: (draft, [password]) => draft.parts = { ...draft.parts, password },
   state: (draft, [state]) => draft.parts = { ...draft.parts, state: new TextEncoder().encode(state) },
@@ -69,6 +73,7 @@ export function buildDatagram(
     more: [],
     edits: [],
     raw: null,
+    accounting: null,
   };
   for (const phrase of script.split(";")) {
     const [verb = "", ...words] = phrase.trim().split(/ +/);
@@ -76,7 +81,10 @@ export function buildDatagram(
     if (act === undefined) throw new Error(`There is no verb "${verb}" in "${script}"`);
     act(draft, words);
   }
-  const { bytes } = buildRequest(secret, { ...draft.parts, more: draft.more });
+  const parts = { ...draft.parts, more: draft.more };
+  const { bytes } = draft.accounting === null
+    ? buildRequest(secret, parts)
+    : buildAccountingRequest(secret, { ...parts, requestAuthenticator: draft.accounting });
   return draft.edits.reduce((octets, edit) => edit(octets), draft.raw ?? bytes);
 }
 

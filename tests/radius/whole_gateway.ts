@@ -26,6 +26,10 @@ export interface WholeGateway extends AsyncDisposable {
   readonly sent: readonly { readonly octets: Uint8Array; readonly to: Source }[];
   /** Hands a datagram over and waits until it was looked at; what it set off may still be under way. */
   deliver(octets: Uint8Array, from: Source): Promise<void>;
+  /** What a restart would read from the store: another gateway, which serves no socket. Close it. */
+  reopen(): Promise<Radius>;
+  /** The same on the accounting port. */
+  account(octets: Uint8Array, from: Source): Promise<void>;
   /** Waits until nothing is under way, and lets Rejects have their second. */
   finish(): Promise<void>;
   /** The counters that rose while `task` ran. */
@@ -64,32 +68,40 @@ export async function openWholeGateway(
     clock,
     write: (lines) => void written.push(new TextDecoder().decode(lines)),
   });
-  const radius = await createRadius({
-    config: configOf(toml),
-    store,
-    vault: createVault(random.bytes(32), random),
-    clock,
-    random,
-    log,
-    directory: nobodyKnown,
-    secondFactor: silentSecondFactor,
-    telephony: silentTelephony,
-    anySecret: "any",
-    openSocket: () => createQueueSocket().socket,
-  });
+  const open = () =>
+    createRadius({
+      config: configOf(toml),
+      store,
+      vault: createVault(random.bytes(32), random),
+      clock,
+      random,
+      log,
+      directory: nobodyKnown,
+      secondFactor: silentSecondFactor,
+      telephony: silentTelephony,
+      anySecret: "any",
+      openSocket: () => createQueueSocket().socket,
+    });
+  const radius = await open();
   const queue = createQueueSocket();
-  const serving = radius.server.serve(queue.socket);
+  const accounting = createQueueSocket(queue.sent);
+  const serving = [
+    radius.server.serve(queue.socket),
+    radius.server.serve(accounting.socket, "accounting"),
+  ];
   const finish = async () => {
-    await until(() => radius.server.gateway.working === 0);
+    await until(() => radius.server.working === 0);
     clock.advance(REJECT_WAIT_MS);
-    await until(() => radius.server.gateway.working === 0);
+    await until(() => radius.server.working === 0);
   };
   return {
     radius,
     clock,
     store,
     sent: queue.sent,
+    reopen: open,
     deliver: queue.deliver,
+    account: accounting.deliver,
     finish,
     async counted(task) {
       const before = radius.watch.counters();
@@ -105,7 +117,7 @@ export async function openWholeGateway(
     },
     async [Symbol.asyncDispose]() {
       await radius.server.stop(0);
-      await serving;
+      await Promise.all(serving);
       radius.close();
       await store.close();
     },
@@ -149,8 +161,7 @@ interface QueueSocket {
 }
 
 /** A datagram socket without a network: the kernel's buffer is a queue of one. */
-function createQueueSocket(): QueueSocket {
-  const sent: { octets: Uint8Array; to: Source }[] = [];
+function createQueueSocket(sent: { octets: Uint8Array; to: Source }[] = []): QueueSocket {
   let arrival = Promise.withResolvers<[Uint8Array, Deno.NetAddr]>();
   let asked = Promise.withResolvers<void>();
   return {

@@ -160,7 +160,7 @@ Deno.test("document: a first factor that is not configured leaves User-Password 
 Deno.test("document: another code on the port is met with silence, an Access-Request is answered", async () => {
   await using world = await startInProcess();
   const login = documented(world);
-  await world.client.sendRaw(login.buildStart("", { code: CODES.accountingRequest }).bytes);
+  await world.client.sendRaw(login.buildStart("", { code: CODES.accessAccept }).bytes);
   assertEquals((await login.start("")).kind, "challenge");
   assertEquals(world.radius.watch.counters()["dropped_code_not_served"], 1);
 });

@@ -1,0 +1,138 @@
+// An accounting session (RFC 2866): who is connected through which NAS, since when, and how much was transferred. And its stored form.
+
+import { SESSION_LIMITS, terminateCauseName } from "../facts/accounting.ts";
+
+/** What ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
+export type SessionEnd = "stop" | "nas_restarted" | "nas_stopped";
+
+/** A session as the table holds it. */
+export interface AccountingSession {
+  readonly id: string;
+  /** The client entry that reported it. */
+  readonly client: string;
+  /** Acct-Session-Id in hexadecimal. */
+  readonly sessionHex: string;
+  readonly sessionId: string;
+  /** Canonical. */
+  readonly user: string;
+  readonly shownUser: string;
+  readonly nas: string;
+  readonly source: string;
+  readonly framedAddress: string;
+  readonly callingStation: string;
+  readonly startedMs: number;
+  readonly updatedMs: number;
+  readonly endedMs: number | null;
+  readonly end: SessionEnd | null;
+  readonly terminateCause: number | null;
+  readonly inputOctets: number;
+  readonly outputOctets: number;
+  /** The longest time between two Interim-Updates; 0 before the second update. */
+  readonly intervalMs: number;
+  /** Request Authenticator of its Start in hexadecimal; empty if it began without one. */
+  readonly startAuthenticator: string;
+}
+
+/** A session as the console shows it. */
+export interface SessionView {
+  readonly id: string;
+  readonly client: string;
+  readonly sessionId: string;
+  readonly user: string;
+  readonly nas: string;
+  readonly source: string;
+  readonly framedAddress: string;
+  readonly callingStation: string;
+  readonly startedMs: number;
+  readonly updatedMs: number;
+  readonly endedMs: number | null;
+  readonly end: SessionEnd | null;
+  /** RFC 2866 §5.10, by name; empty if the NAS sent none. */
+  readonly terminateCause: string;
+  readonly inputOctets: number;
+  readonly outputOctets: number;
+  /** Connected, but without an update for longer than expected: the NAS may be gone. */
+  readonly isStale: boolean;
+}
+
+/** When a connected session counts as stale. */
+export function staleAtMs({ updatedMs, intervalMs }: AccountingSession): number {
+  const { staleMs, staleIntervals, freshMs } = SESSION_LIMITS;
+  const waitMs = intervalMs === 0 ? staleMs : Math.min(staleMs, staleIntervals * intervalMs);
+  return updatedMs + Math.max(freshMs, waitMs);
+}
+
+export function viewSession(session: AccountingSession, nowMs: number): SessionView {
+  const { terminateCause, endedMs, shownUser } = session;
+  const { id, client, sessionId, nas, source, framedAddress, callingStation, startedMs, updatedMs } = session;
+  const { end, inputOctets, outputOctets } = session;
+  return {
+    ...{ id, client, sessionId, user: shownUser, nas, source, framedAddress, callingStation, startedMs },
+    ...{ updatedMs, endedMs, end, inputOctets, outputOctets },
+    terminateCause: terminateCause === null ? "" : terminateCauseName(terminateCause),
+    isStale: endedMs === null && nowMs > staleAtMs(session),
+  };
+}
+
+/** The store's key of a session; ids grow with time. */
+export function sessionKey(id: string): readonly [string, string] {
+  return ["accounting", id];
+}
+
+const utf8 = new TextEncoder();
+const text = new TextDecoder();
+
+/** The stored form: a list, because a busy NAS writes many. */
+export function encodeSession(session: AccountingSession): Uint8Array<ArrayBuffer> {
+  const { client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation } =
+    session;
+  const { startedMs, updatedMs, endedMs, end, terminateCause, inputOctets, outputOctets, intervalMs } =
+    session;
+  return utf8.encode(JSON.stringify([
+    [client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation],
+    [startedMs, updatedMs, inputOctets, outputOctets, intervalMs],
+    [endedMs, end, terminateCause],
+    session.startAuthenticator,
+  ]));
+}
+
+/** `null` for a value that is no session. */
+export function decodeSession(id: string, value: unknown): AccountingSession | null {
+  if (!(value instanceof Uint8Array)) return null;
+  try {
+    return readParts(id, JSON.parse(text.decode(value)));
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
+}
+
+const ENDS: ReadonlySet<unknown> = new Set(["stop", "nas_restarted", "nas_stopped"] satisfies SessionEnd[]);
+
+function readParts(id: string, parts: unknown): AccountingSession | null {
+  if (!Array.isArray(parts)) return null;
+  const [texts, numbers, ending, startAuthenticator] = parts;
+  if (!isListOf<string>(texts, "string", 9) || !isListOf<number>(numbers, "number", 5)) return null;
+  if (!Array.isArray(ending) || typeof startAuthenticator !== "string") return null;
+  const [client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation] =
+    texts as [string, string, string, string, string, string, string, string, string];
+  const [startedMs, updatedMs, inputOctets, outputOctets, intervalMs] = numbers as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [endedMs, end, terminateCause] = ending;
+  return {
+    ...{ id, client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation },
+    ...{ startedMs, updatedMs, inputOctets, outputOctets, intervalMs, startAuthenticator },
+    endedMs: typeof endedMs === "number" ? endedMs : null,
+    end: ENDS.has(end) ? end as SessionEnd : null,
+    terminateCause: typeof terminateCause === "number" ? terminateCause : null,
+  };
+}
+
+function isListOf<T>(value: unknown, type: "string" | "number", length: number): value is T[] {
+  return Array.isArray(value) && value.length === length && value.every((one) => typeof one === type);
+}

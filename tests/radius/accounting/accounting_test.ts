@@ -1,0 +1,238 @@
+// Accounting (RFC 2866) in front of a whole gateway: what is answered, when it is answered, and the sessions that result.
+
+import { assert, assertEquals } from "@std/assert";
+import { buildAccountingRequest, buildRequest, readReply } from "../../ground/radius_packets.ts";
+import { openWholeGateway, until, type WholeGateway } from "../whole_gateway.ts";
+import { type AccountingFields, accountingRequest, STATUS } from "./accounting_packets.ts";
+
+const SECRET = "a-secret-for-accounting";
+const CLIENTS = `
+[[radius.client]]
+name = "vpn"
+address = ["192.0.2.1"]
+secret = "${SECRET}"
+[[radius.client]]
+name = "other"
+address = ["192.0.2.2"]
+secret = "${SECRET}"
+`;
+const FROM = { hostname: "192.0.2.1", port: 4000 };
+
+/** Sends a request and waits for its one answer. */
+async function report(
+  gateway: WholeGateway,
+  status: number,
+  { from = FROM, ...fields }: AccountingFields & { from?: typeof FROM } = {},
+): Promise<void> {
+  const request = accountingRequest(SECRET, status, fields);
+  const before = gateway.sent.length;
+  await gateway.account(request.bytes, from);
+  await until(() => gateway.sent.length > before);
+  const octets = gateway.sent[before]?.octets ?? new Uint8Array();
+  const { code, problems } = readReply(octets, request, SECRET);
+  assertEquals([code, problems], [5, []]);
+}
+
+const connected = ({ radius }: WholeGateway) => radius.sessions.connected({ limit: 100 });
+
+Deno.test("Start, Interim-Update and Stop make one session with its times, amounts and address", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const session = { user: "Ada", session: "s-1", nas: "edge", callingStation: "198.51.100.7" };
+  const startedMs = gateway.clock.nowMs();
+  await report(gateway, STATUS.start, { ...session, framedAddress: [10, 8, 0, 2] });
+  gateway.clock.advance(60_000);
+  await report(gateway, STATUS.update, { ...session, input: [5, 1], output: [7, 0], seconds: 60 });
+  const [live] = connected(gateway).sessions;
+  assertEquals(live?.user, "Ada");
+  assertEquals(live?.inputOctets, 2 ** 32 + 5);
+  assertEquals(live?.endedMs, null);
+  gateway.clock.advance(60_000);
+  await report(gateway, STATUS.stop, {
+    ...session,
+    input: [9, 1],
+    output: [8, 0],
+    seconds: 110,
+    cause: 1,
+    delay: 10,
+  });
+  assertEquals(connected(gateway), { sessions: [], total: 0, stale: 0 });
+  const [ended, ...others] = gateway.radius.sessions.ofUser("ada", 10);
+  assertEquals(others, []);
+  assertEquals(ended, {
+    id: live?.id ?? "",
+    client: "vpn",
+    sessionId: "s-1",
+    user: "Ada",
+    nas: "edge",
+    source: "192.0.2.1",
+    framedAddress: "10.8.0.2",
+    callingStation: "198.51.100.7",
+    startedMs,
+    updatedMs: startedMs + 120_000,
+    endedMs: startedMs + 110_000,
+    end: "stop",
+    terminateCause: "User-Request",
+    inputOctets: 2 ** 32 + 9,
+    outputOctets: 8,
+    isStale: false,
+  });
+});
+
+Deno.test("an Accounting-Request is answered only after its session is durable", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const release = gateway.store.hold();
+  const request = accountingRequest(SECRET, STATUS.start, { user: "ada", session: "s-1" });
+  await gateway.account(request.bytes, FROM);
+  assertEquals(gateway.sent.length, 0);
+  assertEquals(gateway.radius.server.working, 1);
+  release();
+  await until(() => gateway.sent.length === 1);
+});
+
+Deno.test("a retransmission gets the same octets and counts once", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const { bytes } = accountingRequest(SECRET, STATUS.start, { user: "ada", session: "s-1" });
+  const risen = await gateway.counted(async () => {
+    for (let copy = 0; copy < 3; copy++) {
+      await gateway.account(bytes, FROM);
+      await until(() => gateway.sent.length === copy + 1);
+    }
+  });
+  assertEquals(risen, { accounting_requests: 1, accounting_responses: 1, duplicates: 2 });
+  const [first, ...copies] = gateway.sent.map(({ octets }) => octets);
+  for (const copy of copies) assertEquals(copy, first);
+  assertEquals(connected(gateway).total, 1);
+});
+
+Deno.test("the same report under a new identifier and a later Acct-Delay-Time is still one session", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const startedMs = gateway.clock.nowMs();
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", identifier: 1 });
+  gateway.clock.advance(5000);
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", identifier: 2, delay: 5 });
+  const { sessions } = connected(gateway);
+  assertEquals(sessions.map((one) => one.startedMs), [startedMs]);
+});
+
+Deno.test("a Start that arrives after its Stop, and a Start that is replayed, do not connect the user again", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const start = accountingRequest(SECRET, STATUS.start, { user: "ada", session: "s-1", identifier: 1 });
+  await gateway.account(start.bytes, FROM);
+  await until(() => gateway.sent.length === 1);
+  gateway.clock.advance(1000);
+  await report(gateway, STATUS.stop, { user: "ada", session: "s-1" });
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", delay: 2 });
+  // The duplicate cache forgets after 30 s; a captured packet stays valid for ever.
+  gateway.clock.advance(3_600_000);
+  await gateway.account(start.bytes, FROM);
+  await until(() => gateway.sent.length === 4);
+  assertEquals(connected(gateway).total, 0);
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", nas: "restarted" });
+  assertEquals(connected(gateway).total, 1);
+  assertEquals(gateway.radius.sessions.ofUser("ada", 10).length, 2);
+});
+
+Deno.test("a report about a session that began unnoticed creates it with the time that the NAS counted", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const nowMs = gateway.clock.nowMs();
+  await report(gateway, STATUS.update, { user: "ada", session: "s-1", seconds: 90 });
+  await report(gateway, STATUS.stop, { user: "bea", session: "s-2", seconds: 30 });
+  assertEquals(connected(gateway).sessions.map(({ user, startedMs }) => [user, startedMs]), [
+    ["ada", nowMs - 90_000],
+  ]);
+  const [bea] = gateway.radius.sessions.ofUser("bea", 10);
+  assertEquals([bea?.startedMs, bea?.endedMs], [nowMs - 30_000, nowMs]);
+});
+
+Deno.test("a session belongs to its client entry, its Acct-Session-Id and its user", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  await report(gateway, STATUS.start, { user: "ada", session: "1" });
+  await report(gateway, STATUS.start, { user: "bea", session: "1" });
+  await report(gateway, STATUS.start, { user: "ada", session: "2" });
+  await report(gateway, STATUS.start, {
+    user: "ada",
+    session: "1",
+    from: { hostname: "192.0.2.2", port: 4000 },
+  });
+  assertEquals(connected(gateway).total, 4);
+  assertEquals(gateway.radius.sessions.connected({ limit: 100, client: "other" }).total, 1);
+  await report(gateway, STATUS.stop, { user: "ada", session: "1" });
+  assertEquals(connected(gateway).total, 3);
+  assertEquals(gateway.radius.sessions.connected({ limit: 100, client: "other" }).total, 1);
+  // RFC 2866 §5.13 allows a Stop without User-Name.
+  await report(gateway, STATUS.stop, { session: "2" });
+  assertEquals(connected(gateway).sessions.map(({ user, client }) => `${user} ${client}`).sort(), [
+    "ada other",
+    "bea vpn",
+  ]);
+});
+
+for (const [status, end] of [[STATUS.on, "nas_restarted"], [STATUS.off, "nas_stopped"]] as const) {
+  Deno.test(`Accounting-${status === 7 ? "On" : "Off"} ends the sessions of that NAS only`, async () => {
+    await using gateway = await openWholeGateway(CLIENTS);
+    await report(gateway, STATUS.start, { user: "ada", session: "1", nas: "east" });
+    await report(gateway, STATUS.start, { user: "bea", session: "2", nas: "west" });
+    await report(gateway, status, { nas: "east" });
+    assertEquals(connected(gateway).sessions.map(({ user }) => user), ["bea"]);
+    assertEquals(gateway.radius.sessions.ofUser("ada", 1)[0]?.end, end);
+  });
+}
+
+Deno.test("sessions survive a restart, with what was recorded last", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  await report(gateway, STATUS.start, { user: "ada", session: "1", framedAddress: [10, 0, 0, 1] });
+  await report(gateway, STATUS.update, { user: "ada", session: "1", input: [42, 0] });
+  await report(gateway, STATUS.start, { user: "bea", session: "2" });
+  await report(gateway, STATUS.stop, { user: "bea", session: "2", cause: 4 });
+  const before = [...gateway.radius.sessions.ofUser("ada", 9), ...gateway.radius.sessions.ofUser("bea", 9)];
+  const again = await gateway.reopen();
+  assertEquals([...again.sessions.ofUser("ada", 9), ...again.sessions.ofUser("bea", 9)], before);
+  assertEquals(again.sessions.connectedCount, 1);
+  again.close();
+});
+
+Deno.test("hostile octets in names and session ids are answered, and shown as text", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const hostile = Uint8Array.from({ length: 253 }, (_, i) => i * 7 & 0xff);
+  await report(gateway, STATUS.start, { user: hostile, session: hostile });
+  await report(gateway, STATUS.start, { user: "\r\n\u202e</script>=1+1", session: "\0" });
+  await report(gateway, STATUS.start, { session: "no user" });
+  assertEquals(connected(gateway).total, 3);
+  // Octets that decode to the same text are different Acct-Session-Ids.
+  await report(gateway, STATUS.start, { user: "ada", session: Uint8Array.of(0xff) });
+  await report(gateway, STATUS.start, { user: "ada", session: Uint8Array.of(0xfe) });
+  assertEquals(connected(gateway).total, 5);
+  const log = await gateway.logText();
+  assert(!/[\u202e\0\r]/.test(log), "a control character is in the log");
+});
+
+Deno.test("the log has the attributes of an Accounting-Request by name, and no password", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const password = { type: 2, value: new TextEncoder().encode("not-in-the-log-x") };
+  await report(gateway, STATUS.start, { user: "ada", session: "s-1", more: [password] });
+  const log = await gateway.logText();
+  assert(/Accounting-Request .*User-Name=.*Acct-Status-Type=1 Acct-Session-Id=/.test(log), log);
+  assert(log.includes("Accounting-Response"), log);
+  assert(!log.includes("not-in-the-log-x"));
+});
+
+Deno.test("Status-Server on the accounting port is answered with Accounting-Response (RFC 5997 §4.2)", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const request = buildRequest(SECRET, { code: 12 });
+  await gateway.account(request.bytes, FROM);
+  await gateway.deliver(request.bytes, FROM);
+  const replies = gateway.sent.map(({ octets }) => readReply(octets, request, SECRET));
+  assertEquals(replies.map(({ code, problems }) => [code, problems]), [[5, []], [2, []]]);
+});
+
+Deno.test("a signed Accounting-Request does not make signed logins required", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const more = [{ type: 40, value: Uint8Array.of(0, 0, 0, 7) }];
+  const signed = buildAccountingRequest(SECRET, { messageAuthenticator: "first", more });
+  await gateway.account(signed.bytes, FROM);
+  await until(() => gateway.sent.length === 1);
+  const login = buildRequest(SECRET, { userName: "ada", password: "x", messageAuthenticator: "none" });
+  await gateway.deliver(login.bytes, FROM);
+  await until(() => gateway.sent.length === 2);
+  assertEquals(gateway.sent[1]?.octets[0], 11);
+});
