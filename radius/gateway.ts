@@ -14,6 +14,7 @@ import {
   type FirstFactorServer,
 } from "./doing/client_register.ts";
 import { createClients } from "./doing/clients.ts";
+import type { Conversation } from "./doing/conversation.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
 import { createDisownings, type Disowning } from "./doing/disowning.ts";
@@ -236,13 +237,18 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       }),
   });
 
+  /** Why a login that waited for a phone was not approved before it expired. */
+  const expiredPush = ({ at, requestId }: Conversation) =>
+    requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
+      ? undefined
+      : deps.secondFactor.denialOnExpiry?.(requestId);
   const stopSweeping = sweepEachSecond();
   function sweepEachSecond(): () => void {
     let cancel = (): void => {};
     const sweep = (): void => {
       sessions.sweep();
       const expired = conversations.sweep();
-      recordEnded({ store, log, target: radius.directory }, expired);
+      recordEnded({ store, log, target: radius.directory, denialOf: expiredPush }, expired);
       for (const conversation of expired) {
         counters.count("expired");
         log.info("conversation expired", {

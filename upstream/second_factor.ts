@@ -25,6 +25,10 @@ export interface EmbeddedLink {
   cancel(requestId: string): Promise<void>;
   /** Calls back at most once, when the request is no longer pending. Returns what stops it. */
   onDecision(requestId: string, notify: () => void): () => void;
+  /** Why a request was not granted; `undefined` while it is pending, when it was granted, or when it is unknown. */
+  denialOf(requestId: string): ApprovalRequest["denial"];
+  /** The same when the login of the request expires: then a pending request expired. */
+  denialOnExpiry(requestId: string): ApprovalRequest["denial"];
 }
 
 interface ServiceRequest {
@@ -83,14 +87,17 @@ export function createSecondFactorClient(
       if (!isIdentifier(requestId)) return unsendable();
       const path = `authentication_requests/${percentEncode(requestId)}`;
       const answer = await send({ method: "GET", path });
-      return readRequest(answer, { askedId: requestId, withNumber: embedded !== null });
+      return withDenial(readRequest(answer, { askedId: requestId, withNumber: embedded !== null }), embedded);
     },
 
     async otpAuth(requestId, otp) {
       if (!isIdentifier(requestId)) return unsendable();
       const path = `authentication_requests/${percentEncode(requestId)}/otp_auth`;
       const answer = await send({ method: "POST", path, form: [["otp", otp]], secrets: [otp] });
-      return readRequest(answer, { askedId: requestId, withNumber: false, secrets: [otp] });
+      return withDenial(
+        readRequest(answer, { askedId: requestId, withNumber: false, secrets: [otp] }),
+        embedded,
+      );
     },
 
     async createPairing({ phrase, userName }) {
@@ -111,6 +118,7 @@ export function createSecondFactorClient(
 
     cancel: (requestId) => embedded?.cancel(requestId) ?? Promise.resolve(),
     onDecision: (requestId, notify) => embedded?.onDecision(requestId, notify) ?? (() => undefined),
+    denialOnExpiry: (requestId) => embedded?.denialOnExpiry(requestId),
   };
 }
 
@@ -152,6 +160,13 @@ function readRequest(
   return read.ok && numberToMatch !== undefined
     ? { ok: true, value: { ...read.value, numberToMatch } }
     : read;
+}
+
+/** Adds why the embedded service did not grant the request. */
+function withDenial(read: Outcome<ApprovalRequest>, embedded: EmbeddedLink | null): Outcome<ApprovalRequest> {
+  if (!read.ok || embedded === null) return read;
+  const denial = embedded.denialOf(read.value.id);
+  return denial === undefined ? read : { ok: true, value: { ...read.value, denial } };
 }
 
 /** An identifier that no service gives out: nobody is asked, and the answer is what they would say. */

@@ -1,5 +1,6 @@
 // One packet at work on a conversation: what came with it, and what the outside said meanwhile.
 
+import type { Denial } from "../facts/denial_causes.ts";
 import type { Appended, Facts } from "../facts/facts.ts";
 import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
@@ -33,6 +34,8 @@ export interface Attempt {
   /** Why the user was refused: for the log and the audit, never for the reply. */
   refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
   decision: Facts["decision"];
+  /** Why `decision` is "denied". */
+  denial?: Denial | undefined;
   pairing: Facts["pairing"];
   messageSent: boolean;
   /** The pairing's passcode length, once the service told it. */

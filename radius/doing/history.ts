@@ -1,5 +1,6 @@
 // Writes finished logins into the history: with the commit that ends them, or right after it when a deadline or a leaving ended many at once.
 
+import type { Denial } from "../facts/denial_causes.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { HISTORY_KEPT_MS, historyKey, packFinished } from "../pure/finished_login.ts";
@@ -11,7 +12,11 @@ const MOST_IN_ONE = 100;
 /** The change that keeps a conversation which has its outcome. @param options.target the directory whose users log in. */
 export function historyMutation(
   conversation: Conversation,
-  { target, refusedFor = null }: { target: string; refusedFor?: string | null },
+  { target, refusedFor = null, denial }: {
+    target: string;
+    refusedFor?: string | null;
+    denial?: Denial | undefined;
+  },
 ): Mutation {
   const { orderedId, shownUser, client, source, place, factor, startedMs, updatedMs, outcome, moments } =
     conversation;
@@ -32,18 +37,30 @@ export function historyMutation(
       passwordRight: conversation.firstFactorRight,
       target,
       ...phoneOf(conversation),
+      ...(denial === undefined ? {} : { denial }),
     }),
     expireInMs: HISTORY_KEPT_MS,
   };
 }
 
-/** Records what ended without a packet. Should it fail, the logins are over all the same: only their line in the history is missing. */
+/**
+ * Records what ended without a packet. Should it fail, the logins are over all the same: only their line in the history is missing.
+ *
+ * @param deps.denialOf why the push of a login that expired was not approved.
+ */
 export function recordEnded(
-  { store, log, target }: { store: Store; log: Log; target: string },
+  { store, log, target, denialOf = () => undefined }: {
+    store: Store;
+    log: Log;
+    target: string;
+    denialOf?: (conversation: Conversation) => Denial | undefined;
+  },
   ended: readonly Conversation[],
 ): void {
   for (let at = 0; at < ended.length; at += MOST_IN_ONE) {
-    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) => historyMutation(one, { target }));
+    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) =>
+      historyMutation(one, { target, denial: denialOf(one) })
+    );
     store.commit({ mutations }).catch((fault: unknown) =>
       log.error("logins that ended could not be written into the history", { fault: String(fault) })
     );

@@ -2,8 +2,7 @@
 
 import { phoneField } from "../../phone_name.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
-import type { Effect, FlowRow } from "../facts/flow.ts";
-import { EFFECTS } from "../facts/flow.ts";
+import { type Effect, EFFECTS, type FlowRow } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
@@ -305,14 +304,16 @@ function finish(
     note(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
+    const { refusedFor, denial } = turn.attempt;
     if (kind === "accept") approvalKey = useApproval(deps, conversation, turn.work);
     deps.conversations.end(conversation, outcome, row.name);
     turn.work.mutations.push(
-      historyMutation(conversation, { target: deps.target, refusedFor: turn.attempt.refusedFor }),
+      historyMutation(conversation, { target: deps.target, refusedFor, denial }),
       audit(deps, conversation, {
         action: `login.${outcome}`,
         row: row.name,
-        because: turn.attempt.refusedFor,
+        because: refusedFor ?? denial?.cause ?? null,
+        by: denial?.by,
         factor: conversation.factor,
         ...phoneOf(conversation),
       }),

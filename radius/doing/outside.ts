@@ -6,6 +6,7 @@ import type { Log } from "../../log.ts";
 import { type Clock, type Random, randomDigits } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
+import type { Denial } from "../facts/denial_causes.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
 import { isCountryAllowed } from "../pure/phone_number.ts";
@@ -207,6 +208,7 @@ async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs:
     while (conversation.outcome === null) {
       const answer = await deps.secondFactor.status(requestId);
       attempt.decision = decisionOf(answer);
+      attempt.denial = denialOf(deps, answer);
       if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
       // A request that runs out together with the login was denied by nobody: the end of the login answers.
       const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
@@ -255,6 +257,14 @@ function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] {
   return answer.value.granted && !answer.value.cancelled ? "granted" : "denied";
 }
 
+/** The cause of a decision that {@link decisionOf} reads as "denied". */
+function denialOf({ secondFactor }: OutsideDeps, answer: Outcome<ApprovalRequest>): Denial | undefined {
+  if (decisionOf(answer) !== "denied") return undefined;
+  // The embedded service forgets a request only long after its deadline.
+  return (answer.ok ? answer.value.denial : undefined) ??
+    { cause: secondFactor.embedded ? "expired" : "service" };
+}
+
 async function createPairing(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
   const created = await deps.secondFactor.createPairing({
     phrase: facts.answer,
@@ -298,6 +308,7 @@ async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): 
   const answer = await deps.secondFactor.otpAuth(requestId, code);
   if (answer.ok) {
     attempt.decision = decisionOf(answer);
+    attempt.denial = denialOf(deps, answer);
     return;
   }
   // A 4xx about the code is a wrong code; 401 and 403 speak of our own keys.

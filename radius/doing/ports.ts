@@ -2,6 +2,7 @@
 // nothing here knows HTTP or a provider.
 
 import type { ClientPolicy } from "../../config.ts";
+import type { Denial } from "../facts/denial_causes.ts";
 import type { UsedFactor } from "../facts/factors.ts";
 import type { PacketRow } from "../pure/packet_rows.ts";
 
@@ -34,6 +35,8 @@ export interface ApprovalRequest {
   readonly reasonCode: number;
   /** Two digits that the phone asks for; only the embedded service gives them. */
   readonly numberToMatch?: string;
+  /** Why a decided request was not granted; only the embedded service knows. */
+  readonly denial?: Denial;
 }
 
 /** What of a pairing record decides. */
@@ -71,6 +74,11 @@ export interface SecondFactorService {
   cancel(requestId: string): Promise<void>;
   /** Embedded: calls back at most once when the request is decided; external: never. Returns what stops it. */
   onDecision(requestId: string, notify: () => void): () => void;
+  /**
+   * Embedded: why a request was not granted by the time when its login expires; a pending request expires with it. `undefined` when it was
+   * granted, when it is unknown, and always for an external service.
+   */
+  denialOnExpiry?(requestId: string): Denial | undefined;
 }
 
 /** The telephony service of `/2010-04-01/Accounts/…`, external or the embedded outbox. */

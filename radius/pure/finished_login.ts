@@ -1,5 +1,7 @@
 // A finished login as the history keeps it: by place, not by name, because every login writes one.
 
+import { type Denial, readDenial } from "../facts/denial_causes.ts";
+
 /** How one login went. Holds no secret. */
 export interface FinishedLogin {
   readonly user: string;
@@ -18,6 +20,8 @@ export interface FinishedLogin {
   readonly target?: string;
   /** The phone that was asked last, where that was the factor and it has a name. */
   readonly phone?: string;
+  /** Why the push was not approved; absent when that did not end the login, and in records of older versions. */
+  readonly denial?: Denial;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -33,7 +37,7 @@ const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
 export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
-  const { user, client, source, place, factor, startedMs, endedMs, outcome, refusedFor } = login;
+  const { user, client, source, place, factor, startedMs, endedMs, outcome, refusedFor, denial } = login;
   const moments: unknown[] = [];
   for (const { atMs, step, row } of login.moments) moments.push(atMs - startedMs, step, row);
   return utf8.encode(
@@ -51,6 +55,7 @@ export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
       login.passwordRight ? 1 : 0,
       login.target,
       login.phone,
+      denial === undefined ? null : [denial.cause, denial.by],
     ]),
   );
 }
@@ -68,7 +73,8 @@ export function unpackFinished(value: unknown): FinishedLogin | null {
 function readList(list: unknown): FinishedLogin | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
-  const [target, phone] = list.slice(11);
+  const [target, phone, storedDenial] = list.slice(11);
+  const denial = readDenial(storedDenial);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
   if (typeof startedMs !== "number" || typeof tookMs !== "number") return null;
@@ -94,5 +100,6 @@ function readList(list: unknown): FinishedLogin | null {
     passwordRight: right === 1,
     ...(typeof target === "string" ? { target } : {}),
     ...(typeof phone === "string" ? { phone } : {}),
+    ...(denial === undefined ? {} : { denial }),
   };
 }

@@ -10,6 +10,7 @@ import {
   ROW_REASONS,
   STRAY_REASONS,
 } from "../../console/api/live/explain.ts";
+import { DENIAL_CAUSES, type DenialCause } from "../../radius/facts/denial_causes.ts";
 import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
 import { FLOW } from "../../radius/facts/flow.ts";
 import { REFUSALS } from "../../radius/doing/request.ts";
@@ -36,11 +37,34 @@ Deno.test("STRAY_REASONS has every reason for a drop and every refusal outside a
 
 Deno.test("reasonOfRow() tells apart why a user was refused, where that is known", () => {
   assertEquals(reasonOfRow("refused"), "user_refused");
-  assertEquals(reasonOfRow("refused", "locked"), "user_locked");
-  assertEquals(reasonOfRow("code_wrong", "locked"), "passcode_wrong");
+  assertEquals(reasonOfRow("refused", { refusedFor: "locked" }), "user_locked");
+  assertEquals(reasonOfRow("code_wrong", { refusedFor: "locked" }), "passcode_wrong");
   assertEquals(reasonOfRow("a row of another version"), "other");
   assertEquals(reasonOfStray("constructor"), "other");
   assert(REASON_CODES.includes("user_locked"));
+});
+
+Deno.test("reasonOfRow() names who denied a push, and stays general for a record without a cause", () => {
+  const reasons = Object.fromEntries(
+    Object.keys(DENIAL_CAUSES).map((cause) => [
+      cause,
+      reasonOfRow("not_approved", { denial: { cause: cause as DenialCause } }),
+    ]),
+  );
+  assertEquals(reasons, {
+    phone: "denied_on_phone",
+    wrong_number: "wrong_number",
+    wrong_passcode: "passcode_wrong",
+    administrator: "denied_by_administrator",
+    cancelled_by_administrator: "cancelled_by_administrator",
+    expired: "push_expired",
+    replaced: "push_replaced",
+    revoked: "phone_revoked",
+    service: "denied_at_service",
+  });
+  assertEquals(reasonOfRow("not_approved"), "phone_denied");
+  assertEquals(reasonOfRow("otp_wrong", { denial: { cause: "administrator" } }), "denied_by_administrator");
+  assertEquals(reasonOfRow("otp_wrong", { denial: { cause: "service" } }), "passcode_wrong");
 });
 
 Deno.test("explainLogin() says after how many seconds the phone denied, and gives the chain", () => {

@@ -69,6 +69,30 @@ Deno.test("GET /history is newest first, with the reason, and pages by key witho
   assertEquals([usersOf(second.body), second.body.next], [["a"], null]);
 });
 
+Deno.test("GET /history and its export name the administrator who denied a login", async () => {
+  await using site = await startConsole();
+  await keep(site, [{ denial: { cause: "administrator", by: "root-owner" } }]);
+  const { body } = await ask(site, "");
+  const { code, values } = body.items[0].reason;
+  assertEquals([code, values.by], ["denied_by_administrator", "root-owner"]);
+  const details = await site.call(`/console/api/live/logins/${idAt(START_MS)}`, {
+    cookie: await site.signIn("viewer"),
+  });
+  const { explanation } = await details.json();
+  assertEquals([explanation.code, explanation.values.by], ["denied_by_administrator", "root-owner"]);
+  const csv = await site.call("/console/api/history/export", { cookie: await site.signIn("viewer") });
+  const [head = "", line = ""] = (await csv.text()).split("\r\n");
+  const cells = new Map(head.split(",").map((name, at) => [name, line.split(",")[at]]));
+  assertEquals([cells.get("reason"), cells.get("decided_by")], ["denied_by_administrator", "root-owner"]);
+});
+
+Deno.test("unpackFinished() reads a record of 0.1.0, which has no cause", () => {
+  const list = JSON.parse(new TextDecoder().decode(packFinished(login())));
+  const old = new TextEncoder().encode(JSON.stringify(list.slice(0, 12)));
+  assertEquals(unpackFinished(old)?.denial, undefined);
+  assertEquals(unpackFinished(old)?.user, "ada");
+});
+
 Deno.test("GET /history narrows by outcome, user, client and time", async () => {
   await using site = await startConsole();
   await keep(site, [

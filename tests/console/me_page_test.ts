@@ -1,5 +1,6 @@
 // The account page's own machinery: the link's token, the session that ends and comes back, words for what the server says.
 
+import { DENIAL_CAUSES } from "../../radius/facts/denial_causes.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ROW_REASONS } from "../../console/api/live/explain.ts";
 import type { MeInfo, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
@@ -173,7 +174,8 @@ Deno.test("createAccount() keeps the old values while the server is away, and sa
 });
 
 Deno.test("words of the account page name every reason that a login ends for, in both languages", () => {
-  for (const reason of new Set(Object.values(ROW_REASONS))) {
+  const denials = Object.values(DENIAL_CAUSES).map(({ reason }) => reason);
+  for (const reason of new Set([...Object.values(ROW_REASONS), ...denials])) {
     const key = `reason_${reason}`;
     assert(key in en && key in de, key);
   }

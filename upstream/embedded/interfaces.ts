@@ -109,6 +109,11 @@ export interface Alongside {
   readonly also?: readonly Mutation[];
 }
 
+/** The administrator who decides, by name: the history of the login shows it. */
+export interface DecidedBy {
+  readonly by?: string;
+}
+
 /** What a person decides about a request. */
 export type PersonDecision = { approve: false } | { approve: true; number: string | null };
 
@@ -135,9 +140,9 @@ export interface SecondFactorDesk {
   pendingApprovals(newest?: number): PendingApproval[];
   /** How many wait; costs nothing. */
   pendingCount(): number;
-  /** Denies (`decide`) or cancels a waiting request on behalf of an administrator; `false` when it was already decided. */
-  deny(requestId: string, options?: Alongside): Promise<boolean>;
-  cancel(requestId: string, options?: Alongside): Promise<boolean>;
+  /** Denies or cancels a waiting request for the administrator `by`; `false` when it was already decided. */
+  deny(requestId: string, options?: Alongside & DecidedBy): Promise<boolean>;
+  cancel(requestId: string, options?: Alongside & DecidedBy): Promise<boolean>;
   /** A request as its person may see it, also when it is over; `null` when it is not known any more. */
   request(requestId: string): OwnRequest | null;
   /** Approve (with the number where it is asked) or deny on behalf of the person. One wrong number denies. */

@@ -6,7 +6,15 @@ import type { Mutation } from "../../store.ts";
 import { type House, matchPasscode } from "./house.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import { createListeners } from "./listeners.ts";
-import { CAPS, type DecisionName, type PairingRow, requestAt, type RequestRow } from "./rows.ts";
+import {
+  CAPS,
+  type DecisionName,
+  DECISIONS,
+  type PairingRow,
+  requestAt,
+  type RequestDenial,
+  type RequestRow,
+} from "./rows.ts";
 import { byPairing, WAITING } from "./shelves.ts";
 import type { Change } from "./table.ts";
 import { createTurns } from "./turns.ts";
@@ -22,12 +30,17 @@ export interface Requests {
   ): Promise<RequestRow | null>;
   /** The request as it counts now. */
   find(id: string): RequestRow | undefined;
-  /** @param options.also written in the commit of the decision, and only with it. */
+  /**
+   * @param options.also written in the commit of the decision, and only with it.
+   * @param options.by the administrator who decides, by name.
+   */
   decide(
     id: string,
     decision: DecisionName,
-    options?: { also?: readonly Mutation[] },
+    options?: { also?: readonly Mutation[]; by?: string },
   ): Promise<DecisionOutcome>;
+  /** Why the request was not granted; `undefined` while it is pending, when it was granted, or when it is unknown. */
+  denialOf(id: string): RequestDenial | undefined;
   /** Decides by a device passcode: the right one, not used before, grants; any other denies. */
   decideByPasscode(id: string, code: string): Promise<DecisionOutcome>;
   /** Requests that wait, oldest first; with `newest` only so many, those that came last. */
@@ -68,8 +81,9 @@ export function createRequests(house: House): Requests {
     list.notify(LIST);
   };
 
-  const end = (row: RequestRow, decision: DecisionName) => {
-    const ended: RequestRow = { ...row, decision, modifiedMs: clock.nowMs() };
+  const end = (row: RequestRow, decision: DecisionName, by?: string) => {
+    const decidedBy = by === undefined ? {} : { decidedBy: by };
+    const ended: RequestRow = { ...row, decision, modifiedMs: clock.nowMs(), ...decidedBy };
     return { ended, change: requests.change(row.id, ended) };
   };
 
@@ -77,14 +91,14 @@ export function createRequests(house: House): Requests {
   const settle = async (
     id: string,
     judge: (row: RequestRow) => { decision: DecisionName; alongside: Change[] },
-    options: { also?: readonly Mutation[] } = {},
+    { by, ...options }: { also?: readonly Mutation[]; by?: string } = {},
   ): Promise<DecisionOutcome> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const kept = requests.get(id);
       if (kept === undefined) return "unknown";
       if (requestAt(kept, clock.nowMs()).decision !== null) return "late";
       const { decision, alongside } = judge(kept);
-      const { ended, change } = end(kept, decision);
+      const { ended, change } = end(kept, decision, by);
       if (!await shelves.commit([change, ...alongside], options)) continue;
       announce(ended);
       return "won";
@@ -148,6 +162,13 @@ export function createRequests(house: House): Requests {
       return row && requestAt(row, clock.nowMs());
     },
     decide: (id, decision, options) => settle(id, () => ({ decision, alongside: [] }), options),
+    denialOf(id) {
+      const row = requests.get(id);
+      const decision = row === undefined ? null : requestAt(row, clock.nowMs()).decision;
+      const cause = decision === null ? null : DECISIONS[decision].cause;
+      if (cause === null) return undefined;
+      return { cause, ...(row?.decidedBy === undefined ? {} : { by: row.decidedBy }) };
+    },
     decideByPasscode: (id, code) =>
       settle(id, (row) => {
         const pairing = pairings.get(row.pairingId);

@@ -1,36 +1,80 @@
 // What the embedded second-factor service keeps: pairings, requests, phones, phrases, invitations; and what each of
 // them is worth at a given time. Deadlines stand in the rows, because the store sweeps late.
 
-/** How a request ended. `reason` goes into the record; codes are this service's own. */
+import type { ApprovalRequest } from "../../radius/doing/ports.ts";
+
+/** Why a request was not granted. */
+export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
+
+/** How a request ended. `reason` goes into the record; codes are this service's own; `cause` goes into the history. */
 export interface Decision {
   readonly granted: boolean;
   readonly cancelled: boolean;
   readonly reasonCode: number;
   readonly reason: string;
+  readonly cause: RequestDenial["cause"] | null;
 }
 
 export const DECISIONS = {
-  approved: { granted: true, cancelled: false, reasonCode: 0, reason: "" },
-  passcode: { granted: true, cancelled: false, reasonCode: 0, reason: "" },
-  denied: { granted: false, cancelled: false, reasonCode: 1, reason: "Denied on the phone" },
-  wrong_number: { granted: false, cancelled: false, reasonCode: 2, reason: "A wrong number was entered" },
-  wrong_passcode: { granted: false, cancelled: false, reasonCode: 3, reason: "The passcode was wrong" },
+  approved: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
+  passcode: { granted: true, cancelled: false, reasonCode: 0, reason: "", cause: null },
+  denied: { granted: false, cancelled: false, reasonCode: 1, reason: "Denied on the phone", cause: "phone" },
+  wrong_number: {
+    granted: false,
+    cancelled: false,
+    reasonCode: 2,
+    reason: "A wrong number was entered",
+    cause: "wrong_number",
+  },
+  wrong_passcode: {
+    granted: false,
+    cancelled: false,
+    reasonCode: 3,
+    reason: "The passcode was wrong",
+    cause: "wrong_passcode",
+  },
   denied_by_administrator: {
     granted: false,
     cancelled: false,
     reasonCode: 4,
     reason: "Denied by an administrator",
+    cause: "administrator",
   },
-  out_of_time: { granted: false, cancelled: false, reasonCode: 5, reason: "Nobody answered in time" },
-  cancelled_by_login: { granted: false, cancelled: true, reasonCode: 6, reason: "The login was given up" },
+  out_of_time: {
+    granted: false,
+    cancelled: false,
+    reasonCode: 5,
+    reason: "Nobody answered in time",
+    cause: "expired",
+  },
+  cancelled_by_login: {
+    granted: false,
+    cancelled: true,
+    reasonCode: 6,
+    reason: "The login was given up",
+    cause: "replaced",
+  },
   cancelled_by_administrator: {
     granted: false,
     cancelled: true,
     reasonCode: 7,
     reason: "Cancelled by an administrator",
+    cause: "cancelled_by_administrator",
   },
-  superseded: { granted: false, cancelled: true, reasonCode: 8, reason: "Newer requests took its place" },
-  pairing_ended: { granted: false, cancelled: true, reasonCode: 9, reason: "The pairing ended" },
+  superseded: {
+    granted: false,
+    cancelled: true,
+    reasonCode: 8,
+    reason: "Newer requests took its place",
+    cause: "replaced",
+  },
+  pairing_ended: {
+    granted: false,
+    cancelled: true,
+    reasonCode: 9,
+    reason: "The pairing ended",
+    cause: "revoked",
+  },
 } as const satisfies Record<string, Decision>;
 
 export type DecisionName = keyof typeof DECISIONS;
@@ -64,6 +108,8 @@ export interface RequestRow {
   readonly modifiedMs: number;
   readonly deadlineMs: number;
   readonly decision: DecisionName | null;
+  /** The administrator who decided, by name; absent for all other decisions. */
+  readonly decidedBy?: string;
 }
 
 /** Under the digest of its token. `deadlineMs` is `null` from the first enabled pairing on. */

@@ -98,6 +98,11 @@ function createLink(requests: Requests, onBug: (fault: unknown) => void): Embedd
       }
     },
     onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
+    denialOf: (requestId) => requests.denialOf(requestId),
+    denialOnExpiry(requestId) {
+      const isPending = requests.find(requestId)?.decision === null;
+      return isPending ? { cause: "expired" } : requests.denialOf(requestId);
+    },
   };
 }
 

@@ -37,7 +37,7 @@ export function createApprovalRoutes(deps: ApprovalRouteDeps) {
     const { userName: user, client } = waiting;
     const told = { ...DEEDS[verb], object: `user:${user}`, client, before: "waiting" };
     const also = [auditMutation(deps, { actor, source, ...told })];
-    if (!await desk[verb](id, { also })) throw new Refusal("already_decided");
+    if (!await desk[verb](id, { also, by: actor })) throw new Refusal("already_decided");
     log.info("an administrator decided an approval", { action: told.action, admin: actor, user, source });
     return { done: true };
   };

@@ -1,6 +1,7 @@
 // Why a login was refused, or a packet dropped: which reason, with which values, on what evidence. The sentences and the fix are words of
 // the page, by the reason's code; a row of the flow table or a drop without one is found by a test.
 
+import { type Denial, DENIAL_CAUSES } from "../../../radius/facts/denial_causes.ts";
 import type {
   ConversationMoment,
   ConversationView,
@@ -100,6 +101,7 @@ const REFUSED_FOR = {
 
 export type ReasonCode =
   | typeof ROW_REASONS[keyof typeof ROW_REASONS]
+  | typeof DENIAL_CAUSES[keyof typeof DENIAL_CAUSES]["reason"]
   | typeof STRAY_REASONS[number]
   | typeof REFUSED_FOR[keyof typeof REFUSED_FOR]
   | "other";
@@ -108,6 +110,7 @@ export type ReasonCode =
 export const REASON_CODES: readonly ReasonCode[] = [
   ...new Set<ReasonCode>([
     ...Object.values(ROW_REASONS),
+    ...Object.values(DENIAL_CAUSES).map(({ reason }) => reason),
     ...STRAY_REASONS,
     ...Object.values(REFUSED_FOR),
     "other",
@@ -118,11 +121,29 @@ const rows = new Map<string, ReasonCode>(Object.entries(ROW_REASONS));
 const strays = new Map<string, ReasonCode>(STRAY_REASONS.map((reason) => [reason, reason]));
 const refusals = new Map<string, ReasonCode>(Object.entries(REFUSED_FOR));
 
-/** The reason for the row that ended a login; `other` for a row that this version does not know. */
-export function reasonOfRow(row: string, refusedFor: string | null = null): ReasonCode {
+/**
+ * The reason for the row that ended a login; `other` for a row that this version does not know.
+ *
+ * @param options.denial why the push was not approved. Without it, a denied push gets the general reason.
+ */
+export function reasonOfRow(
+  row: string,
+  { refusedFor = null, denial }: { refusedFor?: string | null; denial?: Denial | undefined } = {},
+): ReasonCode {
   const reason = rows.get(row) ?? "other";
+  if (denial !== undefined && (DENIED_PUSHES.has(reason) || isRequestOver(row, denial))) {
+    return DENIAL_CAUSES[denial.cause].reason;
+  }
   if (reason !== "user_refused" || refusedFor === null) return reason;
   return refusals.get(refusedFor) ?? reason;
+}
+
+/** The general reasons of logins that end because their push was not approved. */
+const DENIED_PUSHES: ReadonlySet<ReasonCode> = new Set(["phone_denied", "expired"]);
+
+/** Whether a passcode was refused because its request was over, not because the passcode was wrong. */
+function isRequestOver(row: string, { cause }: Denial): boolean {
+  return row === "otp_wrong" && cause !== "wrong_passcode" && cause !== "service";
 }
 
 /** The reason for a datagram that was dropped or refused. */
@@ -136,18 +157,19 @@ export function explainLogin(
     readonly outcome: string | null;
     readonly moments: readonly ConversationMoment[];
   },
-  { refusedFor = null }: { refusedFor?: string | null } = {},
+  { refusedFor = null, denial }: { refusedFor?: string | null; denial?: Denial | undefined } = {},
 ): Explanation | null {
   const last = login.moments.at(-1);
   if (login.outcome === null || login.outcome === "accepted" || last === undefined) return null;
   const asked = login.moments.findLast(({ row }) => ASKED.has(row));
   return {
-    code: reasonOfRow(last.row, refusedFor),
+    code: reasonOfRow(last.row, { refusedFor, denial }),
     values: {
       user: login.user,
       client: login.client,
       seconds: secondsBetween(asked?.atMs ?? login.startedMs, last.atMs),
       passwordRight: login.passwordRight === true ? 1 : 0,
+      ...(denial?.by === undefined ? {} : { by: denial.by }),
     },
     evidence: login.moments.map(({ atMs, row }) => ({ atMs, row })),
   };

@@ -16,7 +16,7 @@ export interface HistoryFilter {
 }
 
 /** One line of the history. */
-export interface HistoryItem extends Omit<FinishedLogin, "moments" | "refusedFor"> {
+export interface HistoryItem extends Omit<FinishedLogin, "moments" | "refusedFor" | "denial"> {
   readonly id: string;
   /** `null` for an accepted login. */
   readonly reason: Pick<Explanation, "code" | "values"> | null;
@@ -96,8 +96,8 @@ function matcher({ outcome, user, client, target = "" }: HistoryFilter): (login:
 }
 
 function itemOf(id: string, finished: FinishedLogin): HistoryItem {
-  const { moments: _moments, refusedFor, ...login } = finished;
-  const explanation = explainLogin(finished, { refusedFor });
+  const { moments: _moments, refusedFor, denial, ...login } = finished;
+  const explanation = explainLogin(finished, { refusedFor, denial });
   const reason = explanation === null ? null : { code: explanation.code, values: explanation.values };
   return { id, ...login, reason };
 }

@@ -71,6 +71,7 @@ const COLUMNS = [
   "outcome",
   "reason",
   "target",
+  "decided_by",
 ] as const;
 
 /** How the lines of an export are written; `at` counts them from 0. */
@@ -113,6 +114,7 @@ function cellsOf(item: HistoryItem): string[] {
     outcome,
     reason?.code ?? "",
     target ?? "",
+    String(reason?.values.by ?? ""),
   ];
 }
 

@@ -44,7 +44,10 @@ export async function loginDetails(
   const finished = live === null || live.outcome !== null ? await history.one(id) : null;
   const view = live ?? (finished === null ? null : viewOf(id, finished));
   if (view === null) return null;
-  const explanation = explainLogin(view, { refusedFor: finished?.refusedFor ?? null });
+  const explanation = explainLogin(view, {
+    refusedFor: finished?.refusedFor ?? null,
+    denial: finished?.denial,
+  });
   return { view, packets: watch.packets(id), explanation };
 }
 

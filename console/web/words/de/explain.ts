@@ -30,12 +30,32 @@ export const words: SameWords<typeof en> = {
   why_no_request: "Es gab keine Anfrage, die ein Telefon hätte freigeben können.",
   fix_no_request:
     "Die Anmeldung neu beginnen. Wenn es jedes Mal geschieht: den Zwei-Faktor-Dienst unter Zustand ansehen.",
-  why_phone_denied: "Das Telefon hat die Anfrage nach {seconds} s abgelehnt, oder dort lief die Zeit ab.",
-  fix_phone_denied:
-    "Bei {user} nachfragen. War es jemand anderes, kennt diese Person das Passwort: ändern lassen.",
+  why_phone_denied:
+    "Der Push wurde abgelehnt oder ist abgelaufen. Dieser ältere Eintrag sagt nicht, was davon.",
+  fix_phone_denied: "{user} fragen, ob eine fremde Anmeldung abgelehnt wurde.",
+  why_denied_on_phone: "Nach {seconds} s auf dem Telefon abgelehnt.",
+  fix_denied_on_phone:
+    "{user} fragen, ob die Anmeldung von ihnen kam. Wenn nicht, ist das Passwort bekannt: ändern lassen.",
+  why_wrong_number: "Nach {seconds} s wurde auf dem Telefon eine falsche Zahl eingegeben.",
+  fix_wrong_number:
+    "{user} kann sich neu anmelden und die angezeigte Zahl eingeben. Kam die Anmeldung nicht von {user}: Passwort ändern.",
+  why_denied_by_administrator: "Von {by} in der Konsole abgelehnt.",
+  fix_denied_by_administrator: "{by} nach dem Grund fragen. {user} kann sich neu anmelden.",
+  why_cancelled_by_administrator: "Von {by} in der Konsole abgebrochen.",
+  fix_cancelled_by_administrator: "{by} nach dem Grund fragen. {user} kann sich neu anmelden.",
+  why_push_expired: "Der Push ist abgelaufen: keine Antwort innerhalb von {seconds} s.",
+  fix_push_expired: "Prüfen, ob das Telefon von {user} online und seine Seite offen ist, dann neu anmelden.",
+  why_push_replaced: "Neuere Push-Anfragen an dasselbe Telefon haben diese ersetzt.",
+  fix_push_replaced:
+    "{user} kann sich neu anmelden. Kamen diese Anmeldungen nicht von {user}, ist das Passwort bekannt: ändern lassen.",
+  why_phone_revoked: "Das Telefon wurde entfernt, während der Push wartete.",
+  fix_phone_revoked: "Auf der Seite des Benutzers ein Telefon für {user} koppeln.",
+  why_denied_at_service: "Nach {seconds} s beim Zwei-Faktor-Dienst abgelehnt oder abgelaufen.",
+  fix_denied_at_service:
+    "Der Dienst sagt nicht, was davon. {user} fragen, ob eine fremde Anmeldung abgelehnt wurde.",
   why_phone_silent: "Auf dem Telefon hat innerhalb von {seconds} s niemand geantwortet.",
   fix_phone_silent:
-    "Prüfen, ob das Telefon verbunden ist und benachrichtigen darf. Der Client wartet nur so lange: hold_s von {client}.",
+    "Prüfen, ob das Telefon online und seine Seite offen ist. Der Client wartet höchstens hold_s von {client}.",
   why_pairing_denied: "Die Kopplung wurde auf dem Telefon abgelehnt.",
   fix_pairing_denied: "Die Kopplung mit dem Telefon zur Hand neu beginnen.",
   why_pairing_unknown: "Der Zwei-Faktor-Dienst kennt die Kopplung nicht mehr.",
@@ -52,7 +72,7 @@ export const words: SameWords<typeof en> = {
   why_superseded: "{user} hat vom selben Ort aus eine neuere Anmeldung begonnen, die diese ersetzt.",
   fix_superseded: "Nichts zu tun: die neuere Anmeldung ansehen.",
   why_started_over: "{user} hat cancel eingegeben und neu begonnen.",
-  fix_started_over: "Nichts zu tun: die Anmeldung geht unter einer neuen Nummer weiter.",
+  fix_started_over: "Nichts zu tun: der Benutzer hat die Anmeldung neu begonnen.",
   why_not_me: "{user} hat zu dieser Anmeldung gesagt: Das war ich nicht.",
   fix_not_me:
     "{user} fragen, was war. Das Passwort ist vielleicht bekannt: ändern lassen, dann die Sperre aufheben.",

@@ -23,12 +23,31 @@ export const words = {
   why_no_request: "There was no request that a phone could have approved.",
   fix_no_request:
     "Start the login again. If it happens each time, look at the second-factor service under Health.",
-  why_phone_denied: "The phone denied the request after {seconds} s, or its time ran out there.",
-  fix_phone_denied:
-    "Ask {user} whether it was them. If not, their password is known to somebody else: change it.",
+  why_phone_denied: "The push was denied, or it expired. This older record doesn't say which.",
+  fix_phone_denied: "Ask {user} whether they denied a sign-in that they didn't start.",
+  why_denied_on_phone: "Denied on the phone after {seconds} s.",
+  fix_denied_on_phone:
+    "Ask {user} whether they started this sign-in. If they didn't, someone else knows their password: change it.",
+  why_wrong_number: "A wrong number was entered on the phone after {seconds} s.",
+  fix_wrong_number:
+    "{user} can sign in again and enter the number that the prompt shows. If {user} didn't start this sign-in, change the password.",
+  why_denied_by_administrator: "Denied by {by} in the console.",
+  fix_denied_by_administrator: "Ask {by} for the reason. {user} can sign in again.",
+  why_cancelled_by_administrator: "Cancelled by {by} in the console.",
+  fix_cancelled_by_administrator: "Ask {by} for the reason. {user} can sign in again.",
+  why_push_expired: "The push expired: it wasn't answered within {seconds} s.",
+  fix_push_expired: "Check that the phone of {user} is online and that its page is open, then sign in again.",
+  why_push_replaced: "Newer push requests to the same phone replaced this one.",
+  fix_push_replaced:
+    "{user} can sign in again. If {user} didn't start those sign-ins, someone else knows the password: change it.",
+  why_phone_revoked: "The phone was revoked while the push was pending.",
+  fix_phone_revoked: "Pair a phone for {user} on the user's page.",
+  why_denied_at_service: "Denied or expired at the second-factor service after {seconds} s.",
+  fix_denied_at_service:
+    "The service doesn't say which. Ask {user} whether they denied a sign-in that they didn't start.",
   why_phone_silent: "Nobody answered on the phone within {seconds} s.",
   fix_phone_silent:
-    "See that the phone has a connection and its page may notify. The client waits only so long: hold_s of {client}.",
+    "Check that the phone is online and that its page is open. The client waits for hold_s of {client} at most.",
   why_pairing_denied: "The pairing was denied on the phone.",
   fix_pairing_denied: "Begin the pairing again, with the phone at hand.",
   why_pairing_unknown: "The second-factor service no longer knows the pairing.",
@@ -43,7 +62,7 @@ export const words = {
   why_superseded: "{user} began a newer login from the same place, which took this one's place.",
   fix_superseded: "Nothing to mend: look at the newer login.",
   why_started_over: "{user} typed cancel and started over.",
-  fix_started_over: "Nothing to mend: the login goes on under a new number.",
+  fix_started_over: "No action needed; the user restarted the sign-in.",
   why_not_me: "{user} said that this login was not theirs.",
   fix_not_me:
     "Ask {user} what happened. Their password may be known to somebody: have it changed, then unlock them.",

@@ -1,0 +1,157 @@
+// A rejected push: the history and the audit log name who denied it, or what ended it.
+
+import { assertEquals } from "@std/assert";
+import { type FinishedLogin, unpackFinished } from "../../../radius/pure/finished_login.ts";
+import { explainLogin } from "../../../console/api/live/explain.ts";
+import { type InProcess, startInProcess } from "./in_process.ts";
+import { decide, giveDevice, otherThan } from "./people.ts";
+import { jump } from "./passing_time.ts";
+import { pairPhone } from "./phone.ts";
+
+/** Every login of the history. */
+async function finishedLogins({ store }: InProcess): Promise<FinishedLogin[]> {
+  const finished: FinishedLogin[] = [];
+  for await (const { value } of store.list<unknown>(["history"])) {
+    const login = unpackFinished(value);
+    if (login !== null) finished.push(login);
+  }
+  return finished;
+}
+
+function reasonOf(login: FinishedLogin) {
+  return explainLogin(login, { refusedFor: login.refusedFor, denial: login.denial })?.code;
+}
+
+/** How the only rejected login ended: its reason, who decided, and what the audit log says. */
+async function ending(world: InProcess) {
+  const finished = (await finishedLogins(world)).filter(({ outcome }) => outcome === "rejected");
+  const audited: Record<string, unknown>[] = [];
+  for await (const { value } of world.store.list<Record<string, unknown>>(["audit"])) {
+    if (value?.action === "login.rejected") audited.push(value);
+  }
+  assertEquals([finished.length, audited.length], [1, 1]);
+  const [login] = finished;
+  if (login === undefined) throw new Error("No login ended");
+  const explanation = explainLogin(login, { refusedFor: login.refusedFor, denial: login.denial });
+  return {
+    reason: explanation?.code,
+    by: explanation?.values.by,
+    audited: [audited[0]?.because, audited[0]?.by],
+  };
+}
+
+async function waitingRequest(world: InProcess): Promise<string> {
+  const waiting = world.services.embedded?.desk.pendingApprovals() ?? [];
+  assertEquals(waiting.length, 1);
+  return await Promise.resolve(waiting[0]?.requestId ?? "");
+}
+
+Deno.test("denials: the phone", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await phone.deny();
+  assertEquals((await login.answer("")).kind, "reject");
+  assertEquals(await ending(world), {
+    reason: "denied_on_phone",
+    by: undefined,
+    audited: ["phone", undefined],
+  });
+});
+
+Deno.test("denials: an administrator, by name, also while the client waits", async () => {
+  for (const device of ["challenge", "hold"]) {
+    await using world = await startInProcess({
+      embedded: true,
+      toml:
+        `[[radius.client]]\nname = "vpn"\naddress = ["127.0.0.1"]\nsecret = "of-vpn"\ndevice = "${device}"`,
+    });
+    await pairPhone(world, "anna");
+    const login = world.login({ user: "anna" });
+    const desk = world.services.embedded?.desk;
+    const deny = async () => await desk?.deny(await waitingRequest(world), { by: "root-owner" });
+    if (device === "hold") {
+      world.clock.after(2000, () => void deny());
+      assertEquals((await login.start()).kind, "reject");
+    } else {
+      await login.start();
+      await deny();
+      assertEquals((await login.answer("")).kind, "reject");
+    }
+    assertEquals(await ending(world), {
+      reason: "denied_by_administrator",
+      by: "root-owner",
+      audited: ["administrator", "root-owner"],
+    }, device);
+  }
+});
+
+Deno.test("denials: cancelled by an administrator", async () => {
+  await using world = await startInProcess({ embedded: true });
+  await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  await world.services.embedded?.desk.cancel(await waitingRequest(world), { by: "root-owner" });
+  assertEquals((await login.answer("")).kind, "reject");
+  assertEquals((await ending(world)).reason, "cancelled_by_administrator");
+});
+
+Deno.test("denials: a wrong number on the phone", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  const { message } = await login.start();
+  await phone.approve(otherThan(/number (\d\d)/.exec(message)?.[1] ?? ""));
+  assertEquals((await login.answer("")).kind, "reject");
+  assertEquals((await ending(world)).reason, "wrong_number");
+});
+
+Deno.test("denials: a passcode for a request that an administrator denied", async () => {
+  await using world = await startInProcess({ embedded: true });
+  const phone = await pairPhone(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start("");
+  await login.answer("D");
+  await world.services.embedded?.desk.deny(await waitingRequest(world), { by: "root-owner" });
+  assertEquals((await login.answer(await phone.passcode())).kind, "reject");
+  assertEquals((await ending(world)).reason, "denied_by_administrator");
+});
+
+Deno.test("denials: a login that expires says whether its push expired, or was denied before", async () => {
+  for (const isDenied of [false, true]) {
+    await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
+    await pairPhone(world, "anna");
+    await world.login({ user: "anna" }).start();
+    if (isDenied) await world.services.embedded?.desk.deny(await waitingRequest(world), { by: "root-owner" });
+    await jump(world.clock, 61_000);
+    const [reason] = (await finishedLogins(world)).map(reasonOf);
+    assertEquals(reason, isDenied ? "denied_by_administrator" : "push_expired");
+  }
+});
+
+Deno.test("denials: a login that was approved and never went on did not expire on the phone", async () => {
+  await using world = await startInProcess({
+    embedded: true,
+    toml: "[radius]\nconversation_ttl_s = 60\n[factors.device]\nnumber_matching = false",
+  });
+  const phone = await pairPhone(world, "anna");
+  await world.login({ user: "anna" }).start();
+  await phone.approve(null);
+  await jump(world.clock, 61_000);
+  assertEquals((await finishedLogins(world)).map(reasonOf), ["expired"]);
+});
+
+Deno.test("denials: an external service says that the request is over, not who ended it", async () => {
+  await using world = await startInProcess();
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  await login.start();
+  decide(world, pairing, false);
+  assertEquals((await login.answer("")).kind, "reject");
+  assertEquals(await ending(world), {
+    reason: "denied_at_service",
+    by: undefined,
+    audited: ["service", undefined],
+  });
+});
