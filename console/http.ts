@@ -113,7 +113,11 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     }),
     phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
   };
-  const charts = createChartStore({ ...deps, target: deps.connect?.config.radius.directory });
+  const charts = createChartStore({
+    ...deps,
+    target: deps.connect?.config.radius.directory,
+    longestLoginMs: deps.connect?.config.radius.conversationTtlMs,
+  });
   charts.start();
   const routes = createRoutes(deps, { streams, charts });
 

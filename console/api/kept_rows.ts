@@ -3,7 +3,7 @@
 import { AUDIT_KEPT_MS } from "../../audit_index.ts";
 import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
 import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
-import { CHART_SPANS } from "./live/chart_store.ts";
+import { CHART_SPANS } from "./live/chart_keys.ts";
 import { INVITATION_MS, SETUP_MS } from "./sign_in/invitations.ts";
 import { HISTORY_LIMIT } from "./live/live_feed.ts";
 import type { KeptRow } from "./govern/setting_shapes.ts";

@@ -308,7 +308,8 @@ async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): 
   const answer = await deps.secondFactor.otpAuth(requestId, code);
   if (answer.ok) {
     attempt.decision = decisionOf(answer);
-    attempt.denial = denialOf(deps, answer);
+    // An external service refuses a wrong code and a request that is over alike: then the code was wrong.
+    attempt.denial = deps.secondFactor.embedded ? denialOf(deps, answer) : undefined;
     return;
   }
   // A 4xx about the code is a wrong code; 401 and 403 speak of our own keys.

@@ -225,11 +225,13 @@ export interface DropTally {
   readonly lastMs: number;
 }
 
-/** How the logins of one client ended. `times`: how many took how long, in the buckets of doing/finish_tally.ts. */
+/** How the logins of one client ended. `times`: how many took how long, in the buckets of pure/duration_buckets.ts. */
 export interface FinishTally {
   readonly client: string;
   readonly outcomes: Readonly<Record<string, number>>;
   readonly times: readonly number[];
+  /** The minute in which these logins ended, by its start. */
+  readonly minuteMs?: number;
 }
 
 /** What the console asks of the gateway. */
@@ -251,4 +253,6 @@ export interface GatewayWatch {
   dropTallies(): DropTally[];
   /** What ended since the last time this was called; one caller at most. */
   takeFinished(): FinishTally[];
+  /** Every login that ends from this time on is counted. */
+  readonly countsSinceMs: number;
 }

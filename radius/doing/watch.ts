@@ -28,13 +28,14 @@ export function createBoard(
 ): Board {
   const observers = new Set<Observer>();
   const finished = createFinishTallies();
+  const countsSinceMs = clock.nowMs();
   /** One that another login ended may be told of twice. */
   const replaced = new WeakSet<Conversation>();
   const tally = (conversation: Conversation): void => {
     const { client, outcome, startedMs, updatedMs } = conversation;
     if (outcome === null || replaced.has(conversation)) return;
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
-    finished.note({ client, outcome, tookMs: updatedMs - startedMs });
+    finished.note({ client, outcome, tookMs: updatedMs - startedMs, endedMs: updatedMs });
   };
   const shown = (conversation: Conversation) => viewOf(conversation, { target });
   const emit = (event: GatewayEvent): void => {
@@ -63,6 +64,7 @@ export function createBoard(
     strays: packets.strays,
     dropTallies: packets.tallies,
     takeFinished: finished.take,
+    countsSinceMs,
     emit,
     changed(conversation) {
       tally(conversation);

@@ -2,11 +2,14 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { addTallies, percentileMs, seriesOf } from "../../console/api/live/chart_series.ts";
-import { createChartStore } from "../../console/api/live/chart_store.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import { type ChartStore, createChartStore } from "../../console/api/live/chart_store.ts";
+import { historyKeyAt } from "../../console/api/live/history.ts";
+import type { FinishTally } from "../../radius/doing/ports.ts";
+import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
 import { createLog } from "../../log.ts";
 import { createSystemRandom } from "../../runtime.ts";
-import { createStore } from "../../store.ts";
+import { createStore, type Mutation } from "../../store.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 import { createFakeWatch } from "../fakes/console_gateway.ts";
 
@@ -122,4 +125,103 @@ Deno.test("GET /charts answers for an hour by itself, and refuses a range that e
   assertEquals(clients.map(({ client }: { client: string }) => client), ["vpn-1"]);
   const wrong = await site.call("/console/api/charts?from=2000&to=1000", { cookie });
   assertEquals((await wrong.json()).error.code, "bad_query");
+});
+
+/** A stored login that took two seconds. */
+function finished(endedMs: number, { outcome = "accepted", client = "vpn-1" } = {}, number = 0): Mutation {
+  const startedMs = endedMs - 2000;
+  const id = `${historyKeyAt(startedMs)}${String(number).padStart(6, "0")}`;
+  const value = packFinished({
+    ...{ user: "ada", client, source: "10.1.0.7", place: "", factor: null, startedMs, endedMs, outcome },
+    ...{ refusedFor: null, passwordRight: false, target: "staff", moments: [] },
+  });
+  return { type: "set", key: historyKey(id), value };
+}
+
+/** The sums of a range of hours, by outcome and by client. */
+async function sums(charts: ChartStore, { fromMs, toMs }: { fromMs: number; toMs: number }) {
+  const { outcomes, clients } = await charts.read({ fromMs, toMs, client: "" });
+  return {
+    ...Object.fromEntries(
+      Object.entries(outcomes).map(([name, counts]) => [name, counts.reduce((sum, count) => sum + count, 0)]),
+    ),
+    clients: clients.map(({ client, total }) => `${client} ${total}`),
+  };
+}
+
+Deno.test("createChartStore() rebuilds from the history what the last process counted and did not write", async () => {
+  const clock = createManualClock(1_800_000_000_000);
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const deps = { store, clock, random: createSystemRandom(), log, target: "staff" };
+  const start = () => {
+    const watch = { ...createFakeWatch(), countsSinceMs: clock.nowMs() };
+    const charts = createChartStore({ ...deps, watch });
+    charts.start();
+    return { watch, charts };
+  };
+  const ends = async (watch: { finish(tally: FinishTally): void }, { outcome = "accepted", number = 0 }) => {
+    const endedMs = clock.nowMs();
+    await store.commit({ mutations: [finished(endedMs, { outcome }, number)] });
+    watch.finish({
+      ...tally("vpn-1", { [outcome]: 1 }, 2000),
+      minuteMs: Math.floor(endedMs / MINUTE_MS) * MINUTE_MS,
+    });
+  };
+  const first = start();
+  for (let number = 0; number < 5; number++) {
+    clock.advance(7 * MINUTE_MS);
+    await ends(first.watch, { number });
+    // The first three are written, the last two are lost with the process.
+    if (number === 2) await first.charts.flush();
+    if (number === 2) first.charts.stop();
+  }
+  clock.advance(1000);
+  const second = start();
+  await ends(second.watch, { outcome: "cancelled", number: 10 });
+  const range = { fromMs: 1_800_000_000_000 - 3 * 60 * MINUTE_MS, toMs: clock.nowMs() };
+  const expected = {
+    accepted: 5,
+    rejected: 0,
+    expired: 0,
+    cancelled: 1,
+    superseded: 0,
+    clients: ["vpn-1 6"],
+  };
+  assertEquals(await sums(second.charts, range), expected, "by the minute");
+  const days = { ...range, fromMs: range.fromMs - 48 * 60 * MINUTE_MS };
+  assertEquals(await sums(second.charts, days), expected, "by the hour");
+  second.charts.stop();
+  clock.advance(60 * MINUTE_MS);
+  const third = start();
+  assertEquals(await sums(third.charts, { ...days, toMs: clock.nowMs() }), expected, "after another start");
+  third.charts.stop();
+  await store.close();
+});
+
+Deno.test("createChartStore() rebuilds the counts of 0.1.0, which had no watermark, over all that is stored", async () => {
+  const clock = createManualClock(1_800_000_000_000);
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const nowMs = clock.nowMs();
+  const hourMs = 60 * MINUTE_MS;
+  const mutations = Array.from(
+    { length: 50 },
+    (_, number) => finished(nowMs - number * 20 * hourMs, {}, number),
+  );
+  // What 0.1.0 had counted, too little.
+  const counted = JSON.stringify([tally("vpn-1", { accepted: 1 })]);
+  mutations.push({
+    type: "set",
+    key: ["chart", "hour", nowMs - (nowMs % hourMs) - 20 * hourMs, "0a"],
+    value: counted,
+  });
+  await store.commit({ mutations });
+  const watch = { ...createFakeWatch(), countsSinceMs: nowMs + 1 };
+  const charts = createChartStore({ store, clock, random: createSystemRandom(), log, watch });
+  charts.start();
+  const all = { fromMs: nowMs - 60 * 24 * hourMs, toMs: nowMs };
+  assertEquals((await sums(charts, all)).clients, ["vpn-1 50"]);
+  charts.stop();
+  await store.close();
 });

@@ -98,7 +98,7 @@ browserTest("the inspector tells why a login ended, and its address is a link", 
   await enterAs(page, { site, role: "viewer" });
   await page.getByRole("link", { name: "ada" }).click();
   const inspector = page.getByRole("complementary", { name: "Chosen login" });
-  await inspector.getByText("The phone denied the request after 6.2 s").waitFor();
+  await inspector.getByText("The push was denied, or it expired").waitFor();
   await inspector.getByText("+6.2 s").waitFor();
   assertEquals(new URL(page.url()).searchParams.get("c"), view.id);
   await page.reload();

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import type { PacketRecord } from "../../radius/doing/ports.ts";
 import { copyMasked } from "../../radius/pure/mask_packet.ts";
@@ -96,7 +96,7 @@ browserTest(
     await enterAs(page, { site, role: "viewer" });
     await page.getByRole("link", { name: "ada" }).click();
     const inspector = page.getByRole("complementary", { name: "Chosen login" });
-    await inspector.getByText("The phone denied the request after 6.2 s").waitFor();
+    await inspector.getByText("The push was denied, or it expired").waitFor();
     await inspector.getByText("What to do:").waitFor();
     const packets = inspector.getByRole("region", { name: "Packets" });
     await packets.getByText("3 times").waitFor();

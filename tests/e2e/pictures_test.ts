@@ -54,7 +54,7 @@ evelyn.boyd,Evelyn,Boyd,evelyn.boyd@example.org,Analyst,staff
 
 /** A login comes and one ends while somebody looks. */
 async function comeNow(page: Page, site: TownConsole): Promise<void> {
-  await page.getByText("The phone denied the request").first().waitFor();
+  await page.getByText("The push was denied, or it expired").first().waitFor();
   comeAndGo(site);
   await page.getByText("21 logins", { exact: true }).waitFor();
   await page.getByText(/^[1-9] changes?\/s$/).waitFor();
@@ -76,7 +76,7 @@ const ROWS: readonly PictureRow[] = [
     heading: "Live",
     act: comeNow,
     shows: [
-      "The phone denied the request",
+      "The push was denied, or it expired",
       "Waiting for a phone",
       "grace.hopper",
       "Typing the texted passcode",

@@ -2,7 +2,7 @@
 // and over, packets dropped, approvals and messages, administrators, tokens, changes. All under names that a test may choose.
 
 import type { Dist } from "../../console/assets.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
 import type { PacketRecord } from "../../radius/doing/ports.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { copyMasked } from "../../radius/pure/mask_packet.ts";

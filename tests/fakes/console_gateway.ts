@@ -66,6 +66,7 @@ export function createFakeWatch(): FakeWatch {
     strays: (limit) => strays.slice(0, limit),
     dropTallies: () => tallies,
     takeFinished: () => finished.splice(0),
+    countsSinceMs: 0,
     packetsOf: (id, records) => void packets.set(id, records),
     stray(packet, tally) {
       strays.unshift(packet);

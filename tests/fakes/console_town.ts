@@ -3,7 +3,7 @@
 
 import type { Dist } from "../../console/assets.ts";
 import { createChartStore } from "../../console/api/live/chart_store.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/doing/finish_tally.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
 import type { ConversationOutcome, PacketRecord } from "../../radius/doing/ports.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { copyMasked } from "../../radius/pure/mask_packet.ts";

@@ -45,8 +45,11 @@ export function createHistoryReader({ store }: { store: Store }): HistoryReader 
   return {
     async page(filter, { before, limit }) {
       const fits = matcher(filter);
-      const end = earlier(before ?? LAST_KEY, filter.toMs === null ? LAST_KEY : keyAt(filter.toMs + 1));
-      const start = filter.fromMs === null ? FIRST_KEY : keyAt(filter.fromMs);
+      const end = earlier(
+        before ?? LAST_KEY,
+        filter.toMs === null ? LAST_KEY : historyKeyAt(filter.toMs + 1),
+      );
+      const start = filter.fromMs === null ? FIRST_KEY : historyKeyAt(filter.fromMs);
       const items: HistoryItem[] = [];
       let looked = 0;
       let last: { id: string; startedMs: number } | null = null;
@@ -79,7 +82,7 @@ export function createHistoryReader({ store }: { store: Store }): HistoryReader 
 }
 
 /** Conversations are named by their beginning: a thousandth of a millisecond each, in 11 characters of base 36. */
-function keyAt(atMs: number): string {
+export function historyKeyAt(atMs: number): string {
   return Math.max(0, Math.floor(atMs * 1024)).toString(36).padStart(11, "0");
 }
 
