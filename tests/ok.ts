@@ -27,7 +27,7 @@ const CHECKS: readonly Check[] = [
 async function holds(check: Check): Promise<boolean> {
   const { code, stdout, stderr, elapsedMs } = await runProgram(Deno.execPath(), {
     args: check.args,
-    timeoutMs: 180_000,
+    timeoutMs: 600_000,
   });
   console.log(`${code === 0 ? "ok  " : "FAIL"}  ${check.title}  (${(elapsedMs / 1000).toFixed(1)} s)`);
   if (code !== 0) console.log(`${stdout}${stderr}`.trimEnd());

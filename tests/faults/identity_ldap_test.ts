@@ -152,7 +152,7 @@ testNeeding(
     await scim.post("/Users", userBody("held", "before"));
     Deno.kill(slapd.pid(), "SIGSTOP");
     try {
-      const startedMs = performance.now();
+      let writesEnded = 0;
       const writes = Array.from(
         { length: 12 },
         (_, at) =>
@@ -160,13 +160,13 @@ testNeeding(
             ? scim.put("/Users/held", userBody("held", `hung${at}`))
             : scim.post("/Users", userBody(`hung${at}`, "x")),
       );
+      for (const write of writes) void write.then(() => writesEnded++);
       const read = await scim.get("/Users/held");
       assertEquals([read.status, read.json.title], [200, "before"]);
-      assert(performance.now() - startedMs < 1400, "a read waited for slapd");
+      assertEquals(writesEnded, 0, "the read did not wait for slapd");
       for (const { status, text } of await Promise.all(writes)) {
         assertEquals(status, 503, text);
       }
-      assert(performance.now() - startedMs < 15_000, `${performance.now() - startedMs} ms`);
     } finally {
       Deno.kill(slapd.pid(), "SIGCONT");
     }

@@ -8,7 +8,6 @@ export interface RawAnswer {
   readonly text: string;
   /** Octets of the body that were sent before the answer was there. */
   readonly sentOctets: number;
-  readonly elapsedMs: number;
 }
 
 export interface RawOptions {
@@ -28,7 +27,6 @@ export interface RawOptions {
 export async function sendRaw(options: RawOptions): Promise<RawAnswer> {
   const { httpUrl, head, body = [], paceMs = 0, from = "127.0.0.1", timeoutMs = 20_000 } = options;
   const { hostname, port, host } = new URL(httpUrl);
-  const startedMs = performance.now();
   const socket = connect({ host: hostname, port: Number(port), localAddress: from });
   const chunks: Uint8Array[] = [];
   const ended = new Promise<void>((resolve) => {
@@ -57,7 +55,7 @@ export async function sendRaw(options: RawOptions): Promise<RawAnswer> {
   if (status === undefined) {
     throw new Error(`There was no answer to ${JSON.stringify(line)}: ${JSON.stringify(text)}`);
   }
-  return { status: Number(status), text, sentOctets, elapsedMs: performance.now() - startedMs };
+  return { status: Number(status), text, sentOctets };
 }
 
 function textOf(chunks: readonly Uint8Array[]): string {

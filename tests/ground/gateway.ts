@@ -14,6 +14,8 @@ export interface GatewayOptions {
   readonly dataDir?: string;
   /** Another program than `main.ts`, for tests of this file. */
   readonly program?: string;
+  /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
+  readonly maxDescriptors?: number;
   /** How long the start may take; 20 s by default. */
   readonly readyTimeoutMs?: number;
 }
@@ -131,8 +133,14 @@ async function launch(
 ): Promise<{ process: Process; told: ToldListeners }> {
   await removeIfThere(paths.ready);
   const startedMs = performance.now();
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, options.program ?? `${ROOT}main.ts`],
+  const { maxDescriptors } = options;
+  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, options.program ?? `${ROOT}main.ts`];
+  // prlimit sets the limit on itself and then becomes the program, so the process id is the program's.
+  const [command, args] = maxDescriptors === undefined
+    ? [Deno.execPath(), run]
+    : ["prlimit", [`--nofile=${maxDescriptors}:${maxDescriptors}`, Deno.execPath(), ...run]];
+  const child = new Deno.Command(command, {
+    args,
     cwd: ROOT,
     env: { ...options.env, ...environment(paths) },
     stdin: "null",

@@ -40,3 +40,11 @@ export function createManualClock(startMs = 1_800_000_000_000): ManualClock {
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
 }
+
+/** Waits until something that needs real time, such as a commit, has happened. Throws after 10 s. */
+export async function eventually(what: string, hasHappened: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + 10_000; !await hasHappened();) {
+    if (performance.now() > endMs) throw new Error(`This did not happen in 10 s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}

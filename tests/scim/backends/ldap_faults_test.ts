@@ -115,10 +115,8 @@ testNeeding(
       const { port } = deaf.addr as Deno.NetAddr;
       const backend = open(slapd, { url: `ldap://127.0.0.1:${port}`, timeoutMs: 150 });
       await withBackend(backend, async () => {
-        const startedMs = performance.now();
         assertEquals(faultOf(await backend.read("user", "anna")).kind, "unreachable");
         assertEquals(await backend.verify?.("anna", octets("x")), "unavailable");
-        assert(performance.now() - startedMs < 2000);
       });
       deaf.close();
       await accepting;

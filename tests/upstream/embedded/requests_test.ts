@@ -1,7 +1,7 @@
 // Requests of the embedded service: decided once, by the number, in time.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { settle } from "../manual_clock.ts";
+import { eventually, settle } from "../manual_clock.ts";
 import { clientOf, right } from "../worlds.ts";
 import { openStage, pairPhone, type Stage, TTL_MS } from "./stage.ts";
 
@@ -114,7 +114,7 @@ Deno.test("A request that nobody decided in time is over: no approval any more, 
   let decided = 0;
   stage.client.onDecision(id, () => decided++);
   stage.clock.advance(TTL_MS);
-  await settle();
+  await eventually("the end of the request is recorded", () => decided > 0 && stage.clock.timers() === 0);
   assertEquals(await stage.embedded.phone.decide(stage.token, id, { approve: true, number: numberToMatch }), {
     ok: false,
     reason: "expired",
@@ -131,8 +131,10 @@ Deno.test("A request that nobody decided in time is over: no approval any more, 
 Deno.test("A request is forgotten ten minutes after its end", async () => {
   await using stage = await openStage();
   const { id } = await stage.ask();
+  let decided = 0;
+  stage.client.onDecision(id, () => decided++);
   stage.clock.advance(TTL_MS + 10 * 60_000 + 1);
-  await settle();
+  await eventually("the end of the request is recorded", () => decided > 0);
   await stage.ask();
   const answer = await stage.client.status(id);
   assertEquals(!answer.ok && answer.fault.kind, "unknown");
