@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Fault, Outcome } from "../../radius/doing/ports.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createHttpCaller } from "../../upstream/http.ts";
 import { openHttpClient } from "../../upstream/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
@@ -10,24 +10,26 @@ import { createTelephonyClient } from "../../upstream/telephony.ts";
 import type { ServiceFault } from "../fakes/raw_http.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../fakes/telephony_server.ts";
+import { createManualClock, eventually, type ManualClock } from "./manual_clock.ts";
 import { CONTEXT, right, USER_AGENT } from "./worlds.ts";
 
-const TIMEOUT_MS = 250;
+/** The deadline of a call. No test waits for it: where a call ends by it, the test moves the clock. */
+const TIMEOUT_MS = 10_000;
 
 interface FaultRow {
   readonly name: string;
   readonly fault: ServiceFault;
   readonly expected: Partial<Fault>;
+  /** Whether the call ends by its deadline. */
+  readonly endsByDeadline?: boolean;
 }
 
+const LATE = { kind: "unreachable", sent: true } as const;
+
 const FAULTS: readonly FaultRow[] = [
-  { name: "hangs", fault: { kind: "hang" }, expected: { kind: "unreachable", sent: true } },
-  { name: "is late", fault: { kind: "late", delayMs: 5000 }, expected: { kind: "unreachable", sent: true } },
-  {
-    name: "trickles its body",
-    fault: { kind: "slow_body" },
-    expected: { kind: "unreachable", sent: true },
-  },
+  { name: "hangs", fault: { kind: "hang" }, expected: LATE, endsByDeadline: true },
+  { name: "is late", fault: { kind: "late", delayMs: 60_000 }, expected: LATE, endsByDeadline: true },
+  { name: "trickles its body", fault: { kind: "slow_body" }, expected: LATE, endsByDeadline: true },
   {
     name: "cuts its body short",
     fault: { kind: "truncated" },
@@ -79,15 +81,33 @@ function assertFault(outcome: Outcome<unknown>, expected: Partial<Fault>): void 
   assertEquals(Object.fromEntries(named), expected);
 }
 
-async function openSecondFactor(settings: { url?: string; timeoutMs?: number } = {}) {
+/** A clock that a test moves past a deadline, or the system's. */
+function clockOf({ endsByDeadline }: FaultRow): ManualClock | Clock {
+  return endsByDeadline === true ? createManualClock(Date.now()) : systemClock;
+}
+
+/** Awaits a call. One that ends by its deadline gets there as soon as its request has arrived. */
+async function answerOf<T>(
+  call: Promise<T>,
+  { clock, hasArrived }: { clock: ManualClock | Clock; hasArrived: () => boolean },
+): Promise<T> {
+  if (!("advance" in clock)) return await call;
+  await eventually("the request arrives", hasArrived);
+  clock.advance(TIMEOUT_MS);
+  return await call;
+}
+
+async function openSecondFactor(
+  { clock = systemClock, ...settings }: { url?: string; clock?: Clock } = {},
+) {
   const fake = await startFakeSecondFactor();
   const random = createSystemRandom();
   const pool = openHttpClient();
-  const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
+  const caller = createHttpCaller({ fetch: pool.fetch, clock, random });
   const client = createSecondFactorClient({
     caller,
     settings: { ...fake, timeoutMs: TIMEOUT_MS, ...settings },
-    clock: systemClock,
+    clock,
     random,
     userAgent: USER_AGENT,
     embedded: null,
@@ -104,20 +124,25 @@ async function openSecondFactor(settings: { url?: string; timeoutMs?: number } =
   };
 }
 
-for (const { name, fault, expected } of SECOND_FACTOR_FAULTS) {
+for (const row of SECOND_FACTOR_FAULTS) {
+  const { name, fault, expected } = row;
   Deno.test(`SecondFactorService.initiate() when the service ${name}: ${expected.kind}, called once`, async () => {
-    await using world = await openSecondFactor();
+    const clock = clockOf(row);
+    await using world = await openSecondFactor({ clock });
     world.fake.failNext(fault);
-    assertFault(await world.ask(), expected);
+    const hasArrived = () => world.fake.requests.length === 1;
+    assertFault(await answerOf(world.ask(), { clock, hasArrived }), expected);
     assertEquals(world.fake.requests.length, 1);
   });
 
   Deno.test(`SecondFactorService.status() when the service ${name}: ${expected.kind}`, async () => {
-    await using world = await openSecondFactor();
+    const clock = clockOf(row);
+    await using world = await openSecondFactor({ clock });
     const { id } = right(await world.ask());
     world.fake.decide(id, { granted: true });
     world.fake.failNext(fault);
-    assertFault(await world.client.status(id), expected);
+    const hasArrived = () => world.fake.requests.length === 2;
+    assertFault(await answerOf(world.client.status(id), { clock, hasArrived }), expected);
     assertEquals(right(await world.client.status(id)).granted, true);
   });
 }
@@ -184,8 +209,7 @@ Deno.test("SecondFactorService.initiate() ends in unreachable, nothing sent, whe
     connection.close();
   })();
   const url = `https://127.0.0.1:${listener.addr.port}`;
-  // A handshake on a busy machine takes longer than the deadline of the other tests.
-  await using world = await openSecondFactor({ url, timeoutMs: 10_000 });
+  await using world = await openSecondFactor({ url });
   assertFault(await world.ask(), { kind: "unreachable", sent: false });
   await answering;
   listener.close();
@@ -224,10 +248,10 @@ Deno.test("SecondFactorService faults hold no passcode and no phrase that the se
   assertEquals(JSON.stringify(answers[1]).includes("maple river"), false);
 });
 
-async function openTelephony() {
+async function openTelephony({ clock = systemClock }: { clock?: Clock } = {}) {
   const fake = await startFakeTelephony();
   const pool = openHttpClient();
-  const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
+  const caller = createHttpCaller({ fetch: pool.fetch, clock, random: createSystemRandom() });
   const settings = { ...fake, twimlEchoUrl: "", timeoutMs: TIMEOUT_MS };
   const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false });
   return {
@@ -241,12 +265,16 @@ async function openTelephony() {
   };
 }
 
-for (const { name, fault, expected } of FAULTS) {
+for (const row of FAULTS) {
+  const { name, fault, expected } = row;
   Deno.test(`TelephonyService.text() when the service ${name}: ${expected.kind}, called once`, async () => {
-    await using world = await openTelephony();
+    const clock = clockOf(row);
+    await using world = await openTelephony({ clock });
     world.fake.failNext(fault);
     const sent = world.client.text({ to: "+15551234567", body: "402913", validitySeconds: 300 });
-    assertFault(await sent, name === "answers 429 with Retry-After" ? { kind: "busy" } : expected);
+    const hasArrived = () => world.fake.requests.length === 1;
+    const outcome = await answerOf(sent, { clock, hasArrived });
+    assertFault(outcome, name === "answers 429 with Retry-After" ? { kind: "busy" } : expected);
     assertEquals(world.fake.requests.length, 1);
   });
 }

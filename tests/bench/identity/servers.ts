@@ -19,6 +19,7 @@ export interface MeasuredServer {
 }
 
 const HERE = new URL("./", import.meta.url).pathname;
+const TEST_LOCK = new URL("../../deno.lock", import.meta.url).pathname;
 const PASSWORD = "the password of a measurement";
 const TOKEN = "the-token-of-a-measurement";
 const NAME = "bench";
@@ -104,7 +105,7 @@ async function startProgram(
   dialect: Dialect,
 ): Promise<MeasuredServer> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "-A", ...args],
+    args: ["run", "--quiet", "-A", `--lock=${TEST_LOCK}`, ...args],
     stdin: "null",
     stdout: "piped",
     stderr: "inherit",
@@ -131,7 +132,7 @@ async function startProgram(
 /** Runs one of the programs beside this file to its end: its progress goes to the terminal, and its output is JSON. */
 export async function runBeside<T>(file: string, args: readonly string[]): Promise<T> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "-A", `${HERE}${file}`, ...args],
+    args: ["run", "--quiet", "-A", `--lock=${TEST_LOCK}`, `${HERE}${file}`, ...args],
     stdin: "null",
     stdout: "piped",
     stderr: "inherit",
