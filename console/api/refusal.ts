@@ -110,6 +110,7 @@ export const REFUSALS = {
   unknown_pairing: { status: 404, message: "That factor is gone already." },
   object_exists: { status: 409, message: "The directory has that name already." },
   bad_value: { status: 400, message: "A value cannot be kept." },
+  bad_contact: { status: 400, message: "An e-mail address or a phone number is not valid." },
   bad_filter: { status: 400, message: "That search cannot be answered." },
   bad_number: {
     status: 400,

@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../runtime.ts";
 import { NOTHING_KEPT } from "../pure/kept.ts";
-import type { Backend, BackendFault, BackendOutcome } from "../ports.ts";
+import type { Backend, BackendFault, BackendOutcome, Remote, ResourceKind } from "../ports.ts";
+import { BackendListFault } from "./list_fault.ts";
 
 /** What is known of one backend since the start. */
 export interface BackendStanding {
@@ -23,15 +24,29 @@ const MOST_DETAIL_CHARACTERS = 300;
 export function watchBackend(inner: Backend, { clock }: { clock: Pick<Clock, "nowMs"> }): Watched {
   let lastGoodMs: number | null = null;
   let lastFault: BackendStanding["lastFault"] = null;
-  const note = <T>(outcome: BackendOutcome<T>): BackendOutcome<T> => {
+  const noteFault = ({ kind, detail }: BackendFault): void => {
     // Whoever refuses is there and works: it is the request that was wrong.
-    if (outcome.ok || outcome.fault.kind === "refused") lastGoodMs = clock.nowMs();
-    if (!outcome.ok) {
-      const { kind, detail } = outcome.fault;
-      lastFault = { atMs: clock.nowMs(), kind, detail: detail.slice(0, MOST_DETAIL_CHARACTERS) };
-    }
+    if (kind === "refused") lastGoodMs = clock.nowMs();
+    lastFault = { atMs: clock.nowMs(), kind, detail: detail.slice(0, MOST_DETAIL_CHARACTERS) };
+  };
+  const note = <T>(outcome: BackendOutcome<T>): BackendOutcome<T> => {
+    if (outcome.ok) lastGoodMs = clock.nowMs();
+    else noteFault(outcome.fault);
     return outcome;
   };
+  /** A refresh lists everything: each page is an answer. */
+  async function* list(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
+    try {
+      for await (const page of inner.list(kind)) {
+        lastGoodMs = clock.nowMs();
+        yield page;
+      }
+      lastGoodMs = clock.nowMs();
+    } catch (fault) {
+      if (fault instanceof BackendListFault) noteFault(fault.fault);
+      throw fault;
+    }
+  }
   const { verify } = inner;
   const backend: Backend = {
     name: inner.name,
@@ -43,7 +58,7 @@ export function watchBackend(inner: Backend, { clock }: { clock: Pick<Clock, "no
     read: async (kind, name, hint) => note(await inner.read(kind, name, hint)),
     put: async (desired, hint) => note(await inner.put(desired, hint)),
     remove: async (kind, name, hint) => note(await inner.remove(kind, name, hint)),
-    list: (kind) => inner.list(kind),
+    list,
     ...(verify === undefined ? {} : { verify: verify.bind(inner) }),
     probe: async () => note(await inner.probe()),
     close: () => inner.close(),

@@ -151,6 +151,31 @@ Deno.test("import: a dry run judges each row and writes nothing; a row is put ri
   assert(await site.target.directory.readPassword("ada") !== null);
 });
 
+Deno.test("import: a row that stays refused is counted, and a bad address or number is refused with its line", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("old", { emails: [{ value: "not-a-mail", type: "work" }] });
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const text = `userName,title,email,mobile
+ada,Countess,ada@example.org,+49 151 12345678
+bob,,not-a-mail,
+eve,,,555-CALL-ME
+old,Older,not-a-mail,
+`;
+  const dry = await checked(ask, { file: "people.csv", text });
+  assertEquals(dry.problems, []);
+  assertEquals(dry.rows.map(({ name, verdict }) => [name, verdict]), [
+    ["ada", "create"],
+    ["bob", "refused"],
+    ["eve", "refused"],
+    ["old", "update"],
+  ]);
+  assertMatch(dry.rows[1]?.reason ?? "", /"not-a-mail" is not an e-mail address/);
+  assertMatch(dry.rows[2]?.reason ?? "", /"555-CALL-ME" is not a phone number/);
+  await ask(`${IMPORTS}/${dry.id}/apply`, { method: "POST", json: {} });
+  const applied = await seen(ask, dry.id);
+  assertEquals([applied.created, applied.updated, applied.unchanged, applied.refused], [1, 1, 0, 2]);
+});
+
 Deno.test("import: what is no table is refused with its reason, and so is what is too large", async () => {
   await using site = await startPeopleConsole();
   const cookie = await site.signIn("user_manager");

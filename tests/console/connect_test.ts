@@ -373,3 +373,18 @@ Deno.test("GET /health says that a backend fails and when it was good last, and 
   const none = await ask(site, "/health/test", { role: "operator", method: "POST", json: { id: "http" } });
   assertEquals(none.body.error.code, "unknown_part");
 });
+
+Deno.test("GET /health warns that no phone reaches a loopback address, and that the outbox sends nothing", async () => {
+  const partsOf = async (toml: string) => {
+    await using site = await startConnectConsole({ toml });
+    const { body } = await ask(site, "/health", { role: "viewer" });
+    return Object.fromEntries(body.parts.map(({ id, state, note }) => [id, [state, note]]));
+  };
+  const first = await partsOf('[http]\npublic_url = "http://localhost:8080"');
+  assertEquals([first.second_factor, first.telephony], [["warning", "loopback_url"], [
+    "warning",
+    "not_sent",
+  ]]);
+  const named = await partsOf('[http]\npublic_url = "https://login.example.org"');
+  assertEquals(named.second_factor, ["ok", undefined]);
+});

@@ -124,7 +124,7 @@ Deno.test("devices: all pairings are listed masked, narrowed by name and kind, a
   assertMatch(text, /"total":2/);
   assertEquals((await ask<DevicePage>("/console/api/devices?kind=device")).total, 0);
   const [row] = (await ask<DevicePage>("/console/api/devices?q=AD")).rows;
-  assertEquals([row?.user, row?.usedMs], ["ada", null]);
+  assertEquals([row?.user, row?.usedMs, row?.unusedSinceMs], ["ada", null, null], "never used");
   await ask(`/console/api/devices/${row?.id}`, { method: "DELETE", json: {} });
   assertEquals((await ask<DevicePage>("/console/api/devices")).rows.map(({ user }) => user), ["bob"]);
   const record = (await site.audits()).find(({ action }) => action === "pairing.revoke");

@@ -152,7 +152,7 @@ Deno.test("createLiveFeed() sends the waiting approvals and the outbox when they
   const before = page.events.length;
   for (let number = 0; number < 300; number += 1) {
     desk.wait(approval(`r${number}`, { createdMs: number }));
-    outbox.put({ id: `m${number}`, kind: "text", to: "+15550100", createdMs: 0, deadlineMs: 1 }, "x");
+    outbox.put({ id: `m${number}`, kind: "text", to: "+15555550100", createdMs: 0, deadlineMs: 1 }, "x");
     clock.advance(5);
   }
   clock.advance(1000);
@@ -160,6 +160,8 @@ Deno.test("createLiveFeed() sends the waiting approvals and the outbox when they
   const last = messages.findLast((message) => message.approvals !== undefined);
   assertEquals([last?.approvals?.total, last?.approvals?.items.length], [300, 200]);
   assertEquals(last?.approvals?.items[0]?.requestId, "r299");
+  const sent = messages.flatMap((message) => message.outbox ?? []);
+  assertEquals([...new Set(sent.map(({ to }) => to))], ["+1*******100"], "numbers are masked");
   assert(messages.length < 10, `sent ${messages.length} times in 2.5 s`);
 });
 

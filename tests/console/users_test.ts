@@ -85,6 +85,7 @@ Deno.test("users: created, read, changed, deactivated and deleted, each with its
     active: false,
     groups: 0,
     factors: [],
+    unverified: [],
     locked: false,
     backends: [{ name: "local", state: "present", differs: false }],
   }]);
@@ -167,6 +168,82 @@ Deno.test("users: the list pages, searches, and is narrowed by status, factors a
   assertEquals(await list("enrolled=yes"), [1, "user3"]);
   assertEquals(await list("enrolled=no&status=active&size=2&page=2"), [5, "user5,user6"]);
   assertEquals(await list("backend=ldap&sync=absent"), [0, ""]);
+});
+
+Deno.test("users: a number of the directory is shown as a factor, not verified, alike in list, page and filters", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada", { phoneNumbers: [{ value: "+49 151 12345678", type: "work" }] });
+  await site.put("bob");
+  await site.put("carl", { phoneNumbers: [{ value: "call me" }] });
+  const cookie = await site.signIn("viewer");
+  const ask = caller(site, cookie);
+  const list = async (query: string) =>
+    (await ask<UserPage>(`${USERS}?${query}`)).rows.map(({ name, factors, unverified }) => [
+      name,
+      factors.join(),
+      unverified.join(),
+    ]);
+  assertEquals(await list(""), [["ada", "", "sms,voice"], ["bob", "", ""], ["carl", "", ""]]);
+  assertEquals(await list("enrolled=yes"), [["ada", "", "sms,voice"]]);
+  assertEquals((await list("enrolled=no")).map(([name]) => name), ["bob", "carl"]);
+  const { login } = await ask<UserView>(`${USERS}/ada`);
+  assertEquals(login?.directoryNumbers.map(({ kinds }) => kinds), [["sms", "voice"]]);
+  assertNotMatch(JSON.stringify(login), /15112345678/);
+  const { mutation, pairing } = site.pairings.prepare({ canonical: "ada", shown: "ada" }, {
+    kind: "sms",
+    number: "+4915112345678",
+  });
+  await site.store.commit({ mutations: [mutation] });
+  site.pairings.adopt(pairing);
+  assertEquals((await list("q=ada"))[0], ["ada", "sms", "voice"]);
+  assertEquals((await ask<UserView>(`${USERS}/ada`)).login?.directoryNumbers.map(({ kinds }) => kinds), [[
+    "voice",
+  ]]);
+});
+
+Deno.test("users: a number of the directory is no factor where the settings exclude it", async () => {
+  for (const toml of ['[factors]\nenabled = ["device", "totp"]', '[factors]\ncountry_codes = ["1"]']) {
+    await using site = await startPeopleConsole({ toml });
+    await site.put("ada", { phoneNumbers: [{ value: "+4915112345678" }] });
+    const ask = caller(site, await site.signIn("viewer"));
+    assertEquals((await ask<UserPage>(USERS)).rows.map(({ unverified }) => unverified), [[]], toml);
+    assertEquals((await ask<UserView>(`${USERS}/ada`)).login?.directoryNumbers, [], toml);
+  }
+});
+
+Deno.test("users: a new address or number must be one; what is stored already may stay", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada", { emails: [{ value: "not-a-mail" }], phoneNumbers: [{ value: "555-CALL-ME" }] });
+  const cookie = await site.signIn("user_manager");
+  const ask = caller(site, cookie);
+  const stored = async () => (await ask<UserView>(`${USERS}/ada`)).record;
+  const kept = { emails: [{ value: "not-a-mail" }], phoneNumbers: [{ value: "555-CALL-ME" }] };
+  const put = async (user: Record<string, unknown>) => {
+    const json = { user, version: (await stored())?.version };
+    return await site.call(`${USERS}/ada`, { method: "PUT", json, cookie });
+  };
+  assertEquals((await put({ ...kept, title: "Countess" })).status, 200);
+  assertEquals((await stored())?.attributes.title, "Countess");
+  for (
+    const [user, message] of [
+      [
+        { ...kept, emails: [...kept.emails, { value: "broken mail" }] },
+        /"broken mail" is not an e-mail address/,
+      ],
+      [{ ...kept, phoneNumbers: [{ value: "call me" }] }, /"call me" is not a phone number/],
+    ] as const
+  ) {
+    const refused = await put(user);
+    const { error } = await refused.json();
+    assertEquals([refused.status, error.code], [400, "bad_contact"]);
+    assertMatch(error.message, message);
+  }
+  const created = await site.call(USERS, {
+    method: "POST",
+    json: { user: { userName: "grace", emails: [{ value: "grace@" }] } },
+    cookie,
+  });
+  assertEquals(await codeOf(created), "bad_contact");
 });
 
 /** The step that a login would take the code for, of the user's kept app. */

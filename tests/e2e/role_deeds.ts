@@ -57,7 +57,7 @@ export const ROLE_DEEDS: Readonly<Record<string, RoleDeed>> = {
   "POST /approvals/:id/deny": button("live", "Deny the login of ada at vpn-1"),
   "POST /approvals/:id/cancel": button("live", "Cancel the login of ada at vpn-1"),
   "DELETE /notices/:id": { because: "nobody said here that a login was not theirs" },
-  "POST /outbox/:id/reveal": button("live", "Reveal the message to +15550100"),
+  "POST /outbox/:id/reveal": button("live", "Reveal the message to +1****100"),
   "POST /users": button("users", "Create user"),
   "GET /export/users": button("users", "Export"),
   "POST /bulk": { because: "its bar comes with a selection, which nobody below a user manager can make" },

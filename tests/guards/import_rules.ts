@@ -18,6 +18,7 @@ const GROUND = [
   "log.ts",
   "canonical_name.ts",
   "phone_name.ts",
+  "contact_values.ts",
   "audit_index.ts",
   "password_hasher.ts",
 ];
@@ -37,7 +38,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },
   {
     at: "console/web/",
-    code: ["console/words", "radius/facts/", "phone_name.ts"],
+    code: ["console/words", "radius/facts/", "phone_name.ts", "contact_values.ts"],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: ["console/api/", "radius/doing/ports.ts", "scim/ports.ts", "upstream/embedded/interfaces.ts"],
   },
@@ -61,6 +62,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "log.ts", code: ["runtime.ts"], types: [] },
   { at: "canonical_name.ts", code: [], types: [] },
   { at: "phone_name.ts", code: [], types: [] },
+  { at: "contact_values.ts", code: [], types: ["scim/ports.ts"] },
   // Names keys; the store writes them in the commit of the deed.
   { at: "audit_index.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },

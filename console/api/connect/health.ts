@@ -123,10 +123,20 @@ export function createHealth({ store, clock }: HealthDeps, port: Connect): Healt
     });
 
   const service = (id: "second_factor" | "telephony", url: string): HealthPart => {
-    if (url === "") return { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs: clock.nowMs() };
+    if (url === "") return embedded(id);
     const { lastGoodMs = null, problem = null } = asked.get(id) ?? {};
     const state = problem !== null ? "bad" : lastGoodMs === null ? "unknown" : "ok";
     return { ...PLAIN, id, kind: id, name: url, state, lastGoodMs, detail: problem ?? "", testable: true };
+  };
+
+  /** The embedded outbox sends nothing; the embedded second-factor service is of use where phones reach its page. */
+  const embedded = (id: "second_factor" | "telephony"): HealthPart => {
+    const part = { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs: clock.nowMs() } as const;
+    if (id === "telephony") return { ...part, state: "warning", note: "not_sent" };
+    const { publicUrl } = port.config.http;
+    return !isLoopbackUrl(publicUrl)
+      ? part
+      : { ...part, state: "warning", note: "loopback_url", name: publicUrl };
   };
 
   const ask = async (id: string): Promise<void> => {
@@ -152,6 +162,13 @@ export function createHealth({ store, clock }: HealthDeps, port: Connect): Healt
       return (await parts()).find((part) => part.id === id) ?? null;
     },
   };
+}
+
+/** Whether only this host reaches the address. */
+function isLoopbackUrl(url: string): boolean {
+  const hostname = URL.parse(url)?.hostname ?? "";
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;

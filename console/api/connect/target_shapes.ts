@@ -82,6 +82,8 @@ export interface HealthPart {
   readonly figure: number | null;
   /** What it met, in its own words, or "". */
   readonly detail: string;
+  /** What the page warns of: nothing is sent, or no phone reaches `name`. */
+  readonly note?: "not_sent" | "loopback_url";
   readonly testable: boolean;
 }
 

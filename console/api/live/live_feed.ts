@@ -1,6 +1,7 @@
 // What happens in the gateway, gathered for live pages: coalesced per conversation, sent in batches, and kept in a
 // bounded history so that a page that comes back resumes where it was.
 
+import { maskedItems } from "./outbox_routes.ts";
 import type { ConversationView, GatewayEvent, GatewayWatch } from "../../../radius/doing/ports.ts";
 import { type Clock, type Random, toHex } from "../../../runtime.ts";
 import type { OutboxDesk, SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
@@ -104,7 +105,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
     if (nowMs - slowSentMs < SLOW_EVERY_MS && nowMs >= slowSentMs) return null;
     slowSentMs = nowMs;
     const approvals = approvalsChanged ? approvalList(desk) : null;
-    const messages = outboxChanged ? outbox?.items() ?? null : null;
+    const messages = outboxChanged && outbox !== null ? maskedItems(outbox) : null;
     approvalsChanged = false;
     outboxChanged = false;
     countersOwed = false;
@@ -170,7 +171,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
       upTo: history.head(),
       conversations: [],
       ...(approvals === null ? {} : { approvals }),
-      ...(outbox === null ? {} : { outbox: outbox.items() }),
+      ...(outbox === null ? {} : { outbox: maskedItems(outbox) }),
     }));
   };
 
@@ -185,7 +186,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
         counters: watch.counters(),
         newestStray: newestStray(watch),
         approvals: approvalList(desk),
-        outbox: outbox?.items() ?? null,
+        outbox: outbox === null ? null : maskedItems(outbox),
       };
     },
     follow(after, send) {

@@ -5,7 +5,8 @@ import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { OutboxDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { OutboxDesk, OutboxItem } from "../../../upstream/embedded/interfaces.ts";
+import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { auditMutation } from "../govern/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
@@ -23,7 +24,7 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
-      return c.json({ items: outbox.items() });
+      return c.json({ items: maskedItems(outbox) });
     })
     .post("/:id/reveal", jsonBody(v.strictObject({})), async (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
@@ -40,13 +41,23 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
             source,
             action: "outbox.reveal",
             object: `message:${id}`,
-            after: item.to,
+            after: maskPhoneNumber(item.to),
           }),
         ],
       });
-      log.warn("an owner read a message of the outbox", { admin: actor, message: id, to: item.to, source });
+      log.warn("an owner read a message of the outbox", {
+        admin: actor,
+        message: id,
+        to: maskPhoneNumber(item.to),
+        source,
+      });
       const said = await outbox.reveal(id);
       if (said === null) throw new Refusal("message_gone");
       return c.json({ body: said });
     });
+}
+
+/** The messages with masked numbers, as the console shows numbers everywhere. */
+export function maskedItems(outbox: OutboxDesk): OutboxItem[] {
+  return outbox.items().map((item) => ({ ...item, to: maskPhoneNumber(item.to) }));
 }

@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Pairing } from "../../../radius/doing/pairings.ts";
+import { HISTORY_KEPT_MS } from "../../../radius/pure/finished_login.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { DevicePage, DeviceRow } from "./group_shapes.ts";
 import { createHistoryReader } from "../live/history.ts";
@@ -36,7 +37,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
         .sort(byUser);
       const shown = fitting.slice((page - 1) * size, page * size);
-      const used = await lastUses(deps, shown);
+      const { used, sinceMs } = await lastUses(deps, shown);
       const rows = shown.map((pairing): DeviceRow => ({
         id: pairing.id,
         kind: pairing.kind,
@@ -44,7 +45,8 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         createdMs: pairing.createdMs,
         phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
         number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
-        usedMs: used.get(useKey(pairing.user, pairing.kind)) ?? null,
+        usedMs: usedOf(pairing, used),
+        unusedSinceMs: pairing.createdMs >= sinceMs ? null : sinceMs,
       }));
       return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
     })
@@ -78,15 +80,22 @@ function useKey(user: string, kind: string): string {
   return `${kind} ${user}`;
 }
 
-/** When each kind of factor last let each user in, as far back as a bounded look goes. */
+/** The last login by this factor; one before it was paired was by another factor of the same kind. */
+function usedOf(pairing: Pairing, used: ReadonlyMap<string, number>): number | null {
+  const usedMs = used.get(useKey(pairing.user, pairing.kind)) ?? null;
+  return usedMs !== null && usedMs >= pairing.createdMs ? usedMs : null;
+}
+
+/** When each kind of factor last let each user in, and from when on logins were looked at: a bounded number. */
 async function lastUses(
-  { store }: Pick<DeviceRouteDeps, "store">,
+  { store, clock }: Pick<DeviceRouteDeps, "store" | "clock">,
   shown: readonly Pairing[],
-): Promise<Map<string, number>> {
+): Promise<{ used: Map<string, number>; sinceMs: number }> {
   const used = new Map<string, number>();
-  if (shown.length === 0) return used;
+  const keptFromMs = clock.nowMs() - HISTORY_KEPT_MS;
+  if (shown.length === 0) return { used, sinceMs: keptFromMs };
   const filter = { outcome: "accepted", user: "", client: "", fromMs: null, toMs: null };
-  const { items } = await createHistoryReader({ store }).page(filter, {
+  const { items, next, searchedToMs } = await createHistoryReader({ store }).page(filter, {
     before: null,
     limit: LOGINS_LOOKED_AT,
   });
@@ -94,5 +103,6 @@ async function lastUses(
     const key = useKey(canonicalName(user), factor ?? "");
     if (factor !== null && !used.has(key)) used.set(key, endedMs);
   }
-  return used;
+  const oldestMs = searchedToMs ?? (next === null ? null : items.at(-1)?.startedMs ?? null);
+  return { used, sinceMs: oldestMs ?? keptFromMs };
 }

@@ -89,6 +89,8 @@ export interface DeviceRow {
   readonly number: string | null;
   /** The last login of the user that this kind of factor let in; `null`: none in what is kept of logins. */
   readonly usedMs: number | null;
+  /** Without a use: since when there was none, as far as logins are stored; `null`: it was paired later, so it was never used. */
+  readonly unusedSinceMs: number | null;
 }
 
 export interface DevicePage {

@@ -202,7 +202,8 @@ function viewOf(found: Import, { verdict, page, size }: PageAsked): ImportView {
     created: count("created"),
     updated: count("updated"),
     unchanged: count("unchanged"),
-    refused: count("refused"),
+    // A row with an error that was neither fixed nor skipped is refused without being tried.
+    refused: state === "applied" ? rows.filter(isRefused).length : 0,
     filledGroups: sheet?.filledGroups ?? 0,
     problems: sheet?.problems ?? [],
     headers: sheet?.upload.headers ?? null,
@@ -222,6 +223,10 @@ function viewOf(found: Import, { verdict, page, size }: PageAsked): ImportView {
       receipt: receiptOf(row, sheet?.backends ?? target.backends.map(({ name }) => name)),
     })),
   };
+}
+
+function isRefused(row: Sheet["rows"][number]): boolean {
+  return row.did === "refused" || (row.did === null && verdictOf(row) === "refused");
 }
 
 /** A row that changed something is at every backend it was meant for, or on its way there. */

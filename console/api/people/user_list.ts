@@ -3,6 +3,7 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
 import type { Page, Stored, Target } from "../../../scim/ports.ts";
+import { directoryNumbers } from "./directory_numbers.ts";
 import type { People } from "./people.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";
 import { userRow } from "./user_views.ts";
@@ -105,13 +106,16 @@ export async function* candidates(
 }
 
 /** Canonical names that the gateway has at hand for what is asked; `null` when it has none for it. */
-function knownNames({ pairings, limits }: People, { status, enrolled }: UserQuery): string[] | null {
+function knownNames({ pairings, limits, factors }: People, { status, enrolled }: UserQuery): string[] | null {
   if (status === "locked") return limits.locked().sort();
-  if (enrolled !== "yes") return null;
+  // A number of the directory is a factor, too: only the directory knows who has one.
+  const hasNumberFactors = factors.enabled.some((kind) => kind === "sms" || kind === "voice");
+  if (enrolled !== "yes" || hasNumberFactors) return null;
   return [...new Set([...pairings.all()].map(({ user }) => user))].sort();
 }
 
-export function testsOf({ pairings, limits }: People, query: UserQuery): Test[] {
+export function testsOf(people: People, query: UserQuery): Test[] {
+  const { limits } = people;
   const tests: Test[] = [];
   const canonical = ({ content }: Stored) => canonicalName(content.name);
   if (query.status === "locked") tests.push((stored) => limits.isLocked(canonical(stored)));
@@ -121,10 +125,16 @@ export function testsOf({ pairings, limits }: People, query: UserQuery): Test[] 
   }
   if (query.enrolled !== "") {
     const wanted = query.enrolled === "yes";
-    tests.push((stored) => pairings.of(canonical(stored)).length > 0 === wanted);
+    tests.push((stored) => hasFactor(people, stored) === wanted);
   }
   if (query.backend !== "" || query.sync !== "") tests.push((stored) => standsAt(stored, query));
   return tests;
+}
+
+/** Whether a login of the user can ask for a second factor: one that was paired, or a number of the directory. */
+function hasFactor(people: People, { content }: Stored): boolean {
+  const pairings = people.pairings.of(canonicalName(content.name));
+  return pairings.length > 0 || directoryNumbers(people, { content, pairings }).length > 0;
 }
 
 /** Whether the backend that is asked for (or any) stands to the user as is asked. */

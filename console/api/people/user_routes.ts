@@ -110,7 +110,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
     .post("/", queryValues(TARGET), jsonBody(CREATE), async (c) => {
       const { user, backends } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: "" });
-      const read = readUser(people(), { target: deed.target, user, random: deps.random });
+      const read = await readUser(people(), { target: deed.target, user, random: deps.random });
       if (givesAccess(read, null)) c.var.requireFreshFactor();
       return c.json(await changeOf(deed.target, await createUser(deed, { ...read, backends })));
     })
@@ -125,7 +125,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
     .put("/:id", queryValues(TARGET), jsonBody(REPLACE), async (c) => {
       const { user, backends, version } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
-      const read = readUser(people(), {
+      const read = await readUser(people(), {
         target: deed.target,
         user,
         pathName: deed.name,

@@ -19,7 +19,10 @@ export interface UserRow {
   readonly mail: string;
   readonly active: boolean;
   readonly groups: number;
+  /** Kinds of the factors that were paired or verified. */
   readonly factors: readonly Factor[];
+  /** Kinds that only numbers of the directory give; nobody verified them. */
+  readonly unverified: readonly Factor[];
   readonly locked: boolean;
   readonly backends: readonly BackendMark[];
 }
@@ -83,9 +86,17 @@ export interface LockView {
   readonly sendsLeft: boolean;
 }
 
+/** A number of the directory that works as a second factor; masked. */
+export interface DirectoryNumberView {
+  readonly number: string;
+  readonly kinds: readonly ("sms" | "voice")[];
+}
+
 /** What only users have who log in. */
 export interface LoginView {
   readonly pairings: readonly PairingView[];
+  /** Factors that come from the directory and are not verified. */
+  readonly directoryNumbers: readonly DirectoryNumberView[];
   readonly preferred: Factor | null;
   readonly enabled: readonly Factor[];
   readonly canInvite: boolean;

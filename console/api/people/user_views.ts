@@ -7,6 +7,7 @@ import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Content, JsonValue, Stored, Target } from "../../../scim/ports.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import { directoryNumbers } from "./directory_numbers.ts";
 import type { People } from "./people.ts";
 import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_shapes.ts";
 
@@ -25,14 +26,19 @@ export function userRow(people: People, target: Target, stored: Stored): UserRow
   const { content, groups, backends } = stored;
   const canonical = canonicalName(content.name);
   const logsIn = target.name === people.loginTarget;
-  const kinds = logsIn ? people.pairings.of(canonical).map(({ kind }) => kind) : [];
+  const pairings = logsIn ? people.pairings.of(canonical) : [];
+  const kinds = new Set(pairings.map(({ kind }) => kind));
+  const unverified = logsIn
+    ? directoryNumbers(people, { content, pairings }).flatMap((one) => one.kinds)
+    : [];
   return {
     name: content.name,
     displayName: displayNameOf(content),
     mail: mailOf(content),
     active: content.kind === "user" && content.active,
     groups: groups.length,
-    factors: [...new Set(kinds)],
+    factors: [...kinds],
+    unverified: [...new Set(unverified)].filter((kind) => !kinds.has(kind)),
     locked: logsIn && people.limits.isLocked(canonical),
     backends: Object.entries(backends).map(([name, { state, differs }]) => ({
       name,
@@ -92,15 +98,22 @@ function storedView(
     },
     readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
     backends: backendViews(target, { stored, held }),
-    login: target.name === deps.people.loginTarget ? loginView(deps, shown) : null,
+    login: target.name === deps.people.loginTarget
+      ? loginView(deps, { name: shown, content: stored?.content ?? null })
+      : null,
   };
 }
 
-function loginView({ people, watch, desk }: ViewDeps, name: string): LoginView {
+function loginView(
+  { people, watch, desk }: ViewDeps,
+  { name, content }: { name: string; content: Content | null },
+): LoginView {
   const canonical = canonicalName(name);
   const { pairings, factors } = people;
+  const own = pairings.of(canonical);
   return {
-    pairings: pairings.of(canonical).map(pairingView),
+    pairings: own.map(pairingView),
+    directoryNumbers: content === null ? [] : directoryNumbers(people, { content, pairings: own }),
     preferred: pairings.preferred(canonical),
     enabled: factors.enabled,
     canInvite: desk !== null,

@@ -1,6 +1,7 @@
 // Changes of users in the directory: each with the backends that were chosen, and what each of them said.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import { contactProblems, contactProblemText } from "../../../contact_values.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { type Random, toHex } from "../../../runtime.ts";
 import type {
@@ -27,17 +28,32 @@ export interface UserDeed {
 /** Absent: all of the target's. */
 type Backends = readonly string[] | undefined;
 
-/** Reads what a form sends as the identity interface reads a body. @throws Refusal `bad_value`. */
-export function readUser(
+/**
+ * Reads what a form sends as the identity interface reads a body. New e-mail addresses and phone numbers must be such; values that the
+ * user has already may stay.
+ *
+ * @throws Refusal `bad_value`, `bad_contact`.
+ */
+export async function readUser(
   people: People,
   { target, user, pathName, random }: { target: Target; user: JsonObject; pathName?: string; random: Random },
-): { content: Content; password: string | undefined } {
+): Promise<{ content: Content; password: string | undefined }> {
   const read = people.readContent("user", user, {
     mapping: target.mapping,
     ...(pathName === undefined ? {} : { pathName }),
     newName: () => toHex(random.bytes(16)),
   });
   if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
+  const { attributes } = read.content;
+  if (contactProblems(attributes).length > 0) {
+    const stored = pathName === undefined
+      ? null
+      : await target.directory.read("user", canonicalName(pathName));
+    const [problem] = contactProblems(attributes, stored?.content.attributes);
+    if (problem !== undefined) {
+      throw new DetailedRefusal("bad_contact", { message: contactProblemText(problem) });
+    }
+  }
   return read;
 }
 

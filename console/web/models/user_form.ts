@@ -14,6 +14,8 @@ export interface UserForm {
   readonly displayName: string;
   readonly givenName: string;
   readonly familyName: string;
+  /** The full name as one text, `name.formatted`; directories such as LDAP have it as `cn`. */
+  readonly formatted: string;
   readonly title: string;
   readonly department: string;
   readonly preferredLanguage: string;
@@ -33,6 +35,7 @@ export const FIELDS: Readonly<Record<keyof UserForm, readonly [string] | readonl
   displayName: ["displayName"],
   givenName: ["name", "givenName"],
   familyName: ["name", "familyName"],
+  formatted: ["name", "formatted"],
   title: ["title"],
   department: [ENTERPRISE, "department"],
   preferredLanguage: ["preferredLanguage"],

@@ -63,11 +63,7 @@ export default function DevicesPage({ models }: PageProps) {
           <p>{t(`groups.revoke_${row.kind}`, { name: row.user })}</p>
           <p>{t("groups.revoke_what")}</p>
           <p class="quiet">
-            {row.usedMs === null ? t("groups.revoke_unused") : (
-              <>
-                {t("groups.used")}: <Time models={models} atMs={row.usedMs} />
-              </>
-            )}
+            {t("groups.used")}: <LastUse models={models} row={row} />
           </p>
         </ConfirmDialog>
       )}
@@ -87,6 +83,17 @@ function filterRows(): Filter[] {
       text: kindText,
     },
   ];
+}
+
+/** When the factor was last used; never, or not since the oldest stored login. */
+function LastUse({ models, row: { usedMs, unusedSinceMs } }: { models: Models; row: DeviceRow }) {
+  if (usedMs !== null) return <Time models={models} atMs={usedMs} />;
+  if (unusedSinceMs === null) return <span class="quiet">{t("groups.used_never")}</span>;
+  return (
+    <span class="quiet">
+      {t("groups.unused_since")} <Time models={models} atMs={unusedSinceMs} absolute />
+    </span>
+  );
 }
 
 function kindText(value: string): string {
@@ -114,10 +121,7 @@ function columnsOf(
     {
       label: t("groups.used"),
       wideOnly: true,
-      cell: ({ usedMs }) =>
-        usedMs === null
-          ? <span class="quiet">{t("groups.used_never")}</span>
-          : <Time models={models} atMs={usedMs} />,
+      cell: (row) => <LastUse models={models} row={row} />,
     },
     {
       label: t("groups.revoke"),

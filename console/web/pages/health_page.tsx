@@ -25,6 +25,8 @@ interface Looked extends HealthReport {
 
 const LOOK_EVERY_MS = 15_000;
 const SKEW_LIMIT_MS = 5000;
+/** A smaller difference is the time of the way there and back. */
+const MIN_SKEW_MS = 2000;
 const STATES = {
   ok: { tone: "ok", shape: "check" },
   warning: { tone: "wait", shape: "clock" },
@@ -74,9 +76,11 @@ function Summary({ report: { parts, skewMs } }: { report: Looked }) {
           ? t("connect.health_unasked", { count: unasked })
           : t("connect.health_ok")}
       </Note>
-      <Note tone={isSkewed ? "wait" : "idle"} icon="clock">
-        {t(isSkewed ? "connect.skew_bad" : "connect.skew", { seconds: Math.abs(skewMs / 1000).toFixed(1) })}
-      </Note>
+      {Math.abs(skewMs) >= MIN_SKEW_MS && (
+        <Note tone={isSkewed ? "wait" : "idle"} icon="clock">
+          {t(isSkewed ? "connect.skew_bad" : "connect.skew", { seconds: Math.abs(skewMs / 1000).toFixed(1) })}
+        </Note>
+      )}
     </>
   );
 }
@@ -164,7 +168,8 @@ function nameOf({ kind, name }: HealthPart): string {
   return name === "" ? t(`connect.kind_${kind}`) : name;
 }
 
-function figureText({ kind, figure, detail, name }: HealthPart): string {
+function figureText({ kind, figure, detail, name, note }: HealthPart): string {
+  if (note !== undefined) return t(`connect.note_${note}`);
   if (detail !== "") return detail;
   if (name === "") return t("connect.embedded");
   if (figure === null) return "";

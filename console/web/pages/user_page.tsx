@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { UserView } from "../../api/people/user_shapes.ts";
+import type { LoginView, UserView } from "../../api/people/user_shapes.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
@@ -186,9 +186,14 @@ function tabsOf({ record, login, backends }: UserView): Tab[] {
   ];
   const devices: Tab[] = login === null
     ? []
-    : [{ hash: "devices", label: t("people.factors"), count: login.pairings.length }];
+    : [{ hash: "devices", label: t("people.factors"), count: factorCount(login) }];
   const held: Tab[] = record === null
     ? []
     : [{ hash: "backends", label: t("people.backends"), count: backends.length }];
   return [...profile, ...devices, ...held, { hash: "timeline", label: t("people.timeline") }];
+}
+
+/** What the tab counts: factors that were paired or verified, and numbers of the directory. */
+function factorCount({ pairings, directoryNumbers }: LoginView): number {
+  return pairings.length + directoryNumbers.length;
 }

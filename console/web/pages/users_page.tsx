@@ -175,10 +175,20 @@ function columnsOf(logsIn: boolean): Column<UserRow>[] {
       width: "150px",
       label: t("people.factors"),
       wideOnly: true,
-      cell: ({ factors }) =>
-        factors.length === 0
-          ? <span class="quiet">{t("frame.none")}</span>
-          : factors.map(factorLabel).join(", "),
+      cell: ({ factors, unverified }) =>
+        factors.length + unverified.length === 0 ? <span class="quiet">{t("frame.none")}</span> : (
+          <>
+            {factors.map(factorLabel).join(", ")}
+            {unverified.length > 0 && (
+              <span class="quiet">
+                {factors.length > 0 ? ", " : ""}
+                {unverified.map((kind) => t("people.unverified_factor", { factor: factorLabel(kind) })).join(
+                  ", ",
+                )}
+              </span>
+            )}
+          </>
+        ),
     }]
     : [];
   return [

@@ -24,6 +24,8 @@ export interface FormDialogProps {
   readonly onClose: () => void;
   /** Stands before the reason when it did not work: "The group was not created." */
   readonly failed?: string;
+  /** The failure is shown at its field: then it is not repeated above the fields. */
+  readonly isAtField?: boolean;
   /** Where somebody else wants to know how it goes. */
   readonly deed?: Deed;
   /** Why it cannot be done yet; `""` when that is plain to see. */
@@ -38,6 +40,7 @@ export interface FormDialogProps {
 
 export function FormDialog(props: FormDialogProps) {
   const { title, verb, onSubmit, onClose, failed, reason, keep, bad = false, wide = false, children } = props;
+  const { isAtField = false } = props;
   const own = useDeed();
   const { busy, fault, run } = props.deed ?? own;
   const made = useSignal<Secret | null>(null);
@@ -77,9 +80,11 @@ export function FormDialog(props: FormDialogProps) {
           void run(submit);
         }}
       >
-        <Problem of={fault} title={failed}>
-          {receipt !== null && <ReceiptChips entries={receipt.entries} />}
-        </Problem>
+        {!isAtField && (
+          <Problem of={fault} title={failed}>
+            {receipt !== null && <ReceiptChips entries={receipt.entries} />}
+          </Problem>
+        )}
         {children}
       </form>
     </Dialog>

@@ -49,10 +49,13 @@ export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
   );
 }
 
-/** "Saved to 2 of 3 backends", or that it is saved everywhere. */
-export function receiptSentence(entries: readonly Pick<ReceiptEntry, "outcome">[]): string {
+/** "Saved to 2 of 3 backends", or that it is saved everywhere; of a deletion: "Deleted from 2 of 3 backends". */
+export function receiptSentence(
+  entries: readonly Pick<ReceiptEntry, "outcome">[],
+  verb: "saved" | "removed" = "saved",
+): string {
   const done = entries.filter(({ outcome }) => outcome === "done").length;
   return done === entries.length
-    ? t("frame.saved_all", { count: done })
-    : t("frame.saved_some", { done, count: entries.length });
+    ? t(`frame.${verb}_all`, { count: done })
+    : t(`frame.${verb}_some`, { done, count: entries.length });
 }

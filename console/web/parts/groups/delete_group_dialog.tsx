@@ -20,7 +20,7 @@ export function DeleteGroupDialog({ models, group, calls, onClose }: {
   const from = chosen.value ?? backends.map((backend) => backend.name);
   const remove = async () => {
     const { receipt } = await calls.remove({ backends: chosen.value, version });
-    sayReceipt(models, t("groups.deleted", { name }), receipt);
+    sayReceipt(models, t("groups.deleted", { name }), receipt, "removed");
     models.router.go("/groups");
   };
   return (

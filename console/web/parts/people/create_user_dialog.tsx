@@ -67,6 +67,7 @@ export function CreateUserDialog({ models, page, onMade, onClose }: CreateProps)
       title={t("people.create")}
       verb={t("people.create")}
       failed={t("people.not_created")}
+      isAtField={isTaken}
       deed={deed}
       reason={noBackend(chosen)}
       onSubmit={create}

@@ -27,7 +27,7 @@ export function DeleteUserDialog(
       page.put(left);
       return page.said(t("people.deleted_there", { name }), receipt);
     }
-    models.toasts.say(`${t("people.deleted", { name })} ${receiptSentence(receipt.entries)}`);
+    models.toasts.say(`${t("people.deleted", { name })} ${receiptSentence(receipt.entries, "removed")}`);
     models.router.go("/users");
   };
   const from = chosen.value ?? backends.map((backend) => backend.name);

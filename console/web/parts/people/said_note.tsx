@@ -30,6 +30,11 @@ export function SaidNote({ said, onRetry }: {
 }
 
 /** Says in passing what a change did, and where. */
-export function sayReceipt({ toasts }: Pick<Models, "toasts">, text: string, receipt: Receipt): void {
-  toasts.say(`${text} ${receiptSentence(receipt.entries)}`, { tone: saidOf(text, receipt).tone });
+export function sayReceipt(
+  { toasts }: Pick<Models, "toasts">,
+  text: string,
+  receipt: Receipt,
+  verb: "saved" | "removed" = "saved",
+): void {
+  toasts.say(`${text} ${receiptSentence(receipt.entries, verb)}`, { tone: saidOf(text, receipt).tone });
 }

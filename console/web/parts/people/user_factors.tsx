@@ -56,7 +56,7 @@ export function UserFactors(part: FactorPart) {
           {t("people.add_phone_number")}
         </Button>
       </div>
-      {login.pairings.length === 0
+      {login.pairings.length + login.directoryNumbers.length === 0
         ? <EmptyState title={t("people.no_factors")} next={t("people.no_factors_next")} />
         : (
           <ul class="people-list">
@@ -73,6 +73,13 @@ export function UserFactors(part: FactorPart) {
                   <DeedButton {...{ pairing, reason }} deed="rename" on={renaming} />
                 )}
                 <DeedButton {...{ pairing, reason }} deed="revoke" on={revoking} />
+              </li>
+            ))}
+            {login.directoryNumbers.map(({ number, kinds }) => (
+              <li key={number}>
+                <strong>{kinds.map(factorLabel).join(", ")}</strong>
+                <bdi class="mono">{number}</bdi>
+                <span class="quiet small">{t("people.directory_number")}</span>
               </li>
             ))}
           </ul>

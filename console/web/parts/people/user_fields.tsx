@@ -1,9 +1,11 @@
 // The fields of a user's profile: texts, and lists of addresses and numbers.
 
 import type { Signal } from "@preact/signals";
+import { isContactValue } from "../../../../contact_values.ts";
 import {
   attributeName,
   EMPTY_ENTRY,
+  EMPTY_FORM,
   type Entry,
   fieldText,
   LIST_FIELDS,
@@ -21,6 +23,8 @@ interface FieldsProps {
   /** Goes before the ids, which are one document's. */
   readonly prefix: string;
   readonly form: Signal<UserForm>;
+  /** The form as it was loaded: its addresses and numbers may stay, whatever they are. */
+  readonly base?: UserForm;
   /** Names of attributes that every backend keeps for itself: they are text. */
   readonly readOnly: readonly string[];
   /** Why nothing may be changed: then all is text. */
@@ -30,6 +34,7 @@ interface FieldsProps {
 const TEXTS: readonly TextField[] = [
   "givenName",
   "familyName",
+  "formatted",
   "displayName",
   "title",
   "department",
@@ -42,6 +47,7 @@ const LABELS = {
   displayName: "people.display_name",
   givenName: "people.given_name",
   familyName: "people.family_name",
+  formatted: "people.full_name",
   title: "people.job_title",
   department: "people.department",
   preferredLanguage: "people.language",
@@ -58,7 +64,7 @@ const LISTS = {
   phoneNumbers: { add: "people.add_number", one: "people.number", inputMode: "tel" },
 } as const satisfies Record<ListField, unknown>;
 
-export function UserFields({ prefix, form, readOnly, reason }: FieldsProps) {
+export function UserFields({ prefix, form, base = EMPTY_FORM, readOnly, reason }: FieldsProps) {
   const hintOf = (name: keyof UserForm) =>
     readOnly.includes(attributeName(name)) ? t("people.kept_by_all") : undefined;
   const isText = (name: keyof UserForm) => (reason ?? hintOf(name)) !== undefined;
@@ -71,10 +77,14 @@ export function UserFields({ prefix, form, readOnly, reason }: FieldsProps) {
   return (
     <>
       <div class="people-fields">
-        {TEXTS.map((name) => isText(name) ? fixed(name) : <Text key={name} {...{ prefix, form, name }} />)}
+        {TEXTS.filter((name) => name !== "formatted" || base.formatted !== "").map((name) =>
+          isText(name) ? fixed(name) : <Text key={name} {...{ prefix, form, name }} />
+        )}
         {LIST_FIELDS.filter(isText).map(fixed)}
       </div>
-      {LIST_FIELDS.map((name) => !isText(name) && <Entries key={name} {...{ prefix, form, name }} />)}
+      {LIST_FIELDS.map((name) =>
+        !isText(name) && <Entries key={name} {...{ prefix, form, name }} known={base[name]} />
+      )}
     </>
   );
 }
@@ -82,11 +92,31 @@ export function UserFields({ prefix, form, readOnly, reason }: FieldsProps) {
 type Place<N> = Pick<FieldsProps, "prefix" | "form"> & { readonly name: N };
 
 function Text({ prefix, form, name }: Place<TextField>) {
-  const row = { name, label: LABELS[name], input: { maxLength: MAX_CHARACTERS } };
+  const shown = name === "displayName" ? shownName(form.value) : "";
+  const row = {
+    name,
+    label: LABELS[name],
+    input: { maxLength: MAX_CHARACTERS, ...(shown === "" ? {} : { placeholder: shown }) },
+  };
   return <Fields prefix={prefix} draft={form} rows={[row]} />;
 }
 
-function Entries({ prefix, form, name }: Place<ListField>) {
+/** Without a display name, lists show the full name. */
+function shownName({ formatted, givenName, familyName }: UserForm): string {
+  return formatted.trim() !== "" ? formatted.trim() : `${givenName} ${familyName}`.trim();
+}
+
+/** What is wrong with a new address or number; `null` for one that the user has already. */
+function problemOf(
+  name: ListField,
+  { value, known }: { value: string; known: readonly Entry[] },
+): string | null {
+  const isFine = value.trim() === "" || known.some((entry) => entry.value === value) ||
+    isContactValue(name, value);
+  return isFine ? null : t(name === "emails" ? "people.not_a_mail" : "people.not_a_number");
+}
+
+function Entries({ prefix, form, name, known }: Place<ListField> & { readonly known: readonly Entry[] }) {
   const { add, one, inputMode } = LISTS[name];
   const rows = form.value[name];
   const change = (next: readonly Entry[]) => form.value = { ...form.value, [name]: next };
@@ -106,6 +136,7 @@ function Entries({ prefix, form, name }: Place<ListField>) {
           <Field
             id={`${prefix}-${name}-${index}`}
             label={t("people.nth", { what: t(one), number: index + 1 })}
+            problem={problemOf(name, { value: row.value, known })}
             input={{
               inputMode,
               value: row.value,

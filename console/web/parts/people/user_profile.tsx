@@ -50,7 +50,7 @@ function Profile(part: UserPart & { record: UserRecord }) {
         <FixedField label={t("people.name")} hint={t("people.name_fixed")}>
           <bdi class="mono">{part.user.name}</bdi>
         </FixedField>
-        <UserFields prefix="profile" form={form} readOnly={part.user.readOnly} reason={reason} />
+        <UserFields prefix="profile" form={form} base={base} readOnly={part.user.readOnly} reason={reason} />
         {others.map(({ name, text }) => (
           <FixedField key={name} label={name}>
             <bdi class="mono">{text}</bdi>

@@ -83,6 +83,11 @@ export const words: SameWords<typeof en> = {
     one: "In {done} von {count} Backend gespeichert",
     other: "In {done} von {count} Backends gespeichert",
   },
+  removed_all: { one: "Aus {count} Backend gelöscht", other: "Aus {count} Backends gelöscht" },
+  removed_some: {
+    one: "Aus {done} von {count} Backend gelöscht",
+    other: "Aus {done} von {count} Backends gelöscht",
+  },
   attribute: "Attribut",
   now: "Jetzt",
   after: "Danach",

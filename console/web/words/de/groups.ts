@@ -84,8 +84,9 @@ export const words: SameWords<typeof en> = {
   user: "Benutzer",
   number: "Name oder Nummer",
   since: "Seit",
-  used: "Zuletzt eingelassen",
-  used_never: "nicht in 90 Tagen",
+  used: "Zuletzt verwendet",
+  used_never: "Nie",
+  unused_since: "Nicht seit",
   revoke: "Entziehen",
   revoke_title: "{factor} von {name} entziehen?",
   revoke_device:
@@ -93,7 +94,6 @@ export const words: SameWords<typeof en> = {
   revoke_sms: "An diese Nummer gehen keine Codes mehr für Anmeldungen von {name}.",
   revoke_voice: "Diese Nummer wird nicht mehr mit Codes für Anmeldungen von {name} angerufen.",
   revoke_totp: "Codes dieser App gelten nicht mehr für Anmeldungen von {name}.",
-  revoke_unused: "Er hat niemanden eingelassen, soweit Anmeldungen aufbewahrt sind.",
   revoke_what: "Das gilt sofort und lässt sich nicht zurücknehmen: Er kann nur neu gekoppelt werden.",
   bulk_owed: {
     one: "{count} ist noch unterwegs zu {backend}.",

@@ -76,6 +76,11 @@ export const words = {
   outcome_untried: "not tried",
   saved_all: { one: "Saved to {count} backend", other: "Saved to {count} backends" },
   saved_some: { one: "Saved to {done} of {count} backend", other: "Saved to {done} of {count} backends" },
+  removed_all: { one: "Deleted from {count} backend", other: "Deleted from {count} backends" },
+  removed_some: {
+    one: "Deleted from {done} of {count} backend",
+    other: "Deleted from {done} of {count} backends",
+  },
   attribute: "Attribute",
   now: "Now",
   after: "After",
