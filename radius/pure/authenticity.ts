@@ -158,7 +158,8 @@ export class SharedSecret {
   /**
    * Reveals User-Password (RFC 2865 §5.2). The padding of NUL octets is removed, a NUL inside stays.
    *
-   * @returns `null` when the length is not a multiple of 16 from 16 to 128.
+   * @returns `null` if the length is not a multiple of 16 up to 128. No octets are an empty password: RFC 2865 §5 does not allow them, and
+   * radcli (ocserv) and Authen::Radius send them for an empty answer.
    */
   revealPassword(hidden: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
     const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
@@ -182,7 +183,7 @@ export class SharedSecret {
     { authenticator, at }: { authenticator: Uint8Array; at: number },
   ): number {
     const length = hidden.length;
-    if (length === 0 || length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return -1;
+    if (length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return -1;
     for (let block = 0; block < length; block += AUTHENTICATOR_OCTETS) {
       if (block === 0) this.#mask(authenticator, at);
       else this.#mask(hidden, block - AUTHENTICATOR_OCTETS);

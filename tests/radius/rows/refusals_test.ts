@@ -93,6 +93,13 @@ Deno.test("refusal: EAP and CHAP carry no password into the log", async () => {
   assertEquals(lines.includes("07070707"), false);
 });
 
+Deno.test("a User-Password without octets is an empty password: a login gets the menu, an answer continues", async () => {
+  await using world = await startInProcess();
+  const empty = { password: undefined, more: [attribute(USER_PASSWORD, new Uint8Array(0))] };
+  const login = world.login({ user: "nobody-known" });
+  assertEquals((await login.exchange(login.buildStart("", empty))).step, "CHOOSE_WHICH_MULTIFACTOR");
+});
+
 for (const length of [16, 32, 128]) {
   Deno.test(`refusal: a User-Password of ${length} octets is taken`, async () => {
     await using world = await startInProcess();
