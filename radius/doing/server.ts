@@ -4,6 +4,7 @@ import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
 import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
+import type { PacketView } from "../pure/packet.ts";
 import { createSlab } from "../pure/slab.ts";
 import { decodeText } from "../pure/text.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
@@ -141,7 +142,9 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     client.use.lastMs = clock.nowMs();
     if (client.isPrevious) client.use.previousMs = client.use.lastMs;
     if (client.anyAddress) deps.ear?.hear({ octets, source, reason: "any_address", client: null });
-    if (gate.signed && client.learns && !client.requiresSignature) deps.learn(client);
+    if (gate.signed && client.learns && !client.requiresSignature && saysHowLoginsAreSigned(view)) {
+      deps.learn(client);
+    }
     const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const isAccounting = view.code === ACCOUNTING_REQUEST;
     const cache = isAccounting ? accountingDuplicates : duplicates;
@@ -224,4 +227,9 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       for (const socket of sockets) socket.close();
     },
   };
+}
+
+/** Status-Server (RFC 5997 §3) and EAP (RFC 3579 §3.1) are always signed, so they say nothing about the logins of a client. */
+function saysHowLoginsAreSigned({ code, slots }: PacketView): boolean {
+  return code === ACCESS_REQUEST && slots.eapMessage.count === 0;
 }
