@@ -83,7 +83,7 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
       ) return "too_busy";
       counters.count("accounting_requests");
       logRequest(request);
-      const report = decodeAccountingRequest(octets);
+      const report = decodeAccountingRequest(request);
       if (report === null) return "incomplete_accounting";
       const authenticator = toHex(authenticatorOf(octets));
       const evicted = sessions.evictions;

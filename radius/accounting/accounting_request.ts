@@ -3,6 +3,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import { toHex } from "../../runtime.ts";
 import { type SessionChange, sessionChange } from "../facts/accounting.ts";
+import type { Request } from "../doing/request.ts";
 import { type AttributeName, ATTRIBUTES } from "../facts/dictionary.ts";
 import { readInteger } from "../pure/attributes.ts";
 import { forEachAttribute } from "../pure/packet.ts";
@@ -35,16 +36,20 @@ export interface AccountingReport {
 const MAX_TEXT_CHARACTERS = 128;
 const GIGAWORD = 2 ** 32;
 
-/** Reads a packet that the gate found sound. `null`: a required attribute is missing or malformed (RFC 2866 §5.13). */
-export function decodeAccountingRequest(packet: Uint8Array): AccountingReport | null {
-  const values = firstValues(packet);
+/**
+ * Reads a packet that the gate found sound. `null`: a required attribute is missing or malformed (RFC 2866 §5.13).
+ *
+ * @param request `userName` is User-Name as logins of this client are looked up.
+ */
+export function decodeAccountingRequest(
+  { octets, userName: shownUser }: Pick<Request, "octets" | "userName">,
+): AccountingReport | null {
+  const values = firstValues(octets);
   const statusType = integerOf(values, "Acct-Status-Type");
   if (statusType === null) return null;
   const change = sessionChange(statusType);
   const sessionId = values.get(ATTRIBUTES["Acct-Session-Id"].type) ?? null;
   if (NEEDS_SESSION_ID.has(change) && (sessionId === null || sessionId.length === 0)) return null;
-  const userName = values.get(ATTRIBUTES["User-Name"].type);
-  const shownUser = userName === undefined ? "" : decodeText(userName);
   return {
     change,
     sessionHex: sessionId === null ? "" : toHex(sessionId),
