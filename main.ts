@@ -20,6 +20,7 @@ import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
 import { listenRadius, type RadiusSockets } from "./host/listening.ts";
 import { startHeartbeat } from "./host/store_heartbeat.ts";
+import { hostAddresses, wildcardWarnings } from "./host/wildcard_warning.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import type { Directory } from "./radius/doing/ports.ts";
@@ -350,6 +351,8 @@ async function announce(
     generatedSecret: string | null;
   },
 ): Promise<void> {
+  const wildcards = wildcardWarnings({ sockets, addresses: hostAddresses() });
+  for (const warning of wildcards) log.warn(warning);
   const facts: BannerFacts = {
     config,
     radius: sockets.authentication.map(({ address }) => address),
@@ -358,7 +361,7 @@ async function announce(
     generatedSecret,
     hasClients,
     setupLink,
-    warnings: warnings.map(({ key, problem }) => `${key}: ${problem}`),
+    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...wildcards],
     // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
     task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
   };
