@@ -30,6 +30,22 @@ export const PEERS = {
     neededBy: "interop: PAM",
   },
   pamtester: { package: "pamtester", proofs: ["/usr/bin/pamtester"], neededBy: "interop: PAM" },
+  ocserv: { package: "ocserv", proofs: ["/usr/sbin/ocserv"], neededBy: "interop: a real VPN server" },
+  openconnect: {
+    package: "openconnect",
+    proofs: ["/usr/sbin/openconnect"],
+    neededBy: "interop: the client of that VPN",
+  },
+  radsecproxy: {
+    package: "radsecproxy",
+    proofs: ["/usr/sbin/radsecproxy"],
+    neededBy: "interop: a proxy that sends Status-Server",
+  },
+  authenRadius: {
+    package: "libauthen-radius-perl",
+    proofs: ["/usr/share/perl5/Authen/Radius.pm"],
+    neededBy: "interop: the library of Perl programs",
+  },
   chromium: { package: "chromium", proofs: ["/usr/bin/chromium"], neededBy: "browser tests" },
   fonts: {
     package: "fonts-dejavu-core",

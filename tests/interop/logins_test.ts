@@ -5,7 +5,16 @@ import { testNeeding } from "../ground/needing.ts";
 import type { Login, PeerSetUp } from "./peers/login.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
 import { decideOnDevice, type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
+import { STATUS_SERVER_NEEDS, type StatusServerWatch, watchStatusServer } from "./status_server_watch.ts";
 import { startWorld, type World } from "./world.ts";
+
+let statusServer: StatusServerWatch | null = null;
+Deno.test.beforeAll(async () => {
+  statusServer = await watchStatusServer();
+});
+Deno.test.afterAll(async () => {
+  await statusServer?.[Symbol.asyncDispose]();
+});
 
 let people = 0;
 
@@ -113,5 +122,14 @@ testNeeding(
       await login.answer(passcode);
       assertEquals((await login.end()).verdict, "reject", title);
     }
+  },
+);
+
+// The last test of the file: the others run while the two minutes pass.
+testNeeding(
+  STATUS_SERVER_NEEDS,
+  "radsecproxy with Status-Server for two minutes: unsigned logins are answered before, between and after its packets",
+  async () => {
+    await statusServer?.check();
   },
 );

@@ -25,7 +25,8 @@ const SILENCED: Readonly<Record<string, (client: RadiusClient) => Uint8Array>> =
   "a wrong Message-Authenticator": (client) => client.build(login({ messageAuthenticator: "wrong" })).bytes,
   "an unsigned Status-Server": (client) =>
     client.build({ code: CODES.statusServer, messageAuthenticator: "none" }).bytes,
-  "an Accounting-Request": (client) => client.build(login({ code: CODES.accountingRequest })).bytes,
+  "an Accounting-Request with a random Request Authenticator": (client) =>
+    client.build(login({ code: CODES.accountingRequest })).bytes,
   "19 octets": (client) => client.build(login()).bytes.slice(0, 19),
   "a Length beyond what arrived": (client) => altered(client.build(login()), { at: 3, by: 1 }),
   "an attribute of length 0": (client) => altered(client.build(login()), { at: 39, to: 0 }),

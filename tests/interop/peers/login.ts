@@ -15,6 +15,8 @@ export type Verdict = "accept" | "reject";
 export interface Login {
   /** Waits for a challenge whose text contains `text`. */
   shows(text: string): Promise<void>;
+  /** What the program shows now, where it shows text on a screen. */
+  screen?(): string;
   /** Answers the challenge that is shown. */
   answer(text: string): Promise<void>;
   /** Waits for the end. `message` is the text of an Access-Reject, where the peer shows one. */

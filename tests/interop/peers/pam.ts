@@ -2,9 +2,8 @@
 // State. Its requests carry no Message-Authenticator, and NAS-Port is its process id.
 
 import { endChild } from "../../ground/child.ts";
-import type { Door, Login, PeerRow, PeerSetUp, Verdict } from "./login.ts";
-
-const WAIT_MS = 20_000;
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { openTerminalLogin } from "./screen.ts";
 
 export const PAM: PeerRow = {
   title: "pam_radius under pamtester",
@@ -33,7 +32,13 @@ async function setUpPam(door: Door): Promise<PeerSetUp> {
         stderr: "piped",
       }).spawn();
       children.push(child);
-      const login = openLogin(child);
+      const login = openTerminalLogin(child, {
+        program: "pamtester",
+        endings: [
+          ["pamtester: successfully authenticated", "accept"],
+          ["pamtester: Authentication failure", "reject"],
+        ],
+      });
       await login.shows("Password: ");
       await login.answer(password);
       return login;
@@ -42,64 +47,6 @@ async function setUpPam(door: Door): Promise<PeerSetUp> {
       for (const child of children) await endChild(child, 500);
       await Deno.remove(serviceFile);
       await Deno.remove(scratch, { recursive: true });
-    },
-  };
-}
-
-const ENDINGS: readonly [text: string, verdict: Verdict][] = [
-  ["pamtester: successfully authenticated", "accept"],
-  ["pamtester: Authentication failure", "reject"],
-];
-
-function openLogin(child: Deno.ChildProcess): Login {
-  const screen = watch(child);
-  const writer = child.stdin.getWriter();
-  return {
-    async shows(text) {
-      await screen.until((unread) => unread.includes(text), `"${text}"`);
-    },
-    async answer(text) {
-      // What was shown before the answer must not satisfy the next wait.
-      screen.clear();
-      await writer.write(new TextEncoder().encode(`${text}\n`));
-    },
-    async end() {
-      await screen.until((unread) => ENDINGS.some(([text]) => unread.includes(text)), "an end");
-      const [, verdict = "reject"] = ENDINGS.find(([text]) => screen.text().includes(text)) ?? [];
-      return { verdict, message: null };
-    },
-  };
-}
-
-/** Gathers both output streams of a child and wakes whoever waits for something in them. */
-function watch(child: Deno.ChildProcess) {
-  let unread = "";
-  let wake: () => void = () => {};
-  const gather = async (stream: ReadableStream<Uint8Array>) => {
-    for await (const octets of stream) {
-      unread += new TextDecoder().decode(octets);
-      wake();
-    }
-  };
-  void gather(child.stdout);
-  void gather(child.stderr);
-  return {
-    text: () => unread,
-    clear() {
-      unread = "";
-    },
-    async until(isThere: (unread: string) => boolean, what: string): Promise<void> {
-      for (const end = performance.now() + WAIT_MS; !isThere(unread);) {
-        const leftMs = end - performance.now();
-        if (leftMs <= 0) throw new Error(`pamtester did not show ${what} but: ${unread}`);
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, leftMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
     },
   };
 }

@@ -1,13 +1,19 @@
 // The peers that play logins against the gateway.
 
+import { AUTHEN_RADIUS } from "./authen_radius.ts";
 import { FREERADIUS_PROXY } from "./freeradius_proxy.ts";
 import type { PeerRow } from "./login.ts";
+import { OPENCONNECT } from "./openconnect.ts";
 import { PAM } from "./pam.ts";
 import { radclientRow } from "./radclient.ts";
+import { RADSECPROXY } from "./radsecproxy.ts";
 
 export const PEER_ROWS: readonly PeerRow[] = [
   radclientRow({ title: "radclient", nasPort: true, signed: true }),
   radclientRow({ title: "radclient without NAS-Port", nasPort: false, signed: false }),
   PAM,
   FREERADIUS_PROXY,
+  RADSECPROXY,
+  AUTHEN_RADIUS,
+  OPENCONNECT,
 ];

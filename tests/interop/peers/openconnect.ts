@@ -1,0 +1,134 @@
+// openconnect against ocserv: a real VPN with RADIUS authentication (radcli). An empty answer is a User-Password without octets, and the
+// requests carry no Message-Authenticator. `--authenticate` ends before the tunnel, so no network device is needed.
+
+import { createHash, X509Certificate } from "node:crypto";
+import { type Certificate, makeAuthority } from "../../ground/certificates.ts";
+import { endChild } from "../../ground/child.ts";
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { openTerminalLogin } from "./screen.ts";
+
+export const OPENCONNECT: PeerRow = {
+  title: "openconnect through ocserv",
+  needs: { peers: ["ocserv", "openconnect", "opensslProgram"], root: true },
+  setUp: setUpOcserv,
+};
+
+const UP_WITHIN_MS = 10_000;
+
+async function setUpOcserv(gateway: Door): Promise<PeerSetUp> {
+  const run = await Deno.makeTempDir({ prefix: "countersign-ocserv-" });
+  const port = freeTcpPort();
+  const certificate = await (await makeAuthority(run)).issue(["IP:127.0.0.1"]);
+  await writeSettings(run, { port, gateway, certificate });
+  const server = new Deno.Command("/usr/sbin/ocserv", {
+    args: ["-f", "-c", `${run}/ocserv.conf`],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const clients: Deno.ChildProcess[] = [];
+  const dispose = async () => {
+    for (const client of clients) await endChild(client, 500);
+    await endChild(server, 3000);
+    await Deno.remove(run, { recursive: true });
+  };
+  try {
+    await waitUntilUp(port, server);
+  } catch (fault) {
+    await dispose();
+    throw fault;
+  }
+  const pin = await pinOf(certificate);
+  return {
+    async login({ name, password }) {
+      const client = new Deno.Command("/usr/sbin/openconnect", {
+        args: [
+          ...["--authenticate", `--user=${name}`, `--servercert=pin-sha256:${pin}`],
+          `https://127.0.0.1:${port}`,
+        ],
+        stdin: "piped",
+        stdout: "piped",
+        stderr: "piped",
+      }).spawn();
+      clients.push(client);
+      const login = openTerminalLogin(client, {
+        program: "openconnect",
+        endings: [["COOKIE=", "accept"], ["Login failed", "reject"], ["Authentication failed", "reject"]],
+      });
+      await login.shows("Password:");
+      await login.answer(password);
+      return login;
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function writeSettings(
+  run: string,
+  { port, gateway, certificate }: { port: number; gateway: Door; certificate: Certificate },
+): Promise<void> {
+  const radius = `nas-identifier ocserv
+authserver 127.0.0.1:${gateway.port}
+acctserver 127.0.0.1:${gateway.port}
+servers ${run}/servers
+dictionary /etc/radcli/dictionary
+default_realm
+radius_timeout 10
+radius_retries 1
+bindaddr *
+`;
+  // Without max-ban-score, ocserv refuses an address after a few wrong codes.
+  const ocserv = `auth = "radius[config=${run}/radius.conf,groupconfig=false]"
+listen-host = 127.0.0.1
+tcp-port = ${port}
+run-as-user = root
+run-as-group = root
+socket-file = ${run}/socket
+server-cert = ${certificate.certFile}
+server-key = ${certificate.keyFile}
+isolate-workers = false
+max-ban-score = 0
+max-clients = 64
+max-same-clients = 0
+auth-timeout = 120
+use-occtl = false
+device = vpns
+ipv4-network = 10.251.7.0/24
+cisco-client-compat = true
+`;
+  await Deno.writeTextFile(`${run}/servers`, `127.0.0.1 ${gateway.secret}\n`, { mode: 0o600 });
+  await Deno.writeTextFile(`${run}/radius.conf`, radius);
+  await Deno.writeTextFile(`${run}/ocserv.conf`, ocserv);
+}
+
+async function waitUntilUp(port: number, server: Deno.ChildProcess): Promise<void> {
+  let ended = false;
+  void server.status.then(() => ended = true);
+  for (const end = performance.now() + UP_WITHIN_MS; performance.now() < end && !ended;) {
+    const isUp = await Deno.connect({ hostname: "127.0.0.1", port }).then((connection) => {
+      connection.close();
+      return true;
+    }, (fault: unknown) => {
+      if (fault instanceof Deno.errors.ConnectionRefused) return false;
+      throw fault;
+    });
+    if (isUp) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`ocserv does not listen on port ${port}${ended ? ": it ended" : ""}`);
+}
+
+function freeTcpPort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  try {
+    return listener.addr.port;
+  } finally {
+    listener.close();
+  }
+}
+
+/** The form that `--servercert` takes: SHA-256 of the public key. */
+async function pinOf({ certFile }: Certificate): Promise<string> {
+  const { publicKey } = new X509Certificate(await Deno.readTextFile(certFile));
+  return createHash("sha256").update(publicKey.export({ type: "spki", format: "der" })).digest("base64");
+}

@@ -1,0 +1,57 @@
+// radsecproxy between radclient and the gateway, with Status-Server: every 25 s or so, it asks the gateway whether it is there, in a packet
+// that is always signed, while the logins that it forwards are not.
+
+import { endChild } from "../../ground/child.ts";
+import { freeUdpPort } from "../../ground/free_port.ts";
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpRadclient } from "./radclient.ts";
+
+export const RADSECPROXY: PeerRow = {
+  title: "radclient through radsecproxy",
+  needs: { peers: ["radclient", "radsecproxy"] },
+  setUp: setUpRadsecproxy,
+};
+
+const FRONT_SECRET = "the-front-door-of-radsecproxy";
+
+/** Starts radsecproxy in front of a door. Its port has no signal that it is open; the first try of radclient may be lost, not the second. */
+export async function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
+  const run = await Deno.makeTempDir({ prefix: "countersign-radsecproxy-" });
+  const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
+  await Deno.writeTextFile(
+    `${run}/radsecproxy.conf`,
+    `ListenUDP 127.0.0.1:${front.port}
+client front {
+  type udp
+  host 127.0.0.1
+  secret ${front.secret}
+}
+server gateway {
+  type udp
+  host 127.0.0.1
+  port ${gateway.port}
+  secret ${gateway.secret}
+  StatusServer on
+}
+realm * {
+  server gateway
+  accountingServer gateway
+}
+`,
+    { mode: 0o600 },
+  );
+  const child = new Deno.Command("/usr/sbin/radsecproxy", {
+    args: ["-f", "-c", `${run}/radsecproxy.conf`],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const radclient = setUpRadclient(front, { nasPort: true, signed: false });
+  return {
+    login: radclient.login,
+    async [Symbol.asyncDispose]() {
+      await endChild(child, 3000);
+      await Deno.remove(run, { recursive: true });
+    },
+  };
+}
