@@ -30,18 +30,20 @@ export async function watchStatusServer(): Promise<StatusServerWatch | null> {
   const gateway = await startGateway({ toml: SETTINGS });
   const proxy = await setUpRadsecproxy({ port: gateway.radiusPort, secret: SECRET });
   const stop = Promise.withResolvers<void>();
-  const logins = login(proxy, stop.promise);
-  // `check` awaits it; a failure before that must not end the test run.
-  logins.catch(() => {});
+  // A failure before `check` must not end the test run: it is a value until then.
+  const logins = login(proxy, stop.promise).then(
+    (made) => ({ made, fault: null }),
+    (fault: unknown) => ({ made: 0, fault }),
+  );
   return {
     async check() {
-      assertEquals((await logins).made, LOGINS_AT_MS.length);
+      assertEquals(await logins, { made: LOGINS_AT_MS.length, fault: null });
       assert(await statusAnswers(gateway) >= 3, "radsecproxy sent too few Status-Server packets");
       assertEquals(gateway.logLines().filter((line) => line.includes("dropped:")), []);
     },
     async [Symbol.asyncDispose]() {
       stop.resolve();
-      await logins.catch(() => {});
+      await logins;
       await proxy[Symbol.asyncDispose]();
       await gateway.dispose();
     },
@@ -49,7 +51,7 @@ export async function watchStatusServer(): Promise<StatusServerWatch | null> {
 }
 
 /** Begins a login at each of the times; each gets the menu, or this rejects. */
-async function login(proxy: PeerSetUp, stopped: Promise<void>): Promise<{ made: number }> {
+async function login(proxy: PeerSetUp, stopped: Promise<void>): Promise<number> {
   let isStopped = false;
   void stopped.then(() => isStopped = true);
   const startedAt = performance.now();
@@ -64,7 +66,7 @@ async function login(proxy: PeerSetUp, stopped: Promise<void>): Promise<{ made: 
     await begun.shows("Choose a second factor");
     made++;
   }
-  return { made };
+  return made;
 }
 
 async function statusAnswers({ httpUrl }: RunningGateway): Promise<number> {

@@ -163,6 +163,21 @@ Deno.test("the gate remembers what auto learnt in the store, and forgetClient() 
   assert((await gateway.logText()).includes("client signs its requests"));
 });
 
+Deno.test("Status-Server, EAP and accounting do not teach auto that a client signs its logins", async () => {
+  await using gateway = await openWholeGateway(CLIENTS);
+  const from = { hostname: "192.0.2.1", port: 1024 };
+  const play = (script: string, identifier: number) =>
+    gateway.counted(async () => {
+      await gateway.deliver(buildDatagram(script, { secret: SECRET, identifier }), from);
+      await gateway.finish();
+    });
+  await play("code 12; sign first", 1);
+  await play("user ada; attr 79 0201000601; sign first", 2);
+  await play("acct right; attr 40 00000007; sign first", 3);
+  assertEquals((await play("user ada; password x", 4)).challenges, 1);
+  assertEquals(gateway.radius.learnt.names.size, 0);
+});
+
 Deno.test("the gate writes a drop once a minute and source, and counts every one", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const stranger = { hostname: "198.51.100.1", port: 1024 };
