@@ -244,7 +244,7 @@ function openControl(
     secondFactorDesk: services.embedded?.desk ?? null,
     credentials: identity.credentials,
     targets: identity.targets,
-    bulk: createBulk({ clock, orderedId: radius.orderedId, publicUrl: config.http.publicUrl }),
+    bulk: createBulk({ clock, publicUrl: config.http.publicUrl }),
     store,
     clock,
     orderedId: radius.orderedId,
@@ -306,7 +306,7 @@ async function openHttp(
       trials: radius.trials,
     },
     transfer: createTransfer({
-      bulk: createBulk({ clock, orderedId: radius.orderedId, publicUrl: config.http.publicUrl }),
+      bulk: createBulk({ clock, publicUrl: config.http.publicUrl }),
       publicUrl: config.http.publicUrl,
     }),
     replies: radius.replies,

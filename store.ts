@@ -1,12 +1,12 @@
 // Opens the store (Deno KV) and gathers writes: whatever arrives while one commit is on its way goes into the next
 // one. Deno KV does one fsync a commit, so this is what makes a durable challenge cheap.
 
-import { withAuditIndex } from "./audit_index.ts";
+import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./platform/audit.ts";
+import type { KvMutation } from "./platform/mutation.ts";
+import { createSystemRandom, toHex } from "./runtime.ts";
 
-/** One change inside a {@link Transaction}. */
-export type Mutation =
-  | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number }
-  | { type: "delete"; key: Deno.KvKey };
+/** One change inside a {@link Transaction}. An audit event becomes a record, with its id, in the same commit. */
+export type Mutation = KvMutation | AuditMutation;
 
 /** What must still hold when the changes are made; `versionstamp: null` means that the key is absent. */
 export interface Check {
@@ -82,8 +82,13 @@ const MOST_BESIDE = 500;
 /** Batches under way: one of any kind, one of journal lines alone. */
 type Lane = "any" | "journal";
 
+/** A transaction whose audit events are complete records. */
+interface WritableTransaction extends Transaction {
+  readonly mutations: readonly KvMutation[];
+}
+
 interface Waiting {
-  readonly transaction: Transaction;
+  readonly transaction: WritableTransaction;
   readonly resolve: (outcome: CommitOutcome) => void;
   readonly reject: (fault: unknown) => void;
 }
@@ -96,9 +101,15 @@ interface Waiting {
  */
 export function createStore(
   kv: Deno.Kv,
-  { nowMs = Date.now, node = "0" }: { nowMs?: () => number; node?: string } = {},
+  { nowMs = Date.now, node = toHex(createSystemRandom().bytes(4)), audit = {} }: {
+    nowMs?: () => number;
+    /** Differs between processes that write to one store. */
+    node?: string;
+    audit?: Pick<AuditWriterOptions, "newest" | "keptMs">;
+  } = {},
 ): Store {
   const journalKey = createJournalKeys(nowMs, node);
+  const completeAudit = createAuditWriter({ nowMs, node, ...audit });
   let queue: Waiting[] = [];
   const flying: Record<Lane, number> = { any: 0, journal: 0 };
   const flights = new Set<Promise<void>>();
@@ -194,7 +205,7 @@ export function createStore(
     },
     commit(transaction) {
       return new Promise((resolve, reject) => {
-        const mutations = withAuditIndex(transaction.mutations);
+        const mutations = completeAudit(transaction.mutations);
         queue.push({ transaction: { ...transaction, mutations }, resolve, reject });
         if (pumps) return;
         pumps = true;
@@ -306,7 +317,7 @@ function writeJournal(
   write();
 }
 
-function fill(atomic: Deno.AtomicOperation, { checks, mutations }: Transaction): void {
+function fill(atomic: Deno.AtomicOperation, { checks, mutations }: WritableTransaction): void {
   if (checks !== undefined) { for (const check of checks) atomic.check(check); }
   for (const mutation of mutations) {
     if (mutation.type === "delete") atomic.delete(mutation.key);
@@ -345,7 +356,7 @@ function takeBatch(queue: Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
   return { batch, rest };
 }
 
-function collides(transaction: Transaction, written: Set<string>, guarded: Set<string>): boolean {
+function collides(transaction: WritableTransaction, written: Set<string>, guarded: Set<string>): boolean {
   for (const { key } of transaction.checks ?? []) if (written.has(keyText(key))) return true;
   if (guarded.size > 0) {
     for (const { key } of transaction.mutations) if (guarded.has(keyText(key))) return true;

@@ -9,7 +9,7 @@ import { replyGroupKey } from "../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../runtime.ts";
 import { createIdentity, type Identity } from "../scim/identity.ts";
 import type { Leaving, Target } from "../scim/ports.ts";
-import type { Mutation } from "../store.ts";
+import { auditEntry } from "../platform/audit.ts";
 import { openHttpClient } from "../upstream/http_client.ts";
 
 export interface StoreTargetsDeps {
@@ -29,8 +29,6 @@ export interface StoreTargets {
   get(name: string): Promise<Target | null>;
   close(): Promise<void>;
 }
-
-const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 
 /** Opens nothing yet: most commands ask for no target. */
 export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
@@ -80,24 +78,20 @@ export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
 
 /** A leaver's pairings. Conversations need nothing: the next packet of one is refused, because its user is gone. */
 function prepareLeaving(
-  { pairings, clock, orderedId }: StoreTargetsDeps,
+  { pairings }: StoreTargetsDeps,
   { user, unpaired }: { user: string; unpaired: Pairing[] },
 ): Leaving {
   const taken = pairings.takeAll(user);
-  const audits = taken.pairings.map(({ id, kind, shownUser }): Mutation => ({
-    type: "set",
-    key: ["audit", orderedId()],
-    value: {
-      atMs: clock.nowMs(),
+  const audits = taken.pairings.map(({ id, kind, shownUser }) =>
+    auditEntry({
       actor: "command",
-      action: "pairing.revoked",
+      action: "pairing.revoke",
       because: "user_left",
-      user: shownUser,
+      object: `user:${shownUser}`,
       pairing: id,
       factor: kind,
-    },
-    expireInMs: AUDIT_KEPT_MS,
-  }));
+    })
+  );
   return {
     mutations: [...taken.mutations, ...audits],
     done: () => void unpaired.push(...taken.pairings.filter(({ kind }) => kind === "device")),

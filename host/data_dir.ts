@@ -39,7 +39,8 @@ export async function openDataDir(
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
     const vault = createVault(key, random);
     const kv = old ?? await openKv(`${path}/countersign.kv`);
-    const store = createStore(kv, { node: random.bytes(4).toHex() });
+    const audit = { newest: await newestAuditId(kv) };
+    const store = createStore(kv, { node: random.bytes(4).toHex(), audit });
     await checkKey(store, vault);
     return {
       path,
@@ -98,6 +99,14 @@ async function openKv(file: string): Promise<Deno.Kv> {
       }. Restore it from a backup, or move it away to begin with an empty one.`,
     );
   }
+}
+
+/** The audit goes on after its newest record, also when the clock was set back between two starts. */
+async function newestAuditId(kv: Deno.Kv): Promise<string> {
+  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
+    return String(key[1]);
+  }
+  return "";
 }
 
 async function makeFile(file: string, create: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 // The desk's operation on clients: forget that one signs its requests, for when it is replaced by one that does not.
 
-import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
+import { commandEntry, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, refused } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
 
@@ -18,7 +18,7 @@ async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskA
       ? done(`Nothing was learnt of client ${JSON.stringify(name)}.`)
       : refused("unknown_client", `Cannot forget it: no client has that name. ${known(clients)}`);
   }
-  const audit = auditOf(deps, { action: "client.forgotten", client: name });
+  const audit = commandEntry({ action: "client.forget", object: `client:${name}` });
   // The record goes in the commit of its audit record; what follows brings memory, and the gate, up to that.
   await store.commit({ mutations: [{ type: "delete", key: ["learnt", name] }, audit] });
   await (deps.forgetClient ?? learnt.forget)(name);

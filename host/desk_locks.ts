@@ -1,7 +1,7 @@
 // The desk's operations on the lock that follows failures.
 
 import { canonicalName } from "../canonical_name.ts";
-import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
+import { commandEntry, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, type ShownLock } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
 
@@ -17,9 +17,9 @@ async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
   const cleared = deps.limits.clear(canonicalName(user));
   const kept = { notes: usedUp(before) };
   if (cleared === null) return done(`${quoted(user)} is not locked and has no failures.`, kept);
-  const audit = auditOf(deps, {
-    action: "user.unlocked",
-    user,
+  const audit = commandEntry({
+    action: "user.unlock",
+    object: `user:${user}`,
     failures: before.total,
     locks: before.locks,
   });

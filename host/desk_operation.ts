@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import type { Learnt } from "../radius/doing/learnt.ts";
 import type { Limits } from "../radius/doing/limits.ts";
 import type { Pairings } from "../radius/doing/pairings.ts";
+import { type AuditEntry, auditEntry } from "../platform/audit.ts";
 import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Credentials } from "../scim/http/credentials.ts";
@@ -82,17 +83,7 @@ export function operation<I extends Inputs>(
   };
 }
 
-const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
-
-/** The record of a deed, for the commit of the deed. `what` holds no secret, and numbers masked. */
-export function auditOf(
-  { clock, orderedId }: DeskDeps,
-  what: { readonly action: string; readonly [name: string]: string | number | null },
-): Mutation {
-  return {
-    type: "set",
-    key: ["audit", orderedId()],
-    value: { atMs: clock.nowMs(), actor: "command", ...what },
-    expireInMs: AUDIT_KEPT_MS,
-  };
+/** The audit event of a command. `what` holds no secret, and numbers are masked. */
+export function commandEntry(what: Omit<AuditEntry, "actor">): Mutation {
+  return auditEntry({ ...what, actor: "command" });
 }

@@ -6,7 +6,7 @@ import type { Factor } from "../radius/facts/factors.ts";
 import { isCountryAllowed, maskPhoneNumber } from "../radius/pure/phone_number.ts";
 import { canonicalName } from "../canonical_name.ts";
 import { phoneField } from "../phone_name.ts";
-import { auditOf, type DeskDeps, operation } from "./desk_operation.ts";
+import { commandEntry, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, refused, type ShownPairing } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
 
@@ -91,7 +91,7 @@ async function add(
   }
   const { mutation, pairing } = prepared;
   const shown = shownPairing(pairing);
-  const audit = auditOf(deps, { action: "pairing.added", ...auditFields(pairing) });
+  const audit = commandEntry({ action: "pairing.add", ...auditFields(pairing) });
   await store.commit({ mutations: [mutation, audit] });
   pairings.adopt(pairing);
   return done(`${quoted(user)} has ${WORDS[pairing.kind](shown)}.`, {
@@ -107,7 +107,7 @@ function disabledNote({ config }: DeskDeps, kind: Factor): string[] {
 }
 
 async function invite(deps: DeskDeps, { user }: { user: string }): Promise<DeskAnswer> {
-  const { secondFactorDesk, store, config } = deps;
+  const { secondFactorDesk, config } = deps;
   if (secondFactorDesk === null) {
     return refused(
       "not_embedded",
@@ -115,8 +115,8 @@ async function invite(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
         "external one. Pair the phone there, and give its pairing id: deno task pair <user> --device <pairing_id>.",
     );
   }
-  const { invitation, deadlineMs } = await secondFactorDesk.invite(user);
-  await store.commit({ mutations: [auditOf(deps, { action: "invitation.made", user, deadlineMs })] });
+  const also = [commandEntry({ action: "invitation.make", object: `user:${user}` })];
+  const { invitation, deadlineMs } = await secondFactorDesk.invite(user, { also });
   return done(`An invitation for ${quoted(user)}: whoever opens the link pairs a phone, once.`, {
     invitation: { link: `${config.http.publicUrl}/device#invite=${invitation}`, deadlineMs },
     notes: [...loopbackNote(config.http.publicUrl), ...disabledNote(deps, "device")],
@@ -139,7 +139,12 @@ async function prefer(
 ): Promise<DeskAnswer> {
   const { pairings, store } = deps;
   const canonical = canonicalName(user);
-  const audit = auditOf(deps, { action: "preference.set", user, factor });
+  const audit = commandEntry({
+    action: "preference.set",
+    object: `user:${user}`,
+    before: pairings.preferred(canonical) ?? undefined,
+    after: factor ?? undefined,
+  });
   await store.commit({ mutations: [pairings.preparePreference(canonical, factor), audit] });
   pairings.adoptPreference(canonical, factor);
   if (factor === null) return done(`${quoted(user)} has no preferred factor.`);
@@ -182,7 +187,7 @@ async function revoke(
     const whose = user === null ? "There is" : `${quoted(user)} has`;
     return refused("unknown_pairing", `Cannot revoke it: ${whose} no pairing of that id; --list shows them.`);
   }
-  await deps.pairings.revoke(id, [auditOf(deps, { action: "pairing.revoked", ...auditFields(known) })]);
+  await deps.pairings.revoke(id, [commandEntry({ action: "pairing.revoke", ...auditFields(known) })]);
   const shown = shownPairing(known);
   return done(`${quoted(known.shownUser)} no longer has ${WORDS[known.kind](shown)}.`, {
     pairings: [shown],
@@ -223,7 +228,7 @@ function shownPairing(pairing: Pairing): ShownPairing {
 
 function auditFields(pairing: Pairing): Record<string, string> {
   const { id, shownUser: user, kind } = pairing;
-  const fields = { user, pairing: id, factor: kind, ...phoneField(pairing) };
+  const fields = { object: `user:${user}`, pairing: id, factor: kind, ...phoneField(pairing) };
   return "number" in pairing ? { ...fields, number: maskPhoneNumber(pairing.number) } : fields;
 }
 

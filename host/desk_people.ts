@@ -4,7 +4,7 @@ import type { Listing } from "../scim/bulk/listing.ts";
 import type { Actor, ResourceKind, Target } from "../scim/ports.ts";
 import { type DeskAnswer, done, refused } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
-import { auditOf, type DeskState, operation } from "./desk_operation.ts";
+import { commandEntry, type DeskState, operation } from "./desk_operation.ts";
 
 const ACTOR: Actor = { name: "command", source: "" };
 
@@ -66,7 +66,7 @@ async function list(
     const id = state.listings.put(listing);
     if (id === null) return refused("busy", "Cannot do that now: too many exports are under way. Try again.");
     await state.store.commit({
-      mutations: [auditOf(state, { action: "target.exported", target: name, kind })],
+      mutations: [commandEntry({ action: "target.export", target: name, kind })],
     });
     return await step(state, id, listing);
   });

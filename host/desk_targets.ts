@@ -3,7 +3,7 @@
 import type { Actor, RefreshReport } from "../scim/ports.ts";
 import { type DeskAnswer, done, refused } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
-import { auditOf, type DeskState, operation } from "./desk_operation.ts";
+import { commandEntry, type DeskState, operation } from "./desk_operation.ts";
 import { onTarget, refusably } from "./desk_people.ts";
 
 const ACTOR: Actor = { name: "command", source: "" };
@@ -98,7 +98,7 @@ async function retry(
         () => target.retryDeadLetters(backend === null ? {} : { backend }),
       );
       if ("answer" in retried) return retried.answer;
-      const audit = auditOf(state, { action: "outbox.retried", target: name, backend, count: retried.value });
+      const audit = commandEntry({ action: "outbox.retried", target: name, backend, count: retried.value });
       await state.store.commit({ mutations: [audit] });
       const what = retried.value === 0
         ? "There are no dead letters."

@@ -119,7 +119,6 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     hasher,
     log,
     settings: config.scim.credentials,
-    orderedId: deps.orderedId,
   });
   const logins = targets.get(config.radius.directory);
   if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);

@@ -1,6 +1,6 @@
 // What is kept for how long, or up to how much: read from where each is kept, so that what is said is what holds.
 
-import { AUDIT_KEPT_MS } from "../../audit_index.ts";
+import { DEFAULT_AUDIT_KEPT_MS } from "../../platform/audit.ts";
 import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
 import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
 import { CHART_SPANS } from "./live/chart_keys.ts";
@@ -15,7 +15,7 @@ const inMemory = { where: "memory", unit: "count" } as const;
 
 export const KEPT: readonly KeptRow[] = [
   { name: "history", amount: HISTORY_KEPT_MS / DAY_MS, unit: "days", ...inStore },
-  { name: "audit", amount: AUDIT_KEPT_MS / DAY_MS, unit: "days", ...inStore },
+  { name: "audit", amount: DEFAULT_AUDIT_KEPT_MS / DAY_MS, unit: "days", ...inStore },
   { name: "charts_hour", amount: CHART_SPANS.hour.keptMs / DAY_MS, unit: "days", ...inStore },
   { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },
   { name: "invitations", amount: INVITATION_MS / HOUR_MS, unit: "hours", ...inStore },

@@ -6,7 +6,7 @@ import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { OwnRequest, PhoneService, SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
-import { auditMutation } from "../api/govern/audit.ts";
+import { auditEntry } from "../../platform/audit.ts";
 import { type HttpEnv, refuseForeignOrigin } from "../api/http_env.ts";
 import type { MeDoor } from "../api/me/me_door.ts";
 import type { MeSession } from "../api/me/me_sessions.ts";
@@ -115,7 +115,7 @@ export function createApproveRoutes(deps: ApproveDeps) {
   ): Promise<Said> => {
     const { userName, client } = request;
     const actor = `user:${userName}`;
-    const record = auditMutation(deps, {
+    const record = auditEntry({
       actor,
       source: c.env.remoteAddress,
       action: approve ? "approval.approve" : "approval.deny",

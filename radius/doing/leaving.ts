@@ -1,6 +1,7 @@
 // What a user who leaves the directory leaves behind: pairings, the preference, live conversations. They go in the commit of the leaving, and no
 // Accept is decided after it.
 
+import { auditEntry } from "../../platform/audit.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
@@ -61,7 +62,6 @@ export const USER_LEFT = "user_left";
 const MOST_ENDS = 20;
 /** Leavers whose older conversations are told apart from those begun since. */
 const MOST_LEFT = 100_000;
-const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 
 export function createLeavings(deps: LeavingDeps): Leavings {
   const { store, clock, log, pairings, conversations } = deps;
@@ -125,21 +125,15 @@ export function createLeavings(deps: LeavingDeps): Leavings {
   function audit(pairing: Pairing): Mutation {
     const { id, kind, shownUser: user } = pairing;
     const number = "number" in pairing ? { number: maskPhoneNumber(pairing.number) } : {};
-    return {
-      type: "set",
-      key: ["audit", deps.orderedId()],
-      value: {
-        atMs: clock.nowMs(),
-        actor: "radius",
-        action: "pairing.revoked",
-        because: USER_LEFT,
-        user,
-        pairing: id,
-        factor: kind,
-        ...number,
-      },
-      expireInMs: AUDIT_KEPT_MS,
-    };
+    return auditEntry({
+      actor: "radius",
+      action: "pairing.revoke",
+      because: USER_LEFT,
+      object: `user:${user}`,
+      pairing: id,
+      factor: kind,
+      ...number,
+    });
   }
 
   const hasLeft = ({ user, orderedId }: Whose): boolean => {

@@ -1,5 +1,6 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
+import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import { phoneField } from "../../phone_name.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { type Effect, EFFECTS, type FlowRow } from "../facts/flow.ts";
@@ -42,8 +43,6 @@ export interface Finished {
 
 /** More rows than any path through the table has; the loop has an end even if the table had none. */
 const MOST_TURNS = 16;
-/** How long audit records stay. */
-const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 
 const NO_NUMBERS: readonly string[] = [];
 
@@ -254,7 +253,7 @@ function countFailure(deps: MachineDeps, { conversation, work: { mutations: draf
   draft.push(mutation);
   if (!locked) return;
   draft.push(
-    audit(deps, conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
+    audit(conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
   );
   deps.log.warn("user locked after too many failures", {
     user: conversation.shownUser,
@@ -271,7 +270,7 @@ function storePairing(
   const { kind, id } = pairing;
   turn.work.mutations.push(
     mutation,
-    audit(deps, turn.conversation, { action: "pairing.added", kind, pairing: id, ...phoneField(pairing) }),
+    audit(turn.conversation, { action: "pairing.add", factor: kind, pairing: id, ...phoneField(pairing) }),
   );
   turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
 }
@@ -309,7 +308,7 @@ function finish(
     deps.conversations.end(conversation, outcome, row.name);
     turn.work.mutations.push(
       historyMutation(conversation, { target: deps.target, refusedFor, denial }),
-      audit(deps, conversation, {
+      audit(conversation, {
         action: `login.${outcome}`,
         row: row.name,
         because: refusedFor ?? denial?.cause ?? null,
@@ -369,20 +368,16 @@ function add(
   return undefined;
 }
 
-function audit(deps: MachineDeps, conversation: Conversation, what: Record<string, unknown>): Mutation {
-  const { orderedId, shownUser, client, source } = conversation;
-  return {
-    type: "set",
-    key: ["audit", deps.orderedId()],
-    value: {
-      atMs: deps.clock.nowMs(),
-      actor: "radius",
-      user: shownUser,
-      client,
-      source,
-      conversation: orderedId,
-      ...what,
-    },
-    expireInMs: AUDIT_KEPT_MS,
-  };
+function audit(
+  { orderedId, shownUser, client, source }: Conversation,
+  what: Omit<AuditEntry, "actor" | "object">,
+): Mutation {
+  return auditEntry({
+    actor: "radius",
+    object: `user:${shownUser}`,
+    client,
+    source,
+    conversation: orderedId,
+    ...what,
+  });
 }

@@ -20,11 +20,11 @@ export interface Bulk {
 
 /** @param deps.publicUrl what the addresses of resources begin with. */
 export function createBulk(
-  { clock, orderedId, publicUrl }: { clock: Clock; orderedId: () => string; publicUrl: string },
+  { clock, publicUrl }: { clock: Clock; publicUrl: string },
 ): Bulk {
   return {
     readRows,
-    write: (target, request) => writeBulk(target, request, { clock, orderedId }),
+    write: (target, request) => writeBulk(target, request, { clock }),
     list: (target, kind) => openListing(target, kind, { publicUrl }),
     refusalText: (fault) => fault instanceof ScimRefusal ? fault.message : null,
   };

@@ -6,7 +6,7 @@ import type { Actor, Content, DirectoryWrite, GroupContent, Stored, Target } fro
 import { readContent } from "../pure/content.ts";
 import { mergeContent } from "../pure/mapping.ts";
 import { distinctNames } from "../pure/names.ts";
-import { actionOf, auditRecord, changedAttributes } from "../targets/audit.ts";
+import { actionOf, changedAttributes, targetEntry } from "../targets/audit.ts";
 import { sameContent } from "../targets/same_content.ts";
 import { has } from "../targets/standing.ts";
 import type { BulkRow, RowOutcome } from "./rows.ts";
@@ -14,7 +14,6 @@ import type { Join } from "./store_groups.ts";
 
 export interface BulkDeps {
   readonly clock: Clock;
-  readonly orderedId: () => string;
 }
 
 export interface BulkRequest {
@@ -171,7 +170,7 @@ function contentOver(
 
 /** The one write of the directory that does it, where the embedded store is the target's only backend; else `null`. */
 function storeWrite(
-  { target, request, deps: { clock, orderedId }, named, isStoreAlone }: Work,
+  { target, request, deps: { clock }, named, isStoreAlone }: Work,
   { stored, content, password }: { stored: Stored | null; content: Content; password: string | undefined },
 ): DirectoryWrite | null {
   const [only] = target.backends;
@@ -180,10 +179,10 @@ function storeWrite(
   if (states.some(([name, { state, differs }]) => name !== only.name || state !== "present" || differs)) {
     return null;
   }
-  const audit = auditRecord({ target: target.name, nowMs: () => clock.nowMs(), orderedId }, {
+  const audit = targetEntry(target.name, {
     actor: request.actor,
     action: actionOf(content.kind, stored === null ? "create" : "replace"),
-    [content.kind]: content.name,
+    object: `${content.kind}:${content.name}`,
     changed: changedAttributes(stored?.content ?? null, content),
     backends: named,
   });

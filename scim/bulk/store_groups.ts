@@ -4,7 +4,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Mutation } from "../../store.ts";
 import type { GroupContent } from "../ports.ts";
-import { actionOf, auditRecord } from "../targets/audit.ts";
+import { actionOf, targetEntry } from "../targets/audit.ts";
 import type { Work } from "./bulk_plan.ts";
 
 export interface Join {
@@ -80,14 +80,14 @@ async function changeOrMake(work: Work, first: FirstMembers): Promise<boolean> {
 }
 
 function auditOf(
-  { target, request, deps: { clock, orderedId }, named }: Work,
+  { target, request, named }: Work,
   { name, total }: FirstMembers,
   { isNew = false }: { isNew?: boolean } = {},
 ): Mutation {
-  return auditRecord({ target: target.name, nowMs: () => clock.nowMs(), orderedId }, {
+  return targetEntry(target.name, {
     actor: request.actor,
     action: actionOf("group", isNew ? "create" : "members"),
-    group: name,
+    object: `group:${name}`,
     added: total,
     removed: 0,
     backends: named,

@@ -294,7 +294,8 @@ function sameWords(before: KeptRecord | null, after: KeptRecord | null): boolean
 
 /** What a foreign change takes in the store, roughly: it must only keep a commit below its limit. */
 function estimateOctets(mutation: Mutation): number {
-  return SMALL_VALUE_OCTETS + (mutation.type === "set" ? sizeOf(mutation.value, 6) : 0);
+  const value = mutation.type === "set" ? mutation.value : mutation.type === "audit" ? mutation.entry : null;
+  return SMALL_VALUE_OCTETS + (value === null ? 0 : sizeOf(value, 6));
 }
 
 function sizeOf(value: unknown, depth: number): number {

@@ -1,6 +1,8 @@
 // Credentials of the identity interface as the store keeps them: made, listed and ended, each change with its audit record in one commit.
 
 import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../password_hasher.ts";
+import { auditEntry } from "../../platform/audit.ts";
+import type { AuditAction } from "../../platform/audit_actions.ts";
 import { type Clock, type Random, toBase64Url } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Actor } from "../ports.ts";
@@ -30,8 +32,6 @@ export interface RecordsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly hasher: PasswordHasher;
-  /** Ids that grow with time, for audit records. */
-  readonly orderedId: () => string;
 }
 
 /** The records; what the settings say is not among them. */
@@ -50,7 +50,6 @@ const PASSWORD_OCTETS = 24;
 const MIN_PASSWORD_CHARACTERS = 12;
 /** Longer than anybody's; a header has no room for much more. */
 export const MAX_PASSWORD_CHARACTERS = 1024;
-const AUDIT_KEPT_MS = 90 * 24 * 3600_000;
 const MAX_LISTED = 1000;
 
 const keyOf = (name: string): Deno.KvKey => ["scim_credential", name];
@@ -79,8 +78,7 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
         mutations: [
           { type: "set", key: keyOf(name), value: record },
           auditOf(
-            deps,
-            { action: "scim_credential.added", credential: record, after: scopeText(record) },
+            { action: "scim_credential.add", credential: record, after: scopeText(record) },
             actor,
           ),
         ],
@@ -97,12 +95,12 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
       const entry = NAME.test(name) ? await store.get<CredentialRecord>(keyOf(name)) : null;
       if (entry === null || entry.value === null) return "unknown";
       const credential = entry.value;
-      const told = { action: "scim_credential.revoked", credential, before: scopeText(credential) };
+      const told = { action: "scim_credential.revoke" as const, credential, before: scopeText(credential) };
       const { ok } = await store.commit({
         checks: [{ key: keyOf(name), versionstamp: entry.versionstamp }],
         mutations: [
           { type: "delete", key: keyOf(name) },
-          auditOf(deps, told, actor),
+          auditOf(told, actor),
         ],
       });
       return ok ? "revoked" : "unknown";
@@ -143,9 +141,8 @@ function scopeText({ access, targets }: Credential): string {
 
 /** The record of a deed, for the commit of the deed; it is found by each target that the credential opens. */
 function auditOf(
-  { clock, orderedId }: RecordsDeps,
   { credential, ...deed }: {
-    readonly action: string;
+    readonly action: AuditAction;
     readonly credential: Pick<Credential, "name" | "targets">;
     readonly before?: string;
     readonly after?: string;
@@ -153,10 +150,5 @@ function auditOf(
   { name, source }: Actor,
 ): Mutation {
   const objects = credential.targets.map((target) => `credential:${target}/${credential.name}`);
-  return {
-    type: "set",
-    key: ["audit", orderedId()],
-    value: { atMs: clock.nowMs(), actor: name, source, objects, ...deed },
-    expireInMs: AUDIT_KEPT_MS,
-  };
+  return auditEntry({ ...deed, actor: name, source, objects });
 }

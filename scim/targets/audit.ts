@@ -1,33 +1,19 @@
 // Audit records of the identity interface: who changed what, through which backends; names of attributes, never their values.
 
+import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
+import type { AuditAction } from "../../platform/audit_actions.ts";
 import type { Mutation } from "../../store.ts";
 import type { Actor, Content, ResourceKind } from "../ports.ts";
 import { equalJson, sameContent } from "./same_content.ts";
 
-const KEPT_MS = 90 * 24 * 3600_000;
 const MOST_ATTRIBUTES = 50;
 
-export interface AuditDeps {
-  readonly target: string;
-  readonly nowMs: () => number;
-  readonly orderedId: () => string;
-}
-
-/** The record of a deed, for the commit of the deed. */
-export function auditRecord(
-  { target, nowMs, orderedId }: AuditDeps,
-  { actor, action, ...what }: {
-    readonly actor: Actor;
-    readonly action: string;
-    readonly [name: string]: unknown;
-  },
+/** An event in a target's directory. */
+export function targetEntry(
+  target: string,
+  { actor, ...what }: Omit<AuditEntry, "actor" | "source" | "target"> & { readonly actor: Actor },
 ): Mutation {
-  return {
-    type: "set",
-    key: ["audit", orderedId()],
-    value: { atMs: nowMs(), actor: actor.name, source: actor.source, action, target, ...what },
-    expireInMs: KEPT_MS,
-  };
+  return auditEntry({ ...what, actor: actor.name, source: actor.source, target });
 }
 
 const DEEDS = {
@@ -38,8 +24,9 @@ const DEEDS = {
 } as const;
 
 /** `user.created`, `group.members_changed`… */
-export function actionOf(kind: ResourceKind, operation: keyof typeof DEEDS): string {
-  return `${kind}.${DEEDS[operation]}`;
+export function actionOf(kind: ResourceKind, operation: keyof typeof DEEDS): AuditAction {
+  // Users have no members.
+  return operation === "members" ? "group.members_changed" : `${kind}.${DEEDS[operation]}`;
 }
 
 /** Names of what differs between two contents. */

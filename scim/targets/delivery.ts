@@ -64,8 +64,9 @@ export async function deliver(
 async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): Promise<KeptEntry | null> {
   const entry: OutboxEntry = { ...known.entry, started: true, attempts: known.entry.attempts + 1 };
   const change = outbox.update(known, entry);
-  const key = change.mutations[0]?.key;
-  if (key === undefined) return null;
+  const [first] = change.mutations;
+  if (first === undefined || first.type === "audit") return null;
+  const { key } = first;
   const committed = await store.commit({
     checks: [{ key, versionstamp: known.versionstamp }],
     mutations: change.mutations,

@@ -12,7 +12,7 @@ import type {
   WriteOptions,
   Written,
 } from "../ports.ts";
-import { actionOf, type AuditDeps, auditRecord } from "./audit.ts";
+import { actionOf, targetEntry } from "./audit.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
 import { chooseBackends } from "./named_backends.ts";
@@ -22,7 +22,7 @@ export interface MemberChangesDeps {
   readonly directory: Directory;
   readonly backends: readonly BackendInfo[];
   readonly locks: KeyedLocks;
-  readonly audit: AuditDeps;
+  readonly target: string;
   readonly write: Writer;
 }
 
@@ -46,17 +46,17 @@ export function createMemberChanges(deps: MemberChangesDeps): Target["changeMemb
 }
 
 async function changeInStore(
-  { directory, backends, audit }: MemberChangesDeps,
+  { directory, backends, target }: MemberChangesDeps,
   { group, change, options }: { group: string; change: MemberChange; options: WriteOptions },
 ): Promise<Written> {
   const named = chooseBackends({ backends, holdsGroups: () => true }, {
     kind: "group",
     named: options.backends,
   });
-  const record = auditRecord(audit, {
+  const record = targetEntry(target, {
     actor: options.actor,
     action: actionOf("group", "members"),
-    group,
+    object: `group:${group}`,
     added: change.add.length,
     removed: change.remove.length,
     backends: named,

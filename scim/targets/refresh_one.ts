@@ -6,7 +6,7 @@ import type { Mutation } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import type { Actor, BackendInfo, Directory, DirectoryWrite, ResourceKind, Stored } from "../ports.ts";
 import type { Kept } from "../pure/kept.ts";
-import { type AuditDeps, auditRecord, changedAttributes } from "./audit.ts";
+import { changedAttributes, targetEntry } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
@@ -24,7 +24,7 @@ export interface RefreshDeps {
   readonly copies: Copies;
   readonly locks: KeyedLocks;
   readonly clock: Clock;
-  readonly audit: AuditDeps;
+  readonly target: string;
   /** What every backend keeps for itself. */
   readonly readOnly: Kept;
 }
@@ -40,10 +40,10 @@ export function refreshOne(
     const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, standing: before });
     const after = readings.reduce(applyReading, before);
     if (after === before) return stored;
-    const audit = auditRecord(deps.audit, {
+    const audit = targetEntry(deps.target, {
       actor,
       action: `${kind}.refreshed`,
-      [kind]: after.content?.name ?? stored?.content.name ?? name,
+      object: `${kind}:${after.content?.name ?? stored?.content.name ?? name}`,
       changed: changedAttributes(before.content, after.content),
     });
     const write = await refreshWrite(deps, { kind, name, stored, before, after });

@@ -17,7 +17,7 @@ import type {
 } from "../ports.ts";
 import { keptByAll, keptNames, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { createMapping } from "../pure/mapping.ts";
-import { type AuditDeps, auditRecord } from "./audit.ts";
+import { targetEntry } from "./audit.ts";
 import { createCopies, readStanding } from "./copies.ts";
 import { createCourier } from "./courier.ts";
 import { createIntents } from "./intents.ts";
@@ -65,7 +65,6 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const readOnly = keptByAll(keepers);
   const copies = createCopies({ store, target });
   const locks = createKeyedLocks(clock);
-  const audit: AuditDeps = { target, nowMs: () => clock.nowMs(), orderedId };
   const outbox = createOutbox({ store, vault, clock, target, backends: [...links.keys()], orderedId });
   const shared = {
     store,
@@ -79,7 +78,6 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     log,
     target,
     backends,
-    audit,
     readOnly,
   };
   const intents = createIntents({ ...shared, orderedId });
@@ -116,13 +114,13 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
         options,
       ),
     remove: (kind, name, options) => write({ operation: "remove", kind, name, content: () => null }, options),
-    changeMembers: createMemberChanges({ directory, backends, locks, audit, write }),
+    changeMembers: createMemberChanges({ directory, backends, locks, target, write }),
     refreshOne: (kind, name, actor) => refreshOne(shared, { kind, name, actor }),
     refreshAll: (actor, options) =>
       inTurn(async () => {
         const report = await refreshAll({ ...shared, maxDropPercent: settings.maxDropPercent }, options);
         const { faults, ...counts } = report;
-        const record = auditRecord(audit, {
+        const record = targetEntry(target, {
           actor,
           action: "target.refreshed",
           ...counts,

@@ -18,7 +18,7 @@ import type {
   Written,
 } from "../ports.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
-import { actionOf, type AuditDeps, auditRecord, changedAttributes } from "./audit.ts";
+import { actionOf, changedAttributes, targetEntry } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { Intent, Intents } from "./intents.ts";
@@ -47,7 +47,7 @@ export interface WriterDeps extends BackendChoice {
   readonly intents: Intents;
   readonly locks: KeyedLocks;
   readonly clock: Clock;
-  readonly audit: AuditDeps;
+  readonly target: string;
   readonly log: Log;
   /** What every backend keeps for itself. */
   readonly readOnly: Kept;
@@ -353,10 +353,10 @@ function withRemoteIds(states: BackendStates, remoteIds: ReadonlyMap<string, str
 function auditOf(deps: WriterDeps, underway: Underway): Mutation {
   const { job: { kind, operation, deed, name }, options, stored, plan, named } = underway;
   const changed = changedAttributes(stored?.content ?? null, plan.after.content);
-  return auditRecord(deps.audit, {
+  return targetEntry(deps.target, {
     actor: options.actor,
     action: actionOf(kind, deed ?? operation),
-    [kind]: plan.after.content?.name ?? stored?.content.name ?? name,
+    object: `${kind}:${plan.after.content?.name ?? stored?.content.name ?? name}`,
     changed: options.password === undefined ? changed : [...changed, "password"],
     backends: named,
   });

@@ -360,11 +360,11 @@ Deno.test("deno task import is recorded in the audit trail, with the command as 
       records.push(value);
     }
     const created = records.filter(({ action }) => action === "user.created").map((
-      { actor, user, target },
-    ) => ({ actor, user, target }));
-    assertEquals(created.toSorted((a, b) => String(a.user) < String(b.user) ? -1 : 1), [
-      { actor: "command", user: "anna", target: "default" },
-      { actor: "command", user: "bob", target: "default" },
+      { actor, object, target },
+    ) => ({ actor, object, target }));
+    assertEquals(created.toSorted((a, b) => String(a.object) < String(b.object) ? -1 : 1), [
+      { actor: "command", object: "user:anna", target: "default" },
+      { actor: "command", object: "user:bob", target: "default" },
     ]);
     assertEquals(JSON.stringify(records).includes("a password of hers"), false);
   } finally {

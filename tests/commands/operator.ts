@@ -79,7 +79,6 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     clock,
     random,
     log,
-    orderedId,
     hasher: createPasswordHasher({ random, costLog2: 4 }),
     settings: [],
   });
@@ -87,7 +86,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     config,
     credentials,
     targets: { names: ["default"], get: () => null },
-    bulk: createBulk({ clock, orderedId, publicUrl: "http://127.0.0.1:8080" }),
+    bulk: createBulk({ clock, publicUrl: "http://127.0.0.1:8080" }),
     pairings,
     limits: createLimits({ store, clock, settings: config.factors }),
     learnt: createLearnt({ store, log }),

@@ -24,7 +24,6 @@ async function checkStored(
     log: createLog({ format: "text", level: "error", clock: systemClock, write: () => {} }),
     hasher: createPasswordHasher({ random }),
     settings: [],
-    orderedId: () => "",
   });
   const found = await credentials.check(given, "192.0.2.1");
   await close();

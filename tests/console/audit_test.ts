@@ -1,7 +1,7 @@
 // The audit's API: every writer's records in one order, found by object and actor, paged without a gap.
 
 import { assertEquals } from "@std/assert";
-import { AUDIT_KEPT_MS, auditIdAt, withAuditIndex } from "../../audit_index.ts";
+import { auditIdAt } from "../../platform/audit.ts";
 import type { AuditPage } from "../../console/api/govern/audit_reader.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { auditLines, MOST_EXPORTED } from "../../console/api/govern/audit_export.ts";
@@ -22,26 +22,6 @@ async function ask(site: TestConsole, query: string, cookie: string): Promise<Au
   return await (await site.call(`/console/api/audit${query}`, { cookie })).json();
 }
 const actions = ({ items }: AuditPage) => items.map(({ action }) => action);
-
-Deno.test("withAuditIndex() names objects and actor once, for as long as the record", () => {
-  const record = { actor: "Bob", object: "user:Ada", user: "Ada", client: "vpn-1" };
-  const index = withAuditIndex([{ type: "set", key: ["audit", "1"], value: record }]).slice(1);
-  assertEquals(index.map(({ key }) => key), [
-    ["audit_by", "object", "user:ada", "1"],
-    ["audit_by", "object", "client:vpn-1", "1"],
-    ["audit_by", "actor", "bob", "1"],
-  ]);
-  assertEquals(index.every((one) => one.type === "set" && one.expireInMs === AUDIT_KEPT_MS), true);
-});
-
-Deno.test("withAuditIndex() leaves alone what is no audit record", () => {
-  const mutations = [
-    { type: "set", key: ["audit", "1"], value: "gone" },
-    { type: "set", key: ["pairing", "1"], value: { actor: "x" } },
-    { type: "delete", key: ["audit", "1"] },
-  ] as const;
-  assertEquals(withAuditIndex(mutations), mutations);
-});
 
 Deno.test("GET /audit has records of all writers, newest first, narrowed by object, actor and time", async () => {
   await using site = await startConsole();

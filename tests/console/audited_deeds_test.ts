@@ -1,7 +1,7 @@
 // Every route that changes something leaves a record of who did what to whom, in the commit of the change: both, or neither.
 
 import { assert, assertEquals } from "@std/assert";
-import { auditActor, auditObjects } from "../../audit_index.ts";
+import { auditActor, auditObjects } from "../../platform/audit.ts";
 import { ACCESS } from "../../console/api/access.ts";
 import { words as german } from "../../console/web/words/de/govern.ts";
 import { words as english } from "../../console/web/words/en/govern.ts";

@@ -1,7 +1,7 @@
 // Every table that leaves the console: no cell of it is a formula to a spreadsheet, whatever somebody calls themselves.
 
 import { assert, assertEquals } from "@std/assert";
-import { auditKey } from "../../audit_index.ts";
+import { auditKey } from "../../platform/audit.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 

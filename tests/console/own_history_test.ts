@@ -1,7 +1,7 @@
 // How a person's last logins ended: found once, and then only what is newer.
 
 import { assertEquals } from "@std/assert";
-import { auditIdAt } from "../../audit_index.ts";
+import { auditIdAt } from "../../platform/audit.ts";
 import { createOwnHistory } from "../../console/api/me/own_history.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { createStore, type Store } from "../../store.ts";

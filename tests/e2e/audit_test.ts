@@ -16,7 +16,7 @@ const AFTER = { address: ["10.0.0.1", "10.0.0.2"], device: "hold", disabled: tru
 const RECORDS = [
   { actor: "radius", action: "user.locked", user: "ada", client: "vpn-1" },
   { actor: "owner", action: "client.changed", object: "client:vpn-1", before: "10.0.0.1", after: HOSTILE },
-  { actor: HOSTILE, action: "pairing.revoked", object: `user:${HOSTILE}`, source: "192.0.2.7" },
+  { actor: HOSTILE, action: "pairing.revoke", object: `user:${HOSTILE}`, source: "192.0.2.7" },
   {
     actor: "console:grace",
     action: "client.change",

@@ -56,7 +56,7 @@ browserTest(
     assertEquals(await page.locator("main [lang=en]").count(), 0);
     await site.put("ada");
     const atMs = Date.UTC(2031, 4, 9, 12);
-    const deed = { atMs, actor: "command", action: "invitation.made", user: "ada", deadlineMs: atMs };
+    const deed = { atMs, actor: "command", action: "invitation.make", user: "ada", deadlineMs: atMs };
     await site.store.commit({ mutations: [{ type: "set", key: ["audit", "zzzzzzzzzzz1"], value: deed }] });
     await page.goto(`${site.origin}/audit`);
     const row = page.getByRole("row", { name: /Einladung für ein Telefon erstellt/ });

@@ -9,7 +9,6 @@ import { createPasswordHasher } from "../../password_hasher.ts";
 import { createClientRegister } from "../../radius/doing/client_register.ts";
 import { createClients } from "../../radius/doing/clients.ts";
 import { createEar } from "../../radius/doing/ear.ts";
-import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createCredentials } from "../../scim/http/credentials.ts";
 import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
@@ -55,7 +54,6 @@ export async function startConnectConsole(
     log,
     hasher: createPasswordHasher({ random, costLog2: 4 }),
     settings: config.scim.credentials,
-    orderedId: createOrderedIds(clock, random),
   });
   const connect: Connect = {
     register,

@@ -152,7 +152,7 @@ export async function startPeopleConsole(
     vault,
     people,
     transfer: createTransfer({
-      bulk: createBulk({ clock, orderedId, publicUrl: deps.http.publicUrl }),
+      bulk: createBulk({ clock, publicUrl: deps.http.publicUrl }),
       publicUrl: deps.http.publicUrl,
     }),
     replies,

@@ -19,7 +19,7 @@ const GROUND = [
   "canonical_name.ts",
   "phone_name.ts",
   "contact_values.ts",
-  "audit_index.ts",
+  "platform/",
   "password_hasher.ts",
 ];
 const EVERYTHING = [""];
@@ -35,10 +35,16 @@ export const ROOMS: readonly RoomRow[] = [
   },
   { at: "radius/", code: GROUND, types: ["config"] },
   { at: "scim/", code: GROUND, types: ["config"] },
-  { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "radius/doing/mirror.ts", "config"] },
+  { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "config"] },
   {
     at: "console/web/",
-    code: ["console/words", "radius/facts/", "phone_name.ts", "contact_values.ts"],
+    code: [
+      "console/words",
+      "radius/facts/",
+      "phone_name.ts",
+      "contact_values.ts",
+      "platform/audit_actions.ts",
+    ],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: ["console/api/", "radius/doing/ports.ts", "scim/ports.ts", "upstream/embedded/interfaces.ts"],
   },
@@ -57,14 +63,14 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "docs/", code: EVERYTHING, types: [] },
   { at: "main", code: EVERYTHING, types: [] },
   { at: "runtime.ts", code: [], types: [] },
-  { at: "store.ts", code: ["runtime.ts", "audit_index.ts"], types: [] },
+  { at: "store.ts", code: ["runtime.ts", "platform/"], types: [] },
   { at: "vault.ts", code: ["runtime.ts"], types: [] },
   { at: "log.ts", code: ["runtime.ts"], types: [] },
   { at: "canonical_name.ts", code: [], types: [] },
   { at: "phone_name.ts", code: [], types: [] },
   { at: "contact_values.ts", code: [], types: ["scim/ports.ts"] },
-  // Names keys; the store writes them in the commit of the deed.
-  { at: "audit_index.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
+  { at: "platform/audit_actions.ts", code: [], types: [] },
+  { at: "platform/", code: ["canonical_name.ts"], types: [] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },
   // The judge of the gateway's packets shares no code with it.
   { at: "tests/ground/", code: ["tests/packages/"], types: [] },

@@ -13,7 +13,7 @@ Deno.test("desk scim_credential.add tells the password once, and stores and reco
   assertEquals(found, { name: "saas", targets: ["default"], access: "write" });
   assertEquals((await stage.dump()).includes(present(password)), false);
   assertEquals((await stage.audits()).map(({ actor, action, objects }) => [actor, action, objects]), [
-    ["command", "scim_credential.added", ["credential:default/saas"]],
+    ["command", "scim_credential.add", ["credential:default/saas"]],
   ]);
   const { credentials } = await done(stage, { op: "scim_credential.list" });
   assertEquals(present(credentials).map(({ name, access }) => [name, access]), [["saas", "write"]]);
@@ -27,8 +27,8 @@ Deno.test("desk scim_credential.revoke ends a credential, with a record", async 
   await done(stage, { op: "scim_credential.revoke", name: "saas" });
   assertEquals(await stage.credentials.check(right, "192.0.2.1"), null);
   assertEquals((await stage.audits()).map(({ action }) => action), [
-    "scim_credential.added",
-    "scim_credential.revoked",
+    "scim_credential.add",
+    "scim_credential.revoke",
   ]);
 });
 

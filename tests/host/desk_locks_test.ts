@@ -24,8 +24,8 @@ Deno.test("desk unlock forgets failures and lock, in store and memory, with a re
   assertEquals(await stage.audits(), [{
     atMs: stage.clock.nowMs(),
     actor: "command",
-    action: "user.unlocked",
-    user: "ANN",
+    action: "user.unlock",
+    object: "user:ANN",
     failures: 3,
     locks: 1,
   }]);
@@ -62,9 +62,9 @@ Deno.test("desk client.forget unlearns a client in store and at the gate, with a
   await done(stage, { op: "client.forget", name: "vpn" });
   assertEquals([[...stage.learnt.names], stage.forgotten], [[], ["vpn"]]);
   assertEquals((await stage.store.get(["learnt", "vpn"])).value, null);
-  assertEquals((await stage.audits()).map(({ action, client }) => [action, client]), [[
-    "client.forgotten",
-    "vpn",
+  assertEquals((await stage.audits()).map(({ action, object }) => [action, object]), [[
+    "client.forget",
+    "client:vpn",
   ]]);
 });
 

@@ -49,8 +49,8 @@ for (const { request, kept, shown } of ADDED) {
     assertEquals([...(await stage.reload()).of("ann lee")], [pairing]);
     const record = present((await stage.audits())[0]);
     assertEquals(
-      [record.atMs, record.actor, record.action, record.user, record.pairing, record.factor],
-      [stage.clock.nowMs(), "command", "pairing.added", "Ann Lee", pairing.id, kept.kind],
+      [record.atMs, record.actor, record.action, record.object, record.pairing, record.factor],
+      [stage.clock.nowMs(), "command", "pairing.add", "user:Ann Lee", pairing.id, kept.kind],
     );
     const stamps = new Set();
     for (const prefix of ["pairing", "audit"]) {
@@ -219,8 +219,8 @@ Deno.test("desk pair.revoke takes a pairing out of store and memory, recorded in
   assertEquals(record, {
     atMs: stage.clock.nowMs(),
     actor: "command",
-    action: "pairing.revoked",
-    user: "ann",
+    action: "pairing.revoke",
+    object: "user:ann",
     pairing: id,
     factor: "sms",
     number: "+1*******123",
@@ -247,7 +247,7 @@ Deno.test("desk pair.invite gives a link for the phone page, its end, and record
   assertEquals(invitation?.deadlineMs, stage.clock.nowMs() + 24 * HOUR_MS);
   assertEquals(notes, []);
   const [record] = await stage.audits();
-  assertEquals([record?.action, record?.user], ["invitation.made", "ann"]);
+  assertEquals([record?.action, record?.object], ["invitation.make", "user:ann"]);
   assert(!(await stage.dump()).includes(invitation?.link.split("=")[1] ?? "missing"));
 });
 
@@ -276,8 +276,8 @@ Deno.test("desk pair.prefer sets and clears what a login begins with, over a res
   ]);
   await done(stage, { op: "pair.prefer", user: "ann", factor: "none" });
   assertEquals([stage.pairings.preferred("ann"), (await stage.reload()).preferred("ann")], [null, null]);
-  assertEquals((await stage.audits()).map(({ action, factor }) => [action, factor]), [
+  assertEquals((await stage.audits()).map(({ action, after }) => [action, after]), [
     ["preference.set", "voice"],
-    ["preference.set", null],
+    ["preference.set", undefined],
   ]);
 });

@@ -83,7 +83,6 @@ export async function openDeskStage(
     clock,
     random,
     log,
-    orderedId,
     hasher: createPasswordHasher({ random, costLog2: 4 }),
     settings: config.scim.credentials,
   });
@@ -91,7 +90,7 @@ export async function openDeskStage(
     config,
     credentials,
     targets: { names: config.targets.map(({ name }) => name), get: () => target },
-    bulk: createBulk({ clock, orderedId, publicUrl: "http://127.0.0.1:8080" }),
+    bulk: createBulk({ clock, publicUrl: "http://127.0.0.1:8080" }),
     pairings,
     limits,
     learnt,

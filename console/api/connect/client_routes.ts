@@ -5,7 +5,8 @@ import type { ClientContent, RegisterOutcome, ShownClient } from "../../../radiu
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import type { ChartStore } from "../live/chart_store.ts";
 import {
   type BlastRadius,
@@ -77,7 +78,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
   };
   const audit = (c: Context<HttpEnv>, name: string, told: Told): Mutation => {
     const actor = c.var.session.admin.name;
-    return auditMutation(deps, { actor, source: c.env.remoteAddress, object: `client:${name}`, ...told });
+    return auditEntry({ actor, source: c.env.remoteAddress, object: `client:${name}`, ...told });
   };
 
   return new Hono<HttpEnv>()
@@ -95,7 +96,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register, ear } = connected(connect);
       const { content, serverSecret } = contentOf(connected(connect), rest);
       const { secret, made } = secretOf(given);
-      const told = { action: "client.create", after: contentText(content) };
+      const told = { action: "client.create" as const, after: contentText(content) };
       const audited = audit(c, content.name, told);
       const client = settled(await register.add(content, { secret, serverSecret, audit: audited }));
       for (const address of content.address) ear.forget(address);
@@ -114,7 +115,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const before = register.find(content.name);
       if (before === null) throw new Refusal("unknown_client");
       const told = {
-        action: "client.change",
+        action: "client.change" as const,
         before: contentText(before),
         after: contentText(content),
       };
@@ -126,7 +127,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const name = c.req.param("id");
       const { secret, made } = secretOf(given);
       const told = {
-        action: "client.rotate",
+        action: "client.rotate" as const,
         after: `old secret accepted for ${overlapMs / 3_600_000} h more`,
       };
       const { register } = connected(connect);
@@ -135,7 +136,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     })
     .delete("/:id/overlap", async (c) => {
       const name = c.req.param("id");
-      const told = { action: "client.end_overlap" };
+      const told = { action: "client.end_overlap" as const };
       settled(await connected(connect).register.endOverlap(name, { audit: audit(c, name, told) }));
       return c.json(await one(name));
     })
@@ -144,7 +145,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register } = connected(connect);
       const before = register.find(name);
       if (before === null) throw new Refusal("unknown_client");
-      const told = { action: "client.remove", before: contentText(before) };
+      const told = { action: "client.remove" as const, before: contentText(before) };
       const outcome = await register.remove(name, { audit: audit(c, name, told) });
       if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
       return c.json({ done: true });
@@ -152,7 +153,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
 }
 
 interface Told {
-  readonly action: string;
+  readonly action: AuditAction;
   readonly before?: string;
   readonly after?: string;
 }

@@ -9,7 +9,8 @@ import type { Actor, FrontEnd, MappingRow, RefreshReport, Target } from "../../.
 import { readPath, writePath } from "../../../scim/pure/attribute_path.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Connect, connected } from "./connect.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
@@ -147,11 +148,11 @@ function actorOf(c: Context<HttpEnv>): Actor {
 async function record(
   deps: TargetRouteDeps,
   c: Context<HttpEnv>,
-  { action, target, after }: { action: string; target: string; after?: string },
+  { action, target, after }: { action: AuditAction; target: string; after?: string },
 ): Promise<void> {
   const { name: actor } = c.var.session.admin;
   const told = { actor, source: c.env.remoteAddress, action, object: `target:${target}` };
-  const audit = auditMutation(deps, { ...told, ...(after === undefined ? {} : { after }) });
+  const audit = auditEntry({ ...told, ...(after === undefined ? {} : { after }) });
   await deps.store.commit({ mutations: [audit] });
 }
 
@@ -237,8 +238,8 @@ function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" 
     states.set(name, { ...state, running: false, report: end.report ?? null, problem: end.problem ?? null });
   };
   const recordFailure = async (name: string, { name: asked, source }: Actor): Promise<void> => {
-    const told = { actor: asked, source, action: "target.refresh_failed", object: `target:${name}` };
-    await store.commit({ mutations: [auditMutation(deps, told)] }).catch((fault: unknown) =>
+    const told = { actor: asked, source, action: "target.refresh_failed" as const, object: `target:${name}` };
+    await store.commit({ mutations: [auditEntry(told)] }).catch((fault: unknown) =>
       log.error("the end of a refresh could not be recorded", { target: name, fault: String(fault) })
     );
   };

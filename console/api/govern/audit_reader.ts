@@ -1,6 +1,7 @@
 // Reads the audit, newest first: by object or actor through the index, else all of it; a bounded number of records a call.
 
-import { auditActor, auditIdAt, auditIndexKey, auditKey, auditObjects } from "../../../audit_index.ts";
+import { auditActor, auditIdAt, auditIndexKey, auditKey, auditObjects } from "../../../platform/audit.ts";
+import { auditActionOf } from "../../../platform/audit_actions.ts";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Store } from "../../../store.ts";
 
@@ -105,9 +106,15 @@ export async function* auditRecords(
 
 function fits(value: AuditValue, { actor, object, action, source }: AuditFilter): boolean {
   const asked = canonicalName(object);
-  return (action === "" || value.action === action) && (source === "" || value.source === source) &&
+  return (action === "" || actionOf(value) === auditActionOf(action)) &&
+    (source === "" || value.source === source) &&
     (actor === "" || canonicalName(auditActor(value)) === canonicalName(actor)) &&
     (object === "" || auditObjects(value).some((name) => canonicalName(name) === asked));
+}
+
+/** Today's name of what was done. */
+export function actionOf({ action }: AuditValue): string {
+  return auditActionOf(text(action));
 }
 
 function itemOf(id: string, value: AuditValue): AuditItem {
@@ -119,7 +126,7 @@ function itemOf(id: string, value: AuditValue): AuditItem {
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value).slice(0, MOST_CHARACTERS),
     source: text(value.source),
-    action: text(value.action),
+    action: actionOf(value),
     objects: auditObjects(value),
     before: text(value.before, MOST_CHANGE_CHARACTERS),
     after: text(value.after, MOST_CHANGE_CHARACTERS),

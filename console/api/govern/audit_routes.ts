@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import { auditMutation } from "./audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { AUDIT_FORMATS, auditLines } from "./audit_export.ts";
 import { type AuditFilter, auditPage } from "./audit_reader.ts";
 import type { HttpEnv } from "../http_env.ts";
@@ -37,10 +37,14 @@ export function createAuditRoutes(deps: AuditRouteDeps) {
     .get("/export", queryValues(EXPORT), async (c) => {
       const { format, ...asked } = c.req.valid("query");
       const filter = filterOf(asked);
-      const deed = { actor: c.var.session.admin.name, source: c.env.remoteAddress, action: "audit.export" };
+      const deed = {
+        actor: c.var.session.admin.name,
+        source: c.env.remoteAddress,
+        action: "audit.export" as const,
+      };
       // Before the first line leaves: what cannot be recorded is not given away.
       await store.commit({
-        mutations: [auditMutation(deps, { ...deed, object: "audit", after: exportText(format, filter) })],
+        mutations: [auditEntry({ ...deed, object: "audit", after: exportText(format, filter) })],
       });
       return c.body(streamOf(auditLines(store, { filter, format })), 200, {
         "content-type": AUDIT_FORMATS[format].type,

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -36,7 +36,7 @@ export function createApprovalRoutes(deps: ApprovalRouteDeps) {
     if (waiting === undefined) throw new Refusal("already_decided");
     const { userName: user, client } = waiting;
     const told = { ...DEEDS[verb], object: `user:${user}`, client, before: "waiting" };
-    const also = [auditMutation(deps, { actor, source, ...told })];
+    const also = [auditEntry({ actor, source, ...told })];
     if (!await desk[verb](id, { also, by: actor })) throw new Refusal("already_decided");
     log.info("an administrator decided an approval", { action: told.action, admin: actor, user, source });
     return { done: true };

@@ -4,7 +4,7 @@
 import { type Clock, type Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import { unpackFinished } from "../../../radius/pure/finished_login.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import type { Connect } from "../connect/connect.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -72,7 +72,7 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
         checks: [{ key: KEY, versionstamp }],
         mutations: [
           { type: "set", key: KEY, value: after },
-          auditMutation(deps, {
+          auditEntry({
             actor,
             source,
             action: skipped ? "first_step.skip" : "first_step.take_up",

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import { type Clock, type Random, toHex } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A user said that a login was not theirs. */
@@ -77,7 +77,7 @@ export function createNotices(deps: NoticesDeps): Notices {
         checks: [{ key, versionstamp }],
         mutations: [
           { type: "delete", key },
-          auditMutation(deps, {
+          auditEntry({
             actor,
             source,
             action: "notice.dismiss",

@@ -7,7 +7,7 @@ import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { OutboxDesk, OutboxItem } from "../../../upstream/embedded/interfaces.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -36,7 +36,7 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
       // Written before the text is read: what cannot be recorded is not shown.
       await store.commit({
         mutations: [
-          auditMutation(deps, {
+          auditEntry({
             actor,
             source,
             action: "outbox.reveal",

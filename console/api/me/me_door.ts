@@ -8,7 +8,7 @@ import type { Store } from "../../../store.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { cookieName, cookieOptions, type HttpEnv } from "../http_env.ts";
 import { createMeLinks } from "./me_links.ts";
 import { type Person, personOf, phoneUsers } from "./me_people.ts";
@@ -70,7 +70,7 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
     const source = c.env.remoteAddress;
     const actor = `user:${entrance.person.userName}`;
     const after = entrance.pairingId === null ? "link" : "phone";
-    const record = auditMutation(deps, { actor, source, action: "user.me_entered", object: actor, after });
+    const record = auditEntry({ actor, source, action: "user.me_entered", object: actor, after });
     // The browser's old visit ends: nobody can plant one for somebody else.
     await sessions.end(cookieToken(c));
     const { token, session } = await sessions.begin({

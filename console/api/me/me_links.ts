@@ -3,7 +3,7 @@
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import type { Person } from "./me_people.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -70,7 +70,7 @@ export function createMeLinks(deps: MeLinksDeps): MeLinks {
           ...before.value === null ? [] : [{ type: "delete", key: keyOf(before.value) } as const],
           { type: "set", key: keyOf(digest), value, expireInMs: LINK_MS },
           { type: "set", key: currentKey(canonical), value: digest, expireInMs: LINK_MS },
-          auditMutation(deps, { actor, source, action: "user.me_link", object: `user:${userName}` }),
+          auditEntry({ actor, source, action: "user.me_link", object: `user:${userName}` }),
         ],
       });
       if (!done.ok) throw new Refusal("changed_meanwhile");

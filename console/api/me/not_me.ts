@@ -6,7 +6,7 @@ import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import type { MeSessions } from "./me_sessions.ts";
 import type { MeDisowned } from "./me_shapes.ts";
 import { createNotices } from "../live/notices.ts";
@@ -42,7 +42,7 @@ export function createNotMe(deps: NotMeDeps): (deed: NotMeDeed) => Promise<MeDis
     const disowning = people.prepareDisowning(canonical);
     const { lockedUntilMs } = disowning;
     const until = new Date(lockedUntilMs).toISOString();
-    const record = auditMutation(deps, {
+    const record = auditEntry({
       actor: `user:${user}`,
       source,
       action: "user.not_me",

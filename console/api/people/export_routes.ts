@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { JsonObject, ResourceKind, Stored, Target } from "../../../scim/ports.ts";
 import type { Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import type { HttpEnv } from "../http_env.ts";
 import { streamOf } from "../line_stream.ts";
 import { type People, required, targetOf } from "./people.ts";
@@ -56,7 +56,7 @@ export function createExportRoutes(deps: ExportRouteDeps) {
     const { target, kind, format, actor, source } = wanted;
     const object = `target:${target.name}`;
     await deps.store.commit({
-      mutations: [auditMutation(deps, { actor, source, action: `${kind}.export`, object, after: format })],
+      mutations: [auditEntry({ actor, source, action: `${kind}.export`, object, after: format })],
     });
     const lines = format === "csv" ? tableLines(transfer, wanted) : jsonLines(transfer, wanted);
     return new Response(streamOf(lines), {

@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyOutcome, ReplyRegister } from "../../../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { type GroupDeps, groupView, readGroup } from "./group_writes.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { required, targetOf } from "./people.ts";
@@ -37,7 +37,7 @@ const PROBLEMS = {
 /** `/groups/:id/replies`; only the target whose users log in has them. */
 export function createGroupReplyRoutes(deps: GroupReplyDeps) {
   const audit = (c: Context<HttpEnv>, group: string, told: { before: string; after: string }) =>
-    auditMutation(deps, {
+    auditEntry({
       actor: c.var.session.admin.name,
       source: c.env.remoteAddress,
       action: "group.replies",

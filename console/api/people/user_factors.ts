@@ -11,7 +11,8 @@ import { type Clock, type Random, toHex } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type QrPicture, qrPicture } from "../qr_picture.ts";
 import { encodeBase32 } from "../sign_in/base32.ts";
 import type { People } from "./people.ts";
@@ -81,8 +82,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   const { people: { pairings, limits, factors, recoveryCodes }, desk, store, vault, clock, random } = deps;
   const audit = (
     { user, actor, source }: FactorDeed,
-    deed: { action: string; before?: string; after?: string },
-  ): Mutation => auditMutation(deps, { actor, source, object: `user:${user}`, ...deed });
+    deed: { action: AuditAction; before?: string; after?: string },
+  ): Mutation => auditEntry({ actor, source, object: `user:${user}`, ...deed });
   const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
 
   const add = async (

@@ -4,7 +4,8 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Actor, JsonObject, Target, Written } from "../../../scim/ports.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
@@ -86,7 +87,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
   /** What was asked for is recorded before it is tried; what came of it, the directory records with the change. */
   const asked = async (
     c: Context<HttpEnv>,
-    { action, name, target, after }: { action: string; name: string; target: Target; after?: string },
+    { action, name, target, after }: { action: AuditAction; name: string; target: Target; after?: string },
   ): Promise<void> => {
     const deed = { actor: c.var.session.admin.name, source: c.env.remoteAddress, action };
     const told = {
@@ -95,7 +96,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
       target: target.name,
       ...(after === undefined ? {} : { after }),
     };
-    await deps.store.commit({ mutations: [auditMutation(deps, told)] });
+    await deps.store.commit({ mutations: [auditEntry(told)] });
   };
   const changeOf = async (target: Target, { stored, receipt }: Written): Promise<UserChange> => ({
     receipt,

@@ -1,9 +1,9 @@
 // A user's history: what was done to them and how their logins ended, from the audit records, newest first.
 
-import { auditActor, auditObjects } from "../../../audit_index.ts";
+import { auditActor, auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Store } from "../../../store.ts";
-import { auditRecords, type AuditValue, MOST_LOOKED_AT } from "../govern/audit_reader.ts";
+import { actionOf, auditRecords, type AuditValue, MOST_LOOKED_AT } from "../govern/audit_reader.ts";
 import type { TimelineEntry, TimelinePage } from "./user_shapes.ts";
 
 const PAGE_SIZE = 40;
@@ -47,7 +47,7 @@ function entryOf(id: string, value: AuditValue): TimelineEntry {
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value),
     source: textOf(value.source),
-    action: textOf(value.action),
+    action: actionOf(value),
     details: Object.fromEntries(details),
   };
 }

@@ -6,7 +6,7 @@ import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import { ROLES } from "../access.ts";
 import type { Administrators, Deed } from "./administrators.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -60,14 +60,14 @@ export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
       // One's own present session stays: ending it is what "Sign out" is for.
       const rows = (await sessions.list(admin)).filter(({ id }) => id !== c.var.session.id).slice(0, 400);
       const told = {
-        action: "session.end_all",
+        action: "session.end_all" as const,
         object: `administrator:${admin.name}`,
         after: String(rows.length),
       };
       await store.commit({
         mutations: [
           ...sessions.ending(rows.map(({ id }) => id)),
-          auditMutation(deps, { ...deedOf(c), ...told }),
+          auditEntry({ ...deedOf(c), ...told }),
         ],
       });
       return c.json({ ended: rows.length });

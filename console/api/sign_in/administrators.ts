@@ -19,7 +19,8 @@ import {
   MAX_ADMINS,
 } from "./admin_records.ts";
 import type { Admin, Admins } from "./admins.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Factors, factorsKey } from "./factors.ts";
 import { invitationKey, type InvitationRecord } from "./invitations.ts";
 import type { Passkeys } from "./passkeys.ts";
@@ -65,9 +66,12 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
   const configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
   const { invitations } = admins;
 
-  const audit = (deed: Deed, told: { action: string; name: string; before?: string; after?: string }) => {
+  const audit = (
+    deed: Deed,
+    told: { action: AuditAction; name: string; before?: string; after?: string },
+  ) => {
     const { name, ...rest } = told;
-    return auditMutation(deps, { ...deed, ...rest, object: `administrator:${name}` });
+    return auditEntry({ ...deed, ...rest, object: `administrator:${name}` });
   };
   const rowOf = async (admin: Admin, record: AdminRecord | null): Promise<AdminRow> => {
     const { record: has } = await factors.read(admin.id);
@@ -118,7 +122,7 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
   };
   const makeLink = async (
     wanted: { name: string; role: Role; accountId: string | null },
-    { deed, action, guard }: { deed: Deed; action: string; guard: readonly Check[] },
+    { deed, action, guard }: { deed: Deed; action: AuditAction; guard: readonly Check[] },
   ) => {
     const { url, record, mutation } = invitations.make({ ...wanted, by: deed.actor });
     await commit(guard, [mutation, audit(deed, { action, name: record.name, after: record.role })]);

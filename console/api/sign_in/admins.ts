@@ -17,7 +17,7 @@ import {
   isAdminName,
   listAdminRecords,
 } from "./admin_records.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { factorsKey, newAccountId } from "./factors.ts";
 import { type Claim, type ClaimLink, createInvitations, type Invitations } from "./invitations.ts";
 import { createPasswordHasher, type PasswordHasher } from "./passwords.ts";
@@ -136,7 +136,7 @@ export function createAdmins(deps: AdminsDeps): Admins {
             ? []
             : [{ type: "delete" as const, key: factorsKey(claim.accountId) }]),
           ...(asked.also?.(admin) ?? []),
-          auditMutation(deps, {
+          auditEntry({
             actor: record.name,
             source: asked.source,
             action: claim.accountId === null ? "administrator.create" : "administrator.renew",

@@ -4,7 +4,8 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
 import type { Admins } from "./admins.ts";
 import type { FactorRecord, Factors } from "./factors.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
@@ -40,7 +41,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
     wanted: {
       record: FactorRecord;
       check: Check;
-      action: string;
+      action: AuditAction;
       source: string;
       after?: string;
       checks?: readonly Check[];
@@ -53,7 +54,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       mutations: [
         factors.write(admin.id, wanted.record),
         ...(wanted.mutations ?? []),
-        auditMutation(deps, {
+        auditEntry({
           actor: admin.name,
           source: wanted.source,
           action: wanted.action,

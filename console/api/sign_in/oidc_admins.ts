@@ -21,7 +21,7 @@ import {
   MAX_ADMINS,
 } from "./admin_records.ts";
 import type { Admins } from "./admins.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { newAccountId } from "./factors.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -92,7 +92,7 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
       mutations: [
         { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
         { type: "set", key: adminKey(record.name), value: record },
-        auditMutation(deps, {
+        auditEntry({
           actor: record.name,
           source,
           action: known === undefined ? "administrator.create" : "administrator.change",

@@ -4,7 +4,7 @@
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
-import { auditMutation, type AuditRecord } from "../govern/audit.ts";
+import { auditEntry, type AuditSlot, createAuditSlot } from "../../../platform/audit.ts";
 import type { Admins } from "./admins.ts";
 
 /** One refusal. */
@@ -39,7 +39,10 @@ const MOST_SOURCES = 5;
 /** What is being counted for one name: a record that grows until its minute is over. */
 interface Fold {
   readonly untilMs: number;
-  readonly first: Extract<Mutation, { type: "set" }>;
+  readonly object: string;
+  readonly slot: AuditSlot;
+  /** The address of the first refusal. */
+  readonly source: string;
   readonly sources: Set<string>;
   readonly reasons: Set<string>;
   count: number;
@@ -57,10 +60,11 @@ export function createRefusedSignIns(deps: RefusedSignInDeps): RefusedSignIns {
     for (const [key, { untilMs }] of folds) if (untilMs <= nowMs) folds.delete(key);
     const open = folds.get(object);
     if (open !== undefined) return open;
-    const deed = { actor: NOBODY, source, action: "administrator.refused", object };
     const fold: Fold = {
       untilMs: nowMs + MINUTE_MS,
-      first: auditMutation(deps, deed),
+      object,
+      slot: createAuditSlot(),
+      source,
       sources: new Set(),
       reasons: new Set(),
       count: 0,
@@ -89,12 +93,14 @@ export function createRefusedSignIns(deps: RefusedSignInDeps): RefusedSignIns {
   };
 }
 
-function recordOf({ first, count, sources, reasons }: Fold): Mutation {
-  const value: AuditRecord = {
-    ...first.value as AuditRecord,
+function recordOf({ object, slot, source, count, sources, reasons }: Fold): Mutation {
+  return auditEntry({
+    actor: NOBODY,
+    source,
+    action: "administrator.refused",
+    object,
     because: [...reasons],
     ...(count > 1 ? { count } : {}),
     ...(sources.size > 1 ? { sources: [...sources] } : {}),
-  };
-  return { ...first, value };
+  }, slot);
 }

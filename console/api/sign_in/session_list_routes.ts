@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import type { HttpEnv } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 import type { Sessions } from "./sessions.ts";
@@ -30,7 +30,7 @@ export function createSessionListRoutes(deps: SessionListDeps) {
       await store.commit({
         mutations: [
           ...sessions.ending([row.id]),
-          auditMutation(deps, {
+          auditEntry({
             actor: admin.name,
             source: c.env.remoteAddress,
             action: "session.end",

@@ -3,7 +3,7 @@
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Entry, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
-import { auditMutation, type AuditRecord } from "../govern/audit.ts";
+import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { Refusal } from "../refusal.ts";
 import type { Admin, Admins } from "./admins.ts";
 import type { SignInMeans } from "./sign_in.ts";
@@ -108,9 +108,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
   /** Takes it away and records that; `false` when it changed meanwhile. */
   const close = async (
     { key, versionstamp }: Entry<SessionRecord>,
-    deed: Omit<AuditRecord, "atMs">,
+    deed: AuditEntry,
   ): Promise<boolean> => {
-    const mutations = [{ type: "delete" as const, key }, auditMutation(deps, deed)];
+    const mutations = [{ type: "delete" as const, key }, auditEntry(deed)];
     return (await store.commit({ checks: [{ key, versionstamp }], mutations })).ok;
   };
 
@@ -147,7 +147,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       await store.commit({
         mutations: [
           { type: "set", key: keyOf(id), value: record, expireInMs: settings.sessionMs },
-          auditMutation(deps, { ...deedOf(record), action: "administrator.sign_in", by }),
+          auditEntry({ ...deedOf(record), action: "administrator.sign_in", by }),
         ],
       });
       return { token, session: sessionOf(id, { record, admin }) };
@@ -173,7 +173,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
         const entry = await store.get<SessionRecord>(keyOf(idOf(token)));
         const { value } = entry;
         if (value === null) return;
-        const deed = isOver(value, clock.nowMs())
+        const deed: AuditEntry = isOver(value, clock.nowMs())
           ? { ...deedOf(value), action: "session.run_out", deadlineMs: endOf(value) }
           : { ...deedOf(value), source, action };
         if (await close(entry, deed)) return;

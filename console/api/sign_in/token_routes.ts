@@ -7,7 +7,7 @@ import type { Store } from "../../../store.ts";
 import { ROLES } from "../access.ts";
 import { deedOf } from "./administrator_routes.ts";
 import { type ApiTokens, MAX_TOKENS, type TokenRecord } from "./api_tokens.ts";
-import { auditMutation } from "../govern/audit.ts";
+import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 import type { TokenRow } from "../shapes.ts";
@@ -36,16 +36,20 @@ export function createTokenRoutes(deps: TokenRouteDeps) {
       if (known.length >= MAX_TOKENS) throw new Refusal("too_many_tokens");
       if (known.some((one) => one.name === name)) throw new Refusal("name_taken");
       const made = await tokens.make({ name, role, lifeMs: days * DAY_MS, by: c.var.session.admin });
-      const told = { action: "token.create", object: `token:${name}`, after: `${role}, ${days} days` };
-      await store.commit({ mutations: [made.mutation, auditMutation(deps, { ...deedOf(c), ...told })] });
+      const told = {
+        action: "token.create" as const,
+        object: `token:${name}`,
+        after: `${role}, ${days} days`,
+      };
+      await store.commit({ mutations: [made.mutation, auditEntry({ ...deedOf(c), ...told })] });
       return c.json({ token: made.token, item: rowOf(made.record) });
     })
     .delete("/:id", async (c) => {
       const record = await tokens.find(c.req.param("id"));
       if (record === null) throw new Refusal("not_found");
-      const told = { action: "token.revoke", object: `token:${record.name}`, before: record.role };
+      const told = { action: "token.revoke" as const, object: `token:${record.name}`, before: record.role };
       await store.commit({
-        mutations: [tokens.revoking(record.id), auditMutation(deps, { ...deedOf(c), ...told })],
+        mutations: [tokens.revoking(record.id), auditEntry({ ...deedOf(c), ...told })],
       });
       return c.json({ done: true });
     });

@@ -89,7 +89,7 @@ export const CONNECT_DEEDS: Deeds = {
   "POST /targets/:id/preview": { silent: "tries a mapping on a user; nothing is written" },
   "POST /credentials": {
     prepare: () => ({ path: "/credentials", json: CREDENTIAL }),
-    action: "scim_credential.added",
+    action: "scim_credential.add",
     object: "credential:default/saas",
   },
   "DELETE /credentials/:id": {
@@ -97,7 +97,7 @@ export const CONNECT_DEEDS: Deeds = {
       await ask("/credentials", { json: CREDENTIAL });
       return { path: "/credentials/saas" };
     },
-    action: "scim_credential.revoked",
+    action: "scim_credential.revoke",
     object: "credential:default/saas",
   },
   "POST /health/test": { silent: "asks a part whether it answers; changes nothing" },

@@ -48,7 +48,7 @@ Deno.test("leaving: all pairings and the preference go, here and in the store, e
   assertEquals((await stored(world, ["preference"])).length, 0);
   assertEquals(kinds(world, "bert"), ["totp"]);
   const audits = (await stored(world, ["audit"])) as { action: string; factor: string; because: string }[];
-  const revoked = audits.filter(({ action }) => action === "pairing.revoked");
+  const revoked = audits.filter(({ action }) => action === "pairing.revoke");
   assertEquals(revoked.map(({ factor }) => factor).sort(), ["device", "sms", "totp"]);
   assertEquals([...new Set(revoked.map(({ because }) => because))], ["user_left"]);
   assert(!JSON.stringify(audits).includes(NUMBER), "the number is masked");

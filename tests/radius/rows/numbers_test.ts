@@ -195,5 +195,5 @@ Deno.test("numbers: what enrolment stored begins the next login, and the storing
   for await (const { value } of world.kv.list<{ action: string }>({ prefix: ["audit"] })) {
     audit.push(value.action);
   }
-  assert(audit.includes("pairing.added"), JSON.stringify(audit));
+  assert(audit.includes("pairing.add"), JSON.stringify(audit));
 });

@@ -192,9 +192,9 @@ Deno.test("enrolment: pairing a phone is audited with the user and the pairing",
   await login.answer("");
   const found: unknown[] = [];
   for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
-    if (value.action === "pairing.added") found.push([value.user, value.kind, value.pairing]);
+    if (value.action === "pairing.add") found.push([value.object, value.factor, value.pairing]);
   }
-  assertEquals(found, [["anna", "device", pairingId]]);
+  assertEquals(found, [["user:anna", "device", pairingId]]);
 });
 
 async function menuThenS(world: InProcess) {

@@ -125,19 +125,17 @@ Deno.test("store: a decision and its audit record are one commit", async () => {
   const wrong = world.login({ user: "anna" });
   await wrong.start();
   await wrong.answer("no");
-  const decided = sick.taken.filter(({ mutations }) => mutations.some(({ key }) => key[0] === "audit"));
+  const decided = sick.taken.filter(({ mutations }) => mutations.some(({ type }) => type === "audit"));
   const actions = decided.map(({ mutations }) =>
-    mutations.flatMap((mutation) =>
-      mutation.type === "set" && mutation.key[0] === "audit"
-        ? [(mutation.value as { action: string }).action]
-        : []
-    )
+    mutations.flatMap((mutation) => mutation.type === "audit" ? [mutation.entry.action] : [])
   );
   assertEquals(actions, [["login.accepted"], ["login.rejected"]]);
   // In the same commit stands the conversation, under the check that nobody advanced it meanwhile.
   for (const { mutations, checks } of decided) {
-    const [conversation] = mutations.filter(({ key }) => key[0] === "conversation");
-    assertEquals(checks?.map(({ key }) => key), [conversation?.key ?? []]);
+    const [key] = mutations.flatMap((one) =>
+      one.type !== "audit" && one.key[0] === "conversation" ? [one.key] : []
+    );
+    assertEquals(checks?.map((check) => check.key), [key ?? []]);
   }
 });
 

@@ -44,7 +44,6 @@ async function openStage() {
       return await sound.check(password, hash);
     },
   };
-  let ids = 0;
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const open = () =>
     createCredentials({
@@ -55,7 +54,6 @@ async function openStage() {
       hasher,
       log,
       settings: [SETTING, { ...SETTING, name: "unset", password: "" }],
-      orderedId: () => `id${String(++ids).padStart(4, "0")}`,
     });
   return {
     clock,
@@ -230,12 +228,12 @@ Deno.test("createCredentials() keeps who made and who ended a credential, in the
   const scope = "write default,corp";
   const objects = ["credential:default/saas", "credential:corp/saas"];
   assertEquals(await stage.audits(), [
-    { atMs, actor: "command", source: "", action: "scim_credential.added", objects, after: scope },
+    { atMs, actor: "command", action: "scim_credential.add", objects, after: scope },
     {
       atMs,
       actor: "console:ann",
       source: HERE,
-      action: "scim_credential.revoked",
+      action: "scim_credential.revoke",
       objects,
       before: scope,
     },

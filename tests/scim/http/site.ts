@@ -50,7 +50,6 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
   const other = createFakeTarget({ name: "other" });
   const random = createSystemRandom();
   let made: Credentials | null = null;
-  let ids = 0;
   const site = await startConsole({
     change(deps) {
       const { store, log, http } = deps;
@@ -67,7 +66,6 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
           { ...READER, ...scope, access: "read" },
           { ...STRANGER, targets: ["other"], access: "write" },
         ],
-        orderedId: () => String(++ids),
       });
       made = credentials;
       const app = createScimApp({

@@ -1,0 +1,181 @@
+// The audit log: every part describes an event with auditEntry() and puts it into the transaction of the change. The store completes it.
+//
+// To add an action: add a row to platform/audit_actions.ts and a label to console/web/words/{en,de}/govern.ts.
+// Then add `auditEntry({ action, actor, source, object: "user:ada", … })` to the `mutations` of the commit that makes the change.
+
+import { canonicalName } from "../canonical_name.ts";
+import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
+import type { KvMutation } from "./mutation.ts";
+
+/** How long a record stays in the audit log, unless the settings differ. */
+export const DEFAULT_AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+/** Deno KV limits the size of a key. Longer names are indexed by their beginning. */
+const MAX_NAME_CHARACTERS = 300;
+/** A record is indexed under at most this many objects. */
+const MAX_OBJECTS = 100;
+/** Ids count in 1/1024 ms, in base 36. */
+const IDS_PER_MS = 1024;
+const TIME_CHARACTERS = 11;
+
+type AuditDetail = string | number | boolean | null | undefined | readonly string[];
+/** The values of an object before or after a change, by field. Secrets are redacted by the caller. */
+export type AuditValues = Readonly<Record<string, unknown>>;
+
+/** An event. Details are shown with the label `detail_<name>`. */
+export interface AuditEntry extends Readonly<Partial<Record<AuditDetailName, AuditDetail>>> {
+  readonly action: AuditAction;
+  /** Who did it: an administrator's name, `user:ada`, `scim:hr`, `radius`, `command`. */
+  readonly actor: string;
+  /** The address that the request came from. */
+  readonly source?: string | undefined;
+  /** What it was done to: `user:ada`. */
+  readonly object?: string;
+  /** What it was done to, where that is more than one. */
+  readonly objects?: readonly string[];
+  /** The RADIUS client that it happened at; the record is found by it, too. */
+  readonly client?: string | undefined;
+  /** The target that holds the object. */
+  readonly target?: string | undefined;
+  readonly before?: string | AuditValues | undefined;
+  readonly after?: string | AuditValues | undefined;
+}
+
+/** The first commit of a record sets the id; later commits with the same slot overwrite the record. */
+export interface AuditSlot {
+  id: string | null;
+  atMs: number;
+}
+
+/** An event that waits for its commit. */
+export interface AuditMutation {
+  readonly type: "audit";
+  readonly entry: AuditEntry;
+  readonly slot?: AuditSlot;
+}
+
+/** The mutation that records an event. It belongs into the transaction that makes the change. */
+export function auditEntry(entry: AuditEntry, slot?: AuditSlot): AuditMutation {
+  return { type: "audit", entry, ...(slot === undefined ? {} : { slot }) };
+}
+
+/** For a record that grows, such as refused sign-ins within one minute. */
+export function createAuditSlot(): AuditSlot {
+  return { id: null, atMs: 0 };
+}
+
+/**
+ * Gives ids that sort in the order of the calls, also within one millisecond and when the clock goes backwards.
+ *
+ * @param newest the newest id in the store, so that the order holds across restarts.
+ */
+export function createAuditIds(
+  { node, newest = "" }: { node: string; newest?: string },
+): (nowMs: number) => string {
+  let last = Math.max(0, auditIdTicks(newest));
+  return (nowMs) => {
+    last = Math.max(last + 1, Math.floor(nowMs * IDS_PER_MS));
+    return idText(last) + node;
+  };
+}
+
+function idText(ticks: number): string {
+  return ticks.toString(36).padStart(TIME_CHARACTERS, "0");
+}
+
+/** The count in an id; 0 for what is no id, or one too large to count on from. */
+function auditIdTicks(id: string): number {
+  const text = id.slice(0, TIME_CHARACTERS);
+  const ticks = /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) : 0;
+  return ticks < Number.MAX_SAFE_INTEGER / 2 ? ticks : 0;
+}
+
+/** The first id of a moment. */
+export function auditIdAt(atMs: number): string {
+  return idText(Math.max(0, Math.floor(atMs * IDS_PER_MS)));
+}
+
+/** The key of a record. `id` grows with time. */
+export function auditKey(id: string): Deno.KvKey {
+  return ["audit", id];
+}
+
+/** Where the index has a name. */
+export type AuditRole = "object" | "actor";
+
+/** The key below which the index lists the ids of records about `name` (`user:ada`), or by it. */
+export function auditIndexKey(role: AuditRole, name: string): Deno.KvKey {
+  return ["audit_by", role, canonicalName(name).slice(0, MAX_NAME_CHARACTERS)];
+}
+
+/** What a record is about: `user:ada`. Earlier versions wrote `user: "ada"` instead of `object: "user:ada"`. */
+export function auditObjects(record: Readonly<Record<string, unknown>>): string[] {
+  const named = ["user", "group", "client"].flatMap((kind) =>
+    textsOf(record[kind]).map((name) => `${kind}:${name}`)
+  );
+  const objects = [...new Set([...textsOf(record.object), ...textsOf(record.objects), ...named])];
+  // Each write of the directory names its target; only a record about nothing else is about the target.
+  return objects.length > 0 ? objects : textsOf(record.target).map((name) => `target:${name}`);
+}
+
+function textsOf(value: unknown): string[] {
+  const texts = Array.isArray(value) ? value.slice(0, MAX_OBJECTS) : [value];
+  return texts.filter((text) => typeof text === "string").filter((text) => text !== "");
+}
+
+/** Who did it. The directory writes `console:ada` for the administrator `ada` of the console. */
+export function auditActor(record: Readonly<Record<string, unknown>>): string {
+  const { actor } = record;
+  return typeof actor === "string" ? actor.replace(/^console:(?=.)/, "") : "";
+}
+
+export interface AuditWriterOptions {
+  readonly nowMs: () => number;
+  readonly node: string;
+  /** The newest id in the store. */
+  readonly newest?: string;
+  readonly keptMs?: number;
+}
+
+/** Turns the events of a transaction into records with ids, an index and an end. Only the store calls it. */
+export function createAuditWriter(
+  { nowMs, node, newest = "", keptMs = DEFAULT_AUDIT_KEPT_MS }: AuditWriterOptions,
+): (mutations: readonly (KvMutation | AuditMutation)[]) => readonly KvMutation[] {
+  const nextId = createAuditIds({ node, newest });
+  const recordOf = ({ entry, slot }: AuditMutation): KvMutation => {
+    const atMs = slot === undefined || slot.id === null ? nowMs() : slot.atMs;
+    const id = slot?.id ?? nextId(atMs);
+    if (slot !== undefined) Object.assign(slot, { id, atMs });
+    return { type: "set", key: auditKey(id), value: { atMs, ...definedOf(entry) }, expireInMs: keptMs };
+  };
+  return (mutations) => {
+    const written = mutations.map((one) => one.type === "audit" ? recordOf(one) : one);
+    const index = written.flatMap((one) => one.type === "set" ? indexOf(one, keptMs) : []);
+    return index.length === 0 ? written : [...written, ...index];
+  };
+}
+
+/** Fields without a value are not stored. */
+function definedOf(entry: AuditEntry): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(entry).filter(([, value]) => value !== undefined && value !== null && value !== ""),
+  );
+}
+
+function indexOf(
+  { key, value, expireInMs }: Extract<KvMutation, { type: "set" }>,
+  keptMs: number,
+): KvMutation[] {
+  const id = key[1];
+  if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return [];
+  if (typeof value !== "object" || value === null) return [];
+  const record = value as Record<string, unknown>;
+  const actor = auditActor(record);
+  const places = auditObjects(record).map((name) => auditIndexKey("object", name));
+  if (actor !== "") places.push(auditIndexKey("actor", actor));
+  return places.map((place) => ({
+    type: "set",
+    key: [...place, id],
+    value: true,
+    expireInMs: expireInMs ?? keptMs,
+  }));
+}

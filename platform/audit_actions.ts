@@ -1,0 +1,156 @@
+// The actions of the audit log: one row for each kind of event. The browser reads this table too.
+//
+// To add an action: add a row here and its label `deed_<action>` to console/web/words/{en,de}/govern.ts ("." becomes "_").
+// Then add `auditEntry({ action, actor, source, object, … })` to the transaction of the change.
+
+/** What an event is about; an object is written `kind:name`, such as `user:ada`. */
+export type AuditObjectKind =
+  | "administrator"
+  | "approval"
+  | "audit"
+  | "client"
+  | "credential"
+  | "first-step"
+  | "group"
+  | "message"
+  | "notice"
+  | "sign-in"
+  | "target"
+  | "token"
+  | "user";
+
+interface ActionRow {
+  /** The usual kind of the event's object. */
+  readonly about: AuditObjectKind;
+  /** Names that earlier versions wrote for the same event. They are read, shown and found under the name of the row. */
+  readonly formerly?: readonly string[];
+}
+
+/** An imperative names what a person or a program did; a participle names what the gateway did or found. */
+export const AUDIT_ACTIONS = {
+  "administrator.change": { about: "administrator" },
+  "administrator.create": { about: "administrator" },
+  "administrator.invite": { about: "administrator" },
+  "administrator.invite_withdraw": { about: "administrator" },
+  "administrator.passkey_add": { about: "administrator" },
+  "administrator.passkey_remove": { about: "administrator" },
+  "administrator.recovery_codes": { about: "administrator" },
+  "administrator.refused": { about: "administrator" },
+  "administrator.remove": { about: "administrator" },
+  "administrator.renew": { about: "administrator" },
+  "administrator.renew_link": { about: "administrator" },
+  "administrator.sign_in": { about: "administrator" },
+  "administrator.sign_out": { about: "administrator" },
+  "administrator.totp_add": { about: "administrator" },
+  "administrator.totp_remove": { about: "administrator" },
+  "approval.approve": { about: "user" },
+  "approval.cancel": { about: "user" },
+  "approval.deny": { about: "user" },
+  "audit.export": { about: "audit" },
+  "client.change": { about: "client" },
+  "client.create": { about: "client" },
+  "client.end_overlap": { about: "client" },
+  "client.forget": { about: "client", formerly: ["client.forgotten"] },
+  "client.remove": { about: "client" },
+  "client.rotate": { about: "client" },
+  "first_step.skip": { about: "first-step" },
+  "first_step.take_up": { about: "first-step" },
+  "group.created": { about: "group" },
+  "group.deleted": { about: "group" },
+  "group.export": { about: "group" },
+  "group.members_changed": { about: "group" },
+  "group.refreshed": { about: "group" },
+  "group.replaced": { about: "group" },
+  "group.replies": { about: "group" },
+  "invitation.make": { about: "user", formerly: ["invitation.made"] },
+  "login.accepted": { about: "user" },
+  "login.cancelled": { about: "user" },
+  "login.expired": { about: "user" },
+  "login.rejected": { about: "user" },
+  "login.superseded": { about: "user" },
+  "notice.dismiss": { about: "notice" },
+  "outbox.retried": { about: "target" },
+  "outbox.retry": { about: "target" },
+  "outbox.reveal": { about: "message" },
+  "pairing.add": { about: "user", formerly: ["pairing.added"] },
+  "pairing.rename": { about: "user" },
+  "pairing.revoke": { about: "user", formerly: ["pairing.revoked"] },
+  "preference.set": { about: "user" },
+  "recovery_codes.make": { about: "user" },
+  "scim_credential.add": { about: "credential", formerly: ["scim_credential.added"] },
+  "scim_credential.revoke": { about: "credential", formerly: ["scim_credential.revoked"] },
+  "session.end": { about: "administrator" },
+  "session.end_all": { about: "administrator" },
+  "session.replace": { about: "administrator" },
+  "session.run_out": { about: "administrator" },
+  "target.export": { about: "target", formerly: ["target.exported"] },
+  "target.refresh": { about: "target" },
+  "target.refresh_failed": { about: "target" },
+  "target.refreshed": { about: "target" },
+  "token.create": { about: "token" },
+  "token.revoke": { about: "token" },
+  "user.created": { about: "user" },
+  "user.deleted": { about: "user" },
+  "user.export": { about: "user" },
+  "user.locked": { about: "user" },
+  "user.me_entered": { about: "user" },
+  "user.me_link": { about: "user" },
+  "user.not_me": { about: "user" },
+  "user.refresh": { about: "user" },
+  "user.refreshed": { about: "user" },
+  "user.replaced": { about: "user" },
+  "user.retry": { about: "user" },
+  "user.unlock": { about: "user", formerly: ["user.unlocked"] },
+} as const satisfies Record<string, ActionRow>;
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS;
+
+/**
+ * The details that a record can have, besides who, what, where, before and after. `moment`: milliseconds since the epoch.
+ * `code`: a name whose text is `<field>_<code>` in the words of the audit.
+ */
+export const AUDIT_DETAILS = {
+  added: "text",
+  backend: "text",
+  backends: "text",
+  because: "code",
+  browser: "text",
+  by: "code",
+  changed: "attributes",
+  conversation: "conversation",
+  count: "count",
+  created: "count",
+  deadlineMs: "moment",
+  deleted: "count",
+  factor: "code",
+  failures: "count",
+  faults: "text",
+  hard: "yes",
+  how: "code",
+  kind: "code",
+  locks: "count",
+  number: "text",
+  pairing: "identifier",
+  phone: "text",
+  removed: "text",
+  row: "row",
+  sources: "text",
+  tookMs: "count",
+  unchanged: "count",
+  updated: "count",
+  vanished: "count",
+} as const;
+
+export type AuditDetailName = keyof typeof AUDIT_DETAILS;
+
+/** Today's name by each earlier one. */
+const RENAMED: ReadonlyMap<string, string> = new Map(
+  Object.entries<ActionRow>(AUDIT_ACTIONS).flatMap(([action, { formerly = [] }]) =>
+    formerly.map((old) => [old, action] as const)
+  ),
+);
+
+/** Today's name of a recorded action. */
+export function auditActionOf(recorded: string): string {
+  return RENAMED.get(recorded) ?? recorded;
+}

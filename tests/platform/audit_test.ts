@@ -1,0 +1,142 @@
+// The writer of the audit log: ids in the order of events, one shape of records, one index, one end.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import fc from "fast-check";
+import {
+  auditEntry,
+  auditIdAt,
+  createAuditIds,
+  createAuditSlot,
+  createAuditWriter,
+  DEFAULT_AUDIT_KEPT_MS,
+} from "../../platform/audit.ts";
+import { AUDIT_ACTIONS, auditActionOf } from "../../platform/audit_actions.ts";
+import { createStore } from "../../store.ts";
+
+const START_MS = Date.UTC(2026, 10, 22);
+/** A clock that stands still, runs and is set back. */
+const clocks = fc.array(fc.integer({ min: START_MS - 86_400_000, max: START_MS + 86_400_000 }), {
+  minLength: 2,
+  maxLength: 60,
+});
+
+Deno.test("createAuditIds() gives ids in the order of the calls, whatever the clock does", () => {
+  fc.assert(fc.property(clocks, (times) => {
+    const nextId = createAuditIds({ node: "0a0b0c0d" });
+    const ids = times.map(nextId);
+    assertEquals(ids.toSorted(), ids);
+    assertEquals(new Set(ids).size, ids.length);
+  }));
+});
+
+Deno.test("createAuditIds() goes on after the newest id of an earlier process", () => {
+  fc.assert(
+    fc.property(
+      clocks,
+      clocks,
+      fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 8, maxLength: 8 }),
+      (first, second, node) => {
+        const earlier = createAuditIds({ node: "ffffffff" });
+        const ids = first.map(earlier);
+        const later = createAuditIds({ node, newest: ids.at(-1) ?? "" });
+        ids.push(...second.map(later));
+        assertEquals(ids.toSorted(), ids);
+      },
+    ),
+  );
+});
+
+Deno.test("createAuditIds() gives at least the first id of the moment, and takes no foreign id for a time", () => {
+  for (const newest of ["", "zzzzzzzzzzzzzzzz", "!", "0000000000", "Ada"]) {
+    const id = createAuditIds({ node: "1", newest })(START_MS);
+    assertEquals(id, `${auditIdAt(START_MS)}1`);
+    assertMatch(id, /^[0-9a-z]{1,64}$/);
+  }
+});
+
+Deno.test("createAuditWriter() names objects and actor in the index once, for as long as the record", () => {
+  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", keptMs: 5000 });
+  const mutations = write([
+    auditEntry({
+      action: "pairing.add",
+      actor: "console:Bob",
+      object: "user:Ada",
+      objects: ["user:Ada"],
+      client: "vpn-1",
+    }),
+  ]);
+  const id = `${auditIdAt(START_MS)}1`;
+  assertEquals(mutations.map(({ key }) => key), [
+    ["audit", id],
+    ["audit_by", "object", "user:ada", id],
+    ["audit_by", "object", "client:vpn-1", id],
+    ["audit_by", "actor", "bob", id],
+  ]);
+  assertEquals(mutations.every((one) => one.type === "set" && one.expireInMs === 5000), true);
+});
+
+Deno.test("createAuditWriter() leaves alone what is no event, and indexes records of earlier versions", () => {
+  const write = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const others = [
+    { type: "set", key: ["audit", "1"], value: "gone" },
+    { type: "set", key: ["pairing", "1"], value: { actor: "x" } },
+    { type: "delete", key: ["audit", "1"] },
+  ] as const;
+  assertEquals(write(others), others);
+  const [, index] = write([{ type: "set", key: ["audit", "2"], value: { user: "Ada" } }]);
+  assertEquals(index, {
+    type: "set",
+    key: ["audit_by", "object", "user:ada", "2"],
+    value: true,
+    expireInMs: DEFAULT_AUDIT_KEPT_MS,
+  });
+});
+
+Deno.test("createAuditWriter() writes a growing record under one id and its first moment", () => {
+  let nowMs = START_MS;
+  const write = createAuditWriter({ nowMs: () => nowMs, node: "1" });
+  const slot = createAuditSlot();
+  const grow = (count: number) =>
+    write([
+      auditEntry(
+        { action: "administrator.refused", actor: "nobody", object: "administrator:ada", count },
+        slot,
+      ),
+    ])[0];
+  const first = grow(1);
+  nowMs += 30_000;
+  const second = grow(2);
+  assertEquals(second?.key, first?.key);
+  assertEquals(second?.type === "set" ? second.value : null, {
+    atMs: START_MS,
+    action: "administrator.refused",
+    actor: "nobody",
+    object: "administrator:ada",
+    count: 2,
+  });
+});
+
+Deno.test("createStore() records events of one millisecond in the order of their commits", async () => {
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: () => START_MS });
+  const names = Array.from({ length: 40 }, (_, at) => `user:u${at}`);
+  await Promise.all(
+    names.map((object) =>
+      store.commit({ mutations: [auditEntry({ action: "user.locked", actor: "radius", object })] })
+    ),
+  );
+  const read: unknown[] = [];
+  for await (const { value } of store.list<{ object: string }>(["audit"])) read.push(value?.object);
+  assertEquals(read, names);
+  await store.close();
+});
+
+Deno.test("auditActionOf() gives today's name of each earlier action, and each has one", () => {
+  const formerly = Object.entries<{ about: string; formerly?: readonly string[] }>(AUDIT_ACTIONS)
+    .flatMap(([action, { formerly = [] }]) => formerly.map((old) => [old, action] as const));
+  assertEquals(new Set(formerly.map(([old]) => old)).size, formerly.length);
+  for (const [old, action] of formerly) {
+    assertEquals(auditActionOf(old), action);
+    assertEquals(old in AUDIT_ACTIONS, false);
+  }
+  assertEquals(auditActionOf("constructor"), "constructor");
+});
