@@ -1,7 +1,7 @@
 // The writer of the audit log: ids in the order of events, one shape of records, one index, one end.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import fc from "fast-check";
+import fc from "../packages/fast_check.ts";
 import {
   auditEntry,
   auditIdAt,
