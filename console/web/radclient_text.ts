@@ -11,17 +11,17 @@ const NOT_COPIED = new Set([
   "Length",
   "Authenticator",
 ]);
-const COMMAND = 'radclient -x <address>:1812 auth "<shared secret>"';
 
-/** One attribute a line, after the command that reads them. */
-export function radclientText({ rows }: Pick<PacketRecord, "rows">): string {
+/** One attribute a line, after the command that reads them. @param port where the gateway listens. */
+export function radclientText({ rows }: Pick<PacketRecord, "rows">, port: number): string {
+  const command = `radclient -x <address>:${port} auth "<shared secret>"`;
   const lines = rows.flatMap((row) => {
     if (row.type === null || NOT_COPIED.has(row.name) || row.name.includes(" ")) return [];
     if (row.masked) return row.name === "User-Password" ? ['User-Password = "<password>"'] : [];
     const value = row.kind === "text" ? quoted(row.value) : row.value.split(" ")[0] ?? "";
     return [`${row.name} = ${value}`];
   });
-  return [`# ${COMMAND}`, ...lines, "Message-Authenticator = 0x00", ""].join("\n");
+  return [`# ${command}`, ...lines, "Message-Authenticator = 0x00", ""].join("\n");
 }
 
 /** Nothing that a client sent may end the text or the line. */

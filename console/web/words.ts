@@ -130,4 +130,14 @@ export function readable(name: string): string {
   return words === "" ? "?" : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export const TRY_COMMAND = "deno task try";
+const TRY_COMMAND = "deno task try";
+
+/** The command that plays a login on this machine. @param at `host` or `host:port`. */
+export function tryCommand({ at, user }: { at: string; user: string | null }): string {
+  const name = user === null
+    ? "NAME"
+    : /^[\w.@+-]+$/.test(user)
+    ? user
+    : `'${user.replaceAll("'", `'\\''`)}'`;
+  return `${TRY_COMMAND} ${at} --user ${name}`;
+}

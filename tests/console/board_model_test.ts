@@ -33,6 +33,16 @@ function snapshot(...conversations: ConversationView[]): LiveSnapshot {
   };
 }
 
+Deno.test("createBoardModel() knows since when it counts outcomes: from its oldest login on", () => {
+  const { board, bring } = setUp();
+  assertEquals(board.sinceMs.value, null);
+  const first = ended(conversation(3), { outcome: "accepted", row: "approved", atMs: 9 });
+  board.reset(snapshot(first, conversation(5)));
+  assertEquals([board.sinceMs.value, board.outcomes.value], [first.startedMs, { accepted: 1 }]);
+  bring(conversation(2));
+  assertEquals(board.sinceMs.value, conversation(2).startedMs);
+});
+
 Deno.test("createBoardModel() shows the newest first, however they arrive", () => {
   const { board, bring, users } = setUp();
   board.reset(snapshot(conversation(2, { user: "b" }), conversation(5, { user: "e" })));

@@ -75,7 +75,8 @@ Deno.test("radclientText() copies attributes, leaves out what was masked, and le
       row("NAS-Port", "7", { kind: "integer" }),
       row("Attribute 66", "0x01", { kind: "octets" }),
     ],
-  });
+  }, 51812);
+  assertEquals(text.split("\n")[0], '# radclient -x <address>:51812 auth "<shared secret>"');
   assertEquals(text.split("\n").slice(1), [
     'User-Name = "a\\"d\\012a"',
     'User-Password = "<password>"',

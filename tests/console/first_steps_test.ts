@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { tryCommand } from "../../console/web/words.ts";
 import { doorOf } from "../../console/api/live/first_steps.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
@@ -62,6 +63,29 @@ Deno.test("doorOf() is where a login of this machine goes, and the port that cli
     ["", "127.0.0.1", 1812],
   ];
   for (const [address, tryAt, port] of rows) assertEquals(doorOf(address), { tryAt, port }, address);
+});
+
+Deno.test("GET /first-steps names the newest active user and the address that a login is tried with", async () => {
+  await using site = await startConnectConsole({ shape: { local: "store" } });
+  const trial = async () => {
+    const response = await site.call("/console/api/first-steps", { cookie: await site.signIn("viewer") });
+    return (await response.json()).trial;
+  };
+  assertEquals(await trial(), { radius: { port: 1812, tryAt: "127.0.0.1" }, user: null });
+  await site.people.put("ada");
+  assertEquals((await trial()).user, "ada");
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await site.people.put("zoe");
+  assertEquals((await trial()).user, "zoe");
+  await site.people.put("ghost", { active: false });
+  assertEquals((await trial()).user, "zoe");
+});
+
+Deno.test("tryCommand() quotes a name for the shell", () => {
+  const at = "127.0.0.1:51812";
+  assertEquals(tryCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
+  assertEquals(tryCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");
+  assertEquals(tryCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
 });
 
 Deno.test("GET /first-steps counts a client and a backend of the settings as done", async () => {

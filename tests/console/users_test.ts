@@ -246,6 +246,22 @@ Deno.test("users: a new address or number must be one; what is stored already ma
   assertEquals(await codeOf(created), "bad_contact");
 });
 
+Deno.test("users: a paired name that the directory lacks is found on the first page of the list and of a search", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("alovelace", { displayName: "Ada Lovelace" });
+  await site.pairings.addDevice({ id: "p1", userName: "Ada", totpLength: 6 });
+  await site.pairings.addDevice({ id: "p2", userName: "alovelace", totpLength: 6 });
+  const ask = caller(site, await site.signIn("viewer"));
+  const outside = async (query: string) => (await ask<UserPage>(`${USERS}?${query}`)).outside;
+  assertEquals(await outside(""), ["Ada"]);
+  assertEquals(await outside("q=ada"), ["Ada"]);
+  assertEquals(await outside("q=zoe"), []);
+  assertEquals(await outside("status=active"), []);
+  assertEquals((await ask<UserView>(`${USERS}/ada`)).record, null);
+  await site.put("ada");
+  assertEquals(await outside("q=ada"), []);
+});
+
 /** The step that a login would take the code for, of the user's kept app. */
 function matchKept(
   site: Awaited<ReturnType<typeof startPeopleConsole>>,

@@ -31,6 +31,7 @@ async function becomeOwner(page: Page, gateway: RunningGateway): Promise<void> {
 async function addClient(page: Page, gateway: RunningGateway): Promise<void> {
   await heading(page, "Step 2 of 4: Add a RADIUS client").waitFor();
   assertEquals(await goOn(page).getAttribute("title"), "Not done yet: do it, or skip it");
+  await page.getByText(`(UDP port ${gateway.radiusPort})`).waitFor();
   await page.getByRole("button", { name: "Add a client" }).click();
   const dialog = page.getByRole("dialog", { name: "Add a client" });
   await dialog.getByLabel("Shared secret").fill(SECRET);
@@ -40,7 +41,7 @@ async function addClient(page: Page, gateway: RunningGateway): Promise<void> {
     signed: true,
   });
   // Nobody answers it yet; that it came is what counts.
-  const knock = stranger.login({ name: "ada", password: "pw" }).catch(() => undefined);
+  const knock = stranger.login({ name: "zoe", password: "pw" }).catch(() => undefined);
   await dialog.getByRole("button", { name: "Use this one 127.0.0.1" }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("vpn-1");
   await dialog.getByRole("button", { name: "Add a client" }).click();
@@ -53,13 +54,13 @@ async function addUser(page: Page): Promise<void> {
   await page.getByText("No users yet").waitFor();
   await page.getByRole("button", { name: "Create user" }).click();
   const dialog = page.getByRole("dialog", { name: "Create user" });
-  await dialog.getByLabel("User name").fill("ada");
+  await dialog.getByLabel("User name").fill("zoe");
   await dialog.getByRole("button", { name: "Create user" }).click();
-  await page.getByRole("region", { name: "ada" }).waitFor();
+  await page.getByRole("region", { name: "zoe" }).waitFor();
 }
 
 async function openPhone(context: BrowserContext, gateway: RunningGateway): Promise<Page> {
-  const { stdout } = await gateway.pair("ada", "--invite");
+  const { stdout } = await gateway.pair("zoe", "--invite");
   const path = /\/device#invite=\S+/.exec(stdout)?.[0];
   assert(path !== undefined, "the command prints the link");
   const phone = await context.newPage();
@@ -84,13 +85,15 @@ browserTest(
     await heading(page, "Live").waitFor();
     const step = page.getByRole("region", { name: "Step 4 of 4: Try a login" });
     await step.getByText("Waiting for a login").waitFor();
+    await step.getByText(`deno task try 127.0.0.1:${gateway.radiusPort} --user zoe`, { exact: true })
+      .waitFor();
 
     const phone = await openPhone(context, gateway);
     await using peer = setUpRadclient({ port: gateway.radiusPort, secret: SECRET }, {
       nasPort: true,
       signed: true,
     });
-    const login = await peer.login({ name: "ada", password: "pw" });
+    const login = await peer.login({ name: "zoe", password: "pw" });
     const number = /with the number (\d\d)/.exec(login.message())?.[1] ?? "";
     await step.getByText("Waiting for the phone").waitFor();
     await page.locator(".ways path.taken").first().waitFor({ state: "attached" });
@@ -105,6 +108,9 @@ browserTest(
     await step.waitFor({ state: "detached" });
     await page.goto(`${gateway.httpUrl}/first-run`);
     await page.getByText("All steps are done").waitFor();
+    await page.getByRole("link", { name: "Run the sign-in test" }).click();
+    await step.getByText("Waiting for a login").waitFor();
+    await step.getByText(`127.0.0.1:${gateway.radiusPort} --user zoe`).waitFor();
   },
   { peers: ["radclient"] },
 );

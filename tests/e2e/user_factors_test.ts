@@ -1,7 +1,9 @@
 // Factors, locks and lost servers on the pages of users, found by role and label.
 
 import { assertEquals, assertNotMatch } from "@std/assert";
+import { PASSWORD } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
+import { startGateway } from "../ground/gateway.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
 
@@ -36,6 +38,45 @@ browserTest("users: numbers are added, shown masked, put first and revoked", asy
   await page.getByText("ada no longer has that factor: Text message.").waitFor();
   assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["voice"]);
 });
+
+browserTest(
+  "users: the invitation, the tab and the list say that the phone was paired, without a reload",
+  async ({ page }) => {
+    await using gateway = await startGateway({
+      toml: `[[console.admin]]\nname = "owner"\npassword = "${PASSWORD}"\nrole = "owner"\n`,
+    });
+    const signedIn = await fetch(`${gateway.httpUrl}/console/api/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: gateway.httpUrl },
+      body: JSON.stringify({ name: "owner", password: PASSWORD }),
+    });
+    await signedIn.body?.cancel();
+    const [name = "", value = ""] = (signedIn.headers.get("set-cookie") ?? "").split(";")[0]?.split("=") ??
+      [];
+    await page.context().addCookies([{ name, value, url: gateway.httpUrl }]);
+    // The user is not in the directory, as after `deno task pair`.
+    await page.goto(`${gateway.httpUrl}/users/zoe#devices`);
+    await page.getByText("No second factor yet.").waitFor();
+    await page.getByRole("button", { name: "Invite a phone" }).click();
+    const dialog = page.getByRole("dialog");
+    const link = await dialog.getByText("/device#invite=").innerText();
+    const phone = await page.context().newPage();
+    await phone.goto(link);
+    await phone.getByRole("button", { name: "Pair this phone" }).click();
+    await phone.getByText("This phone is paired.").waitFor();
+    await dialog.getByText(/is now paired with zoe/).waitFor();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: /^Revoke Phone/ }).waitFor();
+    assertEquals(await page.getByText("No second factor yet.").count(), 0);
+    await page.goto(`${gateway.httpUrl}/users?q=zoe`);
+    await page.getByRole("link", { name: "zoe", exact: true }).click();
+    await page.getByRole("button", { name: "Create this user" }).click();
+    const form = page.getByRole("dialog", { name: "Create user" });
+    assertEquals(await form.getByLabel("User name").inputValue(), "zoe");
+    await form.getByRole("button", { name: "Create user" }).click();
+    await page.getByText("The directory has no user with this name.").waitFor({ state: "detached" });
+  },
+);
 
 browserTest(
   "users: two phones are told apart by their names; one is renamed and revoked",

@@ -14,7 +14,7 @@ const SKIP = v.strictObject({ skipped: v.boolean() });
 
 export function createFirstStepRoutes({ firstSteps: steps }: FirstStepRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", async (c) => c.json({ steps: await steps.read() }))
+    .get("/", async (c) => c.json({ steps: await steps.read(), trial: await steps.trial() }))
     .put("/:name", jsonBody(SKIP), async (c) => {
       const name = FIRST_STEPS.find((one) => one === c.req.param("name"));
       if (name === undefined) throw new Refusal("not_found");

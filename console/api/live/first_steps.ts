@@ -23,11 +23,18 @@ export interface FirstStep {
   readonly name: FirstStepName;
   readonly state: "done" | "open" | "skipped";
   readonly radius: RadiusDoor;
+  /** The newest user who can log in, to try a login with; `null` without one. */
+  readonly user: string | null;
 }
+
+/** What the command that plays a login is told. */
+export type LoginTrialHint = Pick<FirstStep, "radius" | "user">;
 
 export interface FirstSteps {
   /** `null` when nothing is left. */
   read(): Promise<readonly FirstStep[] | null>;
+  /** What a login is tried with, also when nothing is left; `null` where the console runs without the gateway. */
+  trial(): Promise<LoginTrialHint | null>;
   /** Skips a step, or takes that back. @throws Refusal `changed_meanwhile`. */
   skip(name: FirstStepName, deed: { skipped: boolean; actor: string; source: string }): Promise<void>;
 }
@@ -57,12 +64,17 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
       if (connect === undefined) return null;
       const skipped = skippedOf((await store.get<unknown>(KEY)).value);
       const radius = doorOf(connect.listening.radius[0] ?? "");
+      const user = await newestUser(connect);
       const steps: FirstStep[] = [];
       for (const name of FIRST_STEPS) {
         const state = skipped.includes(name) ? "skipped" : await isDone[name](connect) ? "done" : "open";
-        steps.push({ name, state, radius });
+        steps.push({ name, state, radius, user });
       }
       return steps.some(({ state }) => state === "open") ? steps : null;
+    },
+    async trial() {
+      if (connect === undefined) return null;
+      return { radius: doorOf(connect.listening.radius[0] ?? ""), user: await newestUser(connect) };
     },
     async skip(name, { skipped, actor, source }) {
       const { value, versionstamp } = await store.get<unknown>(KEY);
@@ -104,6 +116,17 @@ function isTargetConnected({ targets }: Connect): boolean {
     return target !== null &&
       (target.backends.some(({ kind }) => kind !== "store") || target.directory.count("user") > 0);
   });
+}
+
+/** Users that are looked at for the newest. */
+const MAX_USERS_READ = 100;
+
+async function newestUser({ targets, config }: Connect): Promise<string | null> {
+  const target = targets.get(config.radius.directory);
+  if (target === null) return null;
+  const { resources } = await target.directory.page("user", { page: 1, size: MAX_USERS_READ });
+  const active = resources.filter(({ content }) => content.kind === "user" && content.active);
+  return active.toSorted((a, b) => b.createdMs - a.createdMs)[0]?.content.name ?? null;
 }
 
 async function hasAcceptedLogin(store: Store): Promise<boolean> {

@@ -19,6 +19,8 @@ export interface LoginDetails {
   readonly packets: readonly PacketRecord[] | null;
   /** `null` while it goes on, and when it was accepted. */
   readonly explanation: Explanation | null;
+  /** Where the gateway listens for RADIUS. */
+  readonly radiusPort: number;
 }
 
 /** A datagram outside any login, with why. */
@@ -30,6 +32,8 @@ export interface StrayList {
   readonly items: readonly ExplainedStray[];
   /** How often each reason held for each source, in its present streak. */
   readonly tallies: readonly DropTally[];
+  /** Where the gateway listens for RADIUS. */
+  readonly radiusPort: number;
 }
 
 const MOST_STRAYS = 200;
@@ -38,7 +42,7 @@ const MOST_TALLIES = 200;
 /** `null` when the login is neither in memory nor in the history. */
 export async function loginDetails(
   id: string,
-  { watch, history }: { watch: GatewayWatch; history: HistoryReader },
+  { watch, history, radiusPort }: { watch: GatewayWatch; history: HistoryReader; radiusPort: number },
 ): Promise<LoginDetails | null> {
   const live = watch.conversation(id);
   const finished = live === null || live.outcome !== null ? await history.one(id) : null;
@@ -48,17 +52,17 @@ export async function loginDetails(
     refusedFor: finished?.refusedFor ?? null,
     denial: finished?.denial,
   });
-  return { view, packets: watch.packets(id), explanation };
+  return { view, packets: watch.packets(id), explanation, radiusPort };
 }
 
-export function strayList(watch: GatewayWatch): StrayList {
+export function strayList(watch: GatewayWatch, radiusPort: number): StrayList {
   const tallies = watch.dropTallies();
   const known = new Map(tallies.map((tally) => [`${tally.source} ${tally.reason}`, tally]));
   const items = watch.strays(MOST_STRAYS).map((stray) => ({
     ...stray,
     explanation: explainStray(stray, known.get(`${stray.source} ${stray.reason}`)),
   }));
-  return { items, tallies: tallies.slice(0, MOST_TALLIES) };
+  return { items, tallies: tallies.slice(0, MOST_TALLIES), radiusPort };
 }
 
 const OUTCOMES: readonly ConversationOutcome[] = [

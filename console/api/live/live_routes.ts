@@ -3,6 +3,8 @@
 import { Hono } from "hono";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Store } from "../../../store.ts";
+import type { Connect } from "../connect/connect.ts";
+import { doorOf } from "./first_steps.ts";
 import type { EventStreams } from "./event_stream.ts";
 import { flowPicture } from "./flow_picture.ts";
 import { createHistoryReader } from "./history.ts";
@@ -16,16 +18,19 @@ export interface LiveRouteDeps {
   readonly watch: GatewayWatch;
   readonly store: Store;
   readonly streams: EventStreams;
+  /** Absent where the console runs without the gateway. */
+  readonly connect?: Connect;
 }
 
-export function createLiveRoutes({ feed, watch, store, streams }: LiveRouteDeps) {
+export function createLiveRoutes({ feed, watch, store, streams, connect }: LiveRouteDeps) {
+  const { port: radiusPort } = doorOf(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
   return new Hono<HttpEnv>()
     .get("/", (c) => c.json(feed.snapshot()))
     .get("/picture", (c) => c.json(flowPicture()))
-    .get("/strays", (c) => c.json(strayList(watch)))
+    .get("/strays", (c) => c.json(strayList(watch, radiusPort)))
     .get("/logins/:id", async (c) => {
-      const details = await loginDetails(c.req.param("id"), { watch, history });
+      const details = await loginDetails(c.req.param("id"), { watch, history, radiusPort });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
     })

@@ -48,7 +48,34 @@ export async function listUsers(people: People, target: Target, query: UserQuery
     page,
     size,
     rows: found.resources.map((stored) => userRow(people, target, stored)),
+    outside: await outsideNames(people, target, query),
   };
+}
+
+const MAX_OUTSIDE = 20;
+const MAX_OUTSIDE_READ = 500;
+
+/** Paired names that the directory lacks, such as those of `deno task pair`; only without filters, on the first page. */
+async function outsideNames(
+  { pairings, loginTarget }: People,
+  { name, directory }: Target,
+  { q, page, status, enrolled, backend, sync }: UserQuery,
+): Promise<string[]> {
+  if (name !== loginTarget || page !== 1 || `${status}${backend}${sync}` !== "" || enrolled === "no") {
+    return [];
+  }
+  const wanted = canonicalName(q.trim());
+  const known = new Map<string, string>();
+  for (const { user, shownUser } of pairings.all()) {
+    if (user.includes(wanted)) known.set(user, shownUser);
+    if (known.size >= MAX_OUTSIDE_READ) break;
+  }
+  const outside: string[] = [];
+  for (const [canonical, shown] of known) {
+    if (outside.length >= MAX_OUTSIDE) break;
+    if (await directory.read("user", canonical) === null) outside.push(shown);
+  }
+  return outside.sort();
 }
 
 async function readPage(

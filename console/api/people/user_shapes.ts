@@ -41,6 +41,8 @@ export interface UserPage {
   readonly page: number;
   readonly size: number;
   readonly rows: readonly UserRow[];
+  /** Names with factors that the directory does not have and the search fits; the first few. */
+  readonly outside: readonly string[];
 }
 
 /** One backend in the table of what is true where. */

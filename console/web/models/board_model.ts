@@ -31,6 +31,8 @@ export interface BoardModel {
   readonly slow: ReadonlySignal<ReadonlySet<string>>;
   /** How many of the logins kept here ended in which way. */
   readonly outcomes: ReadonlySignal<Readonly<Record<string, number>>>;
+  /** When the oldest of those logins began; `null` without one. */
+  readonly sinceMs: ReadonlySignal<number | null>;
   readonly paused: ReadonlySignal<boolean>;
   /** How many changes came since the board was paused. */
   readonly heldBack: ReadonlySignal<number>;
@@ -82,6 +84,10 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     version.value;
     return order.length;
   });
+  const sinceMs = computed(() => {
+    version.value;
+    return byId.get(order.at(-1) ?? "")?.startedMs ?? null;
+  });
   const clients = createTally();
   const targets = createTally();
   const outcomes = createTally();
@@ -127,6 +133,7 @@ export function createBoardModel(filter: ReadonlySignal<BoardFilter>): BoardMode
     clients: clients.names,
     targets: targets.names,
     outcomes: outcomes.counts,
+    sinceMs,
     slow,
     paused,
     heldBack,

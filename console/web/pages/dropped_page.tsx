@@ -119,7 +119,7 @@ function Listed({ models, list, follower }: ListedProps) {
         </div>
       )}
       <ol class="strays">
-        {items.map((item) => <Stray key={item.id} models={models} item={item} />)}
+        {items.map((item) => <Stray key={item.id} models={models} item={item} port={list.radiusPort} />)}
       </ol>
     </section>
   );
@@ -190,7 +190,7 @@ function Filters({ models: { router } }: { models: Models }) {
   );
 }
 
-function Stray({ models, item }: { models: Models; item: ExplainedStray }) {
+function Stray({ models, item, port }: { models: Models; item: ExplainedStray; port: number }) {
   const { reason, source, answered, lastMs, explanation } = item;
   return (
     <li class="panel stray">
@@ -200,7 +200,7 @@ function Stray({ models, item }: { models: Models; item: ExplainedStray }) {
         {` · ${t(answered ? "live.stray_answered" : "live.stray_silent")}`}
       </p>
       <ExplanationText explanation={explanation} />
-      <Packet packet={item} since={timeText(item.atMs)} />
+      <Packet packet={item} since={timeText(item.atMs)} port={port} />
     </li>
   );
 }

@@ -78,7 +78,7 @@ export default function FirstRunPage({ models }: PageProps) {
       <PageBar title={titleOf(steps, step)} />
       {lost}
       <StepBar steps={steps} current={step} />
-      <p class="first-why">{t(`live.first_${step.name}_why`, { port: step.radius.port })}</p>
+      <p class="first-why">{t(`live.first_${step.name}_why`, { port: String(step.radius.port) })}</p>
       <Part models={models} look={look} />
       {problem.value !== null && <Note tone="bad" role="alert">{problem.value}</Note>}
       <div class="first-end">
@@ -149,7 +149,8 @@ function Finished({ children }: { children: ComponentChildren }) {
       <PageBar title={t("live.first_run")} />
       {children}
       <EmptyState title={t("live.first_finished")} next={t("live.first_finished_next")}>
-        <a class="button button-primary" href="/live">{t("live.first_open_live")}</a>
+        <a class="button button-primary" href="/live">{t("live.first_open_live")}</a>{" "}
+        <a class="button" href="/live?step=login">{t("live.first_test_again")}</a>
       </EmptyState>
     </main>
   );

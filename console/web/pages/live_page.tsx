@@ -10,6 +10,7 @@ import { FlowDiagram } from "../parts/live/flow_diagram.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { Chip } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
+import { timeText } from "../format.ts";
 import { placeName } from "../words.ts";
 import { loadWords, t } from "../words/translate.ts";
 import { late } from "../parts/late.tsx";
@@ -93,6 +94,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
       <Chip words={linkWords(live.link.value.kind, paused)} />
       <div class="end">
         <Drops counters={live.counters} />
+        <Since board={board} />
         <span class="quiet">{rate}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Symbol name={paused ? "line-play" : "line-pause"} size={12} />
@@ -102,6 +104,14 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
       <LiveSummary live={live} />
     </header>
   );
+}
+
+/** The period that the counts of the outcomes cover: from the oldest login of the list on. */
+function Since({ board: { sinceMs } }: Pick<Models, "board">) {
+  const text = useComputed(() =>
+    sinceMs.value === null ? "" : t("live.outcomes_since", { time: timeText(sinceMs.value) })
+  );
+  return <span class="quiet">{text}</span>;
 }
 
 /** How many packets got no answer since the start; each of the newest is explained on a page of its own. */

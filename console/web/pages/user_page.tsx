@@ -7,7 +7,6 @@ import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
 import { type Said, saidOf, unsaidOf } from "../models/said.ts";
-import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
 import { userState } from "../parts/people/user_states.tsx";
@@ -26,6 +25,9 @@ const UserFactors = late(async () => (await import("../parts/people/user_factors
 const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);
 const UserProfile = late(async () => (await import("../parts/people/user_profile.tsx")).UserProfile);
 const UserTimeline = late(async () => (await import("../parts/people/user_timeline.tsx")).UserTimeline);
+const CreateThisUser = late(async () =>
+  (await import("../parts/people/create_this_user.tsx")).CreateThisUser
+);
 const SaidNote = late(async () => (await import("../parts/people/said_note.tsx")).SaidNote);
 
 /** What the parts of the page are given. */
@@ -157,7 +159,7 @@ function Parts(part: UserPart) {
   seen.current ||= current === "";
   return (
     <>
-      {user.record === null && <Note tone="idle">{t("people.unknown_next")}</Note>}
+      {user.record === null && <CreateThisUser {...part} />}
       <Tabs models={models} tabs={tabs} label={t("people.parts", { name: user.name })} />
       {/* A part that is left is only hidden: what was typed there is there still. */}
       {user.record !== null && seen.current && (

@@ -89,7 +89,12 @@ export default function UsersPage({ models }: PageProps) {
       keyOf={({ name }) => name}
       hrefOf={({ name }) => userHref(name, target)}
       selection={selection}
-      note={({ rows, isCut }) => isCut && rows.length > 0 && <Note tone="wait">{t("people.cut")}</Note>}
+      note={({ rows, isCut, outside }) => (
+        <>
+          {isCut && rows.length > 0 && <Note tone="wait">{t("people.cut")}</Note>}
+          {outside.length > 0 && <Outside names={outside} />}
+        </>
+      )}
     >
       {page !== null && (
         <BulkBar
@@ -115,6 +120,22 @@ export default function UsersPage({ models }: PageProps) {
         />
       )}
     </ListPage>
+  );
+}
+
+/** Names with factors that are not in the directory: each with its page, which offers to create the user. */
+function Outside({ names }: { names: readonly string[] }) {
+  return (
+    <Note tone="idle">
+      {t("people.outside", { count: names.length })} {names.map((name, at) => (
+        <span key={name}>
+          {at > 0 && ", "}
+          <a href={`${userHref(name)}#devices`}>
+            <bdi>{name}</bdi>
+          </a>
+        </span>
+      ))}
+    </Note>
   );
 }
 

@@ -5,7 +5,7 @@ import type { ConversationView } from "../../../../radius/doing/ports.ts";
 import { countText, durationText, fullTimeText, timeText } from "../../format.ts";
 import { stateName } from "../../models/board_model.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
-import { stateWords, TRY_COMMAND } from "../../words.ts";
+import { stateWords, tryCommand } from "../../words.ts";
 import { t } from "../../words/translate.ts";
 import { Icon } from "../icon.tsx";
 import { Button } from "../button.tsx";
@@ -212,6 +212,7 @@ function Age({ view, clock }: { view: ConversationView; clock: Models["clock"] }
 }
 
 function NoRows({ models }: { models: Models }) {
+  const door = models.session.firstSteps.value?.[0];
   if (models.board.total.value > 0) {
     return (
       <Empty title={t("live.none_match")} next={t("live.none_match_next")}>
@@ -229,7 +230,7 @@ function NoRows({ models }: { models: Models }) {
   }
   return (
     <Empty title={t("live.none_yet")} next={t("live.none_yet_next")}>
-      <code>{TRY_COMMAND}</code>
+      <code>{tryCommand({ at: door?.radius.tryAt ?? "127.0.0.1", user: door?.user ?? null })}</code>
     </Empty>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FirstStep } from "../../../api/live/first_steps.ts";
+import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts";
 import { failureText, take } from "../../api_client.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { Symbol } from "../symbol.tsx";
@@ -21,9 +21,13 @@ const SIGNS = { done: "check", open: "ring", skipped: "cross" } as const;
 export function FirstSteps({ models }: { models: Models }) {
   const { session, board, api } = models;
   const problem = useSignal<string | null>(null);
+  const trial = useSignal<LoginTrialHint | null>(null);
   const hasAccepted = useComputed(() => (board.outcomes.value.accepted ?? 0) > 0).value;
   useEffect(() => {
-    take(api["first-steps"].$get()).then(({ steps }) => session.tellFirstSteps(steps), () => undefined);
+    take(api["first-steps"].$get()).then((answer) => {
+      session.tellFirstSteps(answer.steps);
+      trial.value = answer.trial;
+    }, () => undefined);
   }, [hasAccepted]);
   const steps = session.firstSteps.value;
   const skip = async (name: FirstStep["name"], skipped: boolean) => {
@@ -38,7 +42,7 @@ export function FirstSteps({ models }: { models: Models }) {
     }
   };
   if (models.router.param("step") === "login") {
-    return <LoginStep models={models} steps={steps} skip={() => skip("login", true)} />;
+    return <LoginStep models={models} steps={steps} trial={trial.value} skip={() => skip("login", true)} />;
   }
   if (steps === null) return null;
   return (

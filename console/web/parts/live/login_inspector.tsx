@@ -4,7 +4,9 @@ import type { ConversationView } from "../../../../radius/doing/ports.ts";
 import type { LoginDetails } from "../../../api/live/live_details.ts";
 import { take } from "../../api_client.ts";
 import { fullTimeText, offsetText, spanText } from "../../format.ts";
+import { useEffect } from "preact/hooks";
 import type { Models } from "../../models/models.ts";
+import { userHref } from "../../user_href.ts";
 import { useResource } from "../../models/resource.ts";
 import { momentWords, stateWords, wordOr } from "../../words.ts";
 import { t } from "../../words/translate.ts";
@@ -21,15 +23,20 @@ interface InspectorProps {
   readonly id: string;
   /** As the stream has it, ahead of what is fetched; `null` where there is no stream. */
   readonly view: ConversationView | null;
+  /** Called with the name of the user, once it is known. */
+  readonly onUser?: (name: string) => void;
 }
 
-export function LoginInspector({ models, id, view }: InspectorProps) {
+export function LoginInspector({ models, id, view, onUser }: InspectorProps) {
   const details = useResource<LoginDetails>(models, {
     fetch: () => take(models.api.live.logins[":id"].$get({ param: { id } })),
     inputs: [id, view?.moments.length, view?.outcome],
   });
   const fetched = details.state.value;
   const shown = view ?? (fetched.kind === "ready" ? fetched.value.view : null);
+  useEffect(() => {
+    if (shown !== null) onUser?.(shown.user);
+  }, [shown?.user]);
   if (shown === null) {
     return fetched.kind === "failed"
       ? (
@@ -59,15 +66,23 @@ export function LoginInspector({ models, id, view }: InspectorProps) {
           {details.problem.value}
         </ErrorState>
       )}
-      {value !== null && <PacketsView view={shown} packets={value.packets} atMs={atMs} />}
+      {value !== null && (
+        <PacketsView view={shown} packets={value.packets} atMs={atMs} port={value.radiusPort} />
+      )}
     </>
   );
 }
 
 function Facts({ models, view }: { models: Models; view: ConversationView }) {
-  const { client, source, place, factor, phone, startedMs, updatedMs, deadlineMs, outcome } = view;
+  const { user, client, source, place, factor, phone, startedMs, updatedMs, deadlineMs, outcome } = view;
   return (
     <dl class="facts">
+      <dt>{t("live.user")}</dt>
+      <dd>
+        <a href={userHref(user, "")}>
+          <bdi>{user}</bdi>
+        </a>
+      </dd>
       <dt>{t("live.client")}</dt>
       <dd class="mono">{client}</dd>
       <dt>{t("live.packets_from")}</dt>

@@ -3,10 +3,11 @@
 
 import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { FirstStep } from "../../../api/live/first_steps.ts";
+import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
-import { stateWords, TRY_COMMAND } from "../../words.ts";
+import { stateWords, tryCommand } from "../../words.ts";
 import { t } from "../../words/translate.ts";
+import { userHref } from "../../user_href.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { Status } from "../status.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
@@ -15,10 +16,12 @@ interface LoginStepProps {
   readonly models: Models;
   /** `null`: nothing is left. */
   readonly steps: readonly FirstStep[] | null;
+  /** What the login is tried with; `null` until it was fetched. */
+  readonly trial: LoginTrialHint | null;
   readonly skip: () => Promise<void>;
 }
 
-export function LoginStep({ models, steps, skip }: LoginStepProps) {
+export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
   const { board, router } = models;
   const newest = useComputed(() => board.rows.value[0] ?? null).value;
   const openedMs = useRef(models.clock.nowMs.peek());
@@ -29,10 +32,13 @@ export function LoginStep({ models, steps, skip }: LoginStepProps) {
     const isFree = chosen === "" || board.conversation(chosen)?.outcome !== null;
     if (tried !== null && tried.id !== chosen && isFree) router.setParams({ c: tried.id });
   }, [tried?.id]);
-  const isDone = steps === null || steps.some(({ name, state }) => name === "login" && state === "done");
+  // After the set-up, the test begins again with each visit.
+  const isDone = tried?.outcome === "accepted" ||
+    (steps ?? []).some(({ name, state }) => name === "login" && state === "done");
   const reason = whyNotNow(models, "owner");
   const close = () => router.setParams({ step: "" });
-  const command = `${TRY_COMMAND} ${steps?.[0]?.radius.tryAt} --user ada`;
+  const user = trial?.user ?? null;
+  const command = tryCommand({ at: trial?.radius.tryAt ?? "127.0.0.1", user });
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">
@@ -40,7 +46,10 @@ export function LoginStep({ models, steps, skip }: LoginStepProps) {
       </h2>
       {isDone ? <p role="status">{t("live.first_accepted")}</p> : (
         <>
-          <p>{t("live.first_login_why")}</p>
+          <p>
+            {t("live.first_login_why")}{" "}
+            {user !== null && <a href={`${userHref(user, "")}#devices`}>{t("live.first_pair", { user })}</a>}
+          </p>
           <span class="first-command">
             <code>{command}</code>
             <CopyButton text={command} what={t("frame.copy")} />

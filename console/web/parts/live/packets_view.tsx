@@ -11,13 +11,15 @@ import { CopyButton } from "../copy_button.tsx";
 type PacketRow = PacketRecord["rows"][number];
 
 interface PacketsProps {
+  /** Where the gateway listens for RADIUS. */
+  readonly port: number;
   readonly view: Pick<ConversationView, "startedMs" | "source">;
   readonly packets: readonly PacketRecord[] | null;
   /** The moment of the replay. */
   readonly atMs: number;
 }
 
-export function PacketsView({ view, packets, atMs }: PacketsProps) {
+export function PacketsView({ view, packets, atMs, port }: PacketsProps) {
   return (
     <section aria-label={t("live.packets")}>
       <h2>{t("live.packets")}</h2>
@@ -25,7 +27,7 @@ export function PacketsView({ view, packets, atMs }: PacketsProps) {
         <ol class="packets">
           {packets.map((packet, at) => (
             <li key={at} class={packet.atMs > atMs ? "to-come" : ""}>
-              <Packet packet={packet} since={offsetText(packet.atMs - view.startedMs)} />
+              <Packet packet={packet} since={offsetText(packet.atMs - view.startedMs)} port={port} />
             </li>
           ))}
         </ol>
@@ -35,7 +37,9 @@ export function PacketsView({ view, packets, atMs }: PacketsProps) {
 }
 
 /** @param props.since when it came, in words. */
-export function Packet({ packet, since }: { packet: PacketRecord; since: string }) {
+export function Packet(
+  { packet, since, port }: { packet: PacketRecord; since: string; port: number },
+) {
   const lit = useSignal<number | null>(null);
   const open = useSignal(false);
   const { inbound, copies, verdict, rows } = packet;
@@ -60,7 +64,7 @@ export function Packet({ packet, since }: { packet: PacketRecord; since: string 
         <div class="packet-body">
           <Octets packet={packet} lit={lit} />
           <Rows rows={rows} lit={lit} />
-          {inbound && <CopyButton what={t("live.copy_radclient")} text={radclientText(packet)} />}
+          {inbound && <CopyButton what={t("live.copy_radclient")} text={radclientText(packet, port)} />}
         </div>
       )}
     </details>

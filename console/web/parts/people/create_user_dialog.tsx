@@ -19,6 +19,8 @@ import { UserFields } from "./user_fields.tsx";
 interface CreateProps {
   readonly models: Models;
   readonly page: UserPage;
+  /** The user name to begin with. */
+  readonly name?: string;
   /** What follows instead of the new user's page. */
   readonly onMade?: () => void;
   readonly onClose: () => void;
@@ -41,8 +43,8 @@ const LAST_ROWS: readonly FieldRow<Draft>[] = [
   { name: "mayLogIn", label: "people.may_log_in" },
 ];
 
-export function CreateUserDialog({ models, page, onMade, onClose }: CreateProps) {
-  const draft = useSignal(BLANK);
+export function CreateUserDialog({ models, page, name: given = "", onMade, onClose }: CreateProps) {
+  const draft = useSignal({ ...BLANK, name: given });
   const chosen = useSignal<readonly string[] | null>(null);
   const deed = useDeed();
   // The address says nothing of the one whose users log in.

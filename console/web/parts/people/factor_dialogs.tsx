@@ -1,18 +1,19 @@
 // Gives a user a factor: a phone by invitation, a number, an authenticator app with its first code.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { MAX_PHONE_NAME_CHARACTERS } from "../../../../phone_name.ts";
 import type { PairingView } from "../../../api/people/user_shapes.ts";
 import type { QrPicture } from "../../../api/qr_picture.ts";
 import { useDeed } from "../../models/deed.ts";
+import { useEvery } from "../../models/every.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { CopyButton } from "../copy_button.tsx";
 import { Dialog } from "../dialog.tsx";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { Problem } from "../note.tsx";
+import { Note, Problem } from "../note.tsx";
 import { QrCode } from "../qr_code.tsx";
 import { GoodUntil } from "./good_until.tsx";
 import type { FactorPart } from "./user_factors.tsx";
@@ -24,13 +25,35 @@ interface Invitation {
   readonly deadlineMs: number;
 }
 
+/** How often the page asks whether the phone was paired. */
+const LOOK_EVERY_MS = 1500;
+
 type DialogPart = FactorPart & { readonly onClose: () => void };
 
 /** A link that pairs a phone once, as text and as a code to point the phone at. */
-export function InviteDialog({ models, user, calls, onClose }: DialogPart) {
+export function InviteDialog({ models, user, calls, page, login, onClose }: DialogPart) {
   const made = useSignal<Invitation | null>(null);
   const { busy, fault, run } = useDeed();
   useEffect(() => void run(async () => made.value = await calls.invite()), []);
+  const before = useRef(new Set(login.pairings.map(({ id }) => id)));
+  const paired = login.pairings.find(({ id, kind }) => kind === "device" && !before.current.has(id));
+  // The phone is another device: what it did is only known by asking. The page behind the dialog shows it, too.
+  useEvery(LOOK_EVERY_MS, () => {
+    if (made.value !== null && paired === undefined) calls.read().then(page.put, () => undefined);
+  });
+  if (paired !== undefined) {
+    return (
+      <Dialog
+        title={t("people.invite_title", { name: user.name })}
+        onClose={onClose}
+        footer={<Button kind="primary" onClick={onClose}>{t("frame.done")}</Button>}
+      >
+        <Note tone="ok" icon="check" role="status">
+          {t("people.phone_paired", { phone: paired.name ?? paired.id, name: user.name })}
+        </Note>
+      </Dialog>
+    );
+  }
   return (
     <Dialog
       title={t("people.invite_title", { name: user.name })}

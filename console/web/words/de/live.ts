@@ -69,7 +69,7 @@ export const words: SameWords<typeof en> = {
   target: "Ziel",
   from: "Von",
   state: "Zustand",
-  age: "Alter",
+  age: "Dauer",
   no_name: "(kein Name)",
   newer: "{count} neuere",
   newest_first: "Neueste zuerst",
@@ -121,6 +121,10 @@ export const words: SameWords<typeof en> = {
   call: "Anruf",
   chosen: "Gewählte Anmeldung",
   login: "Anmeldung",
+  login_of: "Anmeldung von {user}",
+  outcomes_since: "Ergebnisse seit {time}",
+  first_pair: "Ein Telefon für {user} koppeln",
+  first_test_again: "Anmeldung testen",
   close: "Schließen",
   full_page: "Als Seite öffnen",
   back_to_live: "Zurück zu Live",
@@ -186,7 +190,7 @@ export const words: SameWords<typeof en> = {
   first_target_why:
     "In einem Ziel sind die Benutzer. Hier sehen Sie, ob seine Backends antworten, und einige Benutzer so, wie sie abgebildet werden.",
   first_login_why:
-    "Am Client anmelden oder auf diesem Rechner eine Anmeldung spielen (dann muss 127.0.0.1 ein Client sein). Das Diagramm zeigt, wo sie steht. Wer ein Telefon hat, wird dort gefragt: gekoppelt wird es auf der Seite des Benutzers.",
+    "Am Client anmelden oder eine Anmeldung auf diesem Rechner simulieren (dann muss 127.0.0.1 ein Client sein). Das Schaubild zeigt den Fortschritt.",
   first_store_only:
     "Benutzer liegen in diesem Gateway selbst. LDAP-Verzeichnisse und SCIM-Server kommen in der Einstellungsdatei dazu.",
   first_no_users: "Noch keine Benutzer",

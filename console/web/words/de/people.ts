@@ -86,7 +86,13 @@ export const words: SameWords<typeof en> = {
   timeline: "Zeitachse",
   unknown: "Nicht im Verzeichnis",
   unknown_next:
-    "Das Verzeichnis hat keinen Benutzer dieses Namens. Faktoren und Anmeldungen darunter stehen trotzdem hier.",
+    "Das Verzeichnis hat keinen Benutzer mit diesem Namen. Seine Faktoren und Anmeldungen stehen unten.",
+  outside: {
+    one: "{count} Benutzer mit Faktoren steht nicht im Verzeichnis:",
+    other: "{count} Benutzer mit Faktoren stehen nicht im Verzeichnis:",
+  },
+  create_this: "Diesen Benutzer anlegen",
+  phone_paired: "{phone} ist jetzt mit {name} gekoppelt.",
   created_at: "Angelegt",
   changed_at: "Geändert",
   edit: "Profil bearbeiten",

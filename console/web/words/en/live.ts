@@ -66,7 +66,7 @@ export const words = {
   target: "Target",
   from: "From",
   state: "State",
-  age: "Age",
+  age: "Duration",
   no_name: "(no name)",
   newer: "{count} newer",
   newest_first: "Newest logins first",
@@ -118,6 +118,10 @@ export const words = {
   call: "Call",
   chosen: "Chosen login",
   login: "Login",
+  login_of: "Login of {user}",
+  outcomes_since: "Outcomes since {time}",
+  first_pair: "Pair a phone for {user}",
+  first_test_again: "Run the sign-in test",
   close: "Close",
   full_page: "Open as a page",
   back_to_live: "Back to Live",
@@ -184,7 +188,7 @@ export const words = {
   first_target_why:
     "A target is where people are kept. See that its backends answer, then see some of its users as they are mapped.",
   first_login_why:
-    "Log in at your client, or play a login on this machine (127.0.0.1 must be a client then). The diagram shows where it stands. A user with a phone is asked there: pair one on the page of the user.",
+    "Sign in at your client, or simulate a sign-in on this machine (127.0.0.1 must be a client then). The diagram shows its progress.",
   first_store_only:
     "People are kept in this gateway itself. LDAP directories and SCIM servers are added in the settings file.",
   first_no_users: "No users yet",
