@@ -8,6 +8,8 @@ import type {
   GroupView,
   MemberPage,
 } from "../../console/api/people/group_shapes.ts";
+import { historyKeyAt } from "../../console/api/live/history.ts";
+import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 
@@ -129,6 +131,31 @@ Deno.test("devices: all pairings are listed masked, narrowed by name and kind, a
   assertEquals((await ask<DevicePage>("/console/api/devices")).rows.map(({ user }) => user), ["bob"]);
   const record = (await site.audits()).find(({ action }) => action === "pairing.revoke");
   assertEquals(record?.object, "user:ada");
+});
+
+Deno.test("devices: a use before the pairing was of another factor, and an old unused factor says since when", async () => {
+  await using site = await startPeopleConsole();
+  const nowMs = Date.now();
+  const day = 24 * 3_600_000;
+  const ended = (user: string, endedMs: number) => {
+    const startedMs = endedMs - 2000;
+    const login = {
+      ...{ user, client: "vpn-1", source: "10.1.0.7", place: "", factor: "device", startedMs, endedMs },
+      ...{ outcome: "accepted", refusedFor: null, passwordRight: false, moments: [] },
+    };
+    const key = historyKey(`${historyKeyAt(startedMs)}${user}`);
+    return { type: "set" as const, key, value: packFinished(login) };
+  };
+  await site.store.commit({ mutations: [ended("ada", nowMs - day), ended("bob", nowMs + 1000)] });
+  for (const user of ["ada", "bob"]) {
+    await site.pairings.addDevice({ id: `phone of ${user}`, userName: user, totpLength: 6 });
+  }
+  const ask = apiCaller(site, await site.signIn("viewer"));
+  const { rows } = await ask<DevicePage>("/console/api/devices");
+  assertEquals(rows.map(({ user, usedMs, unusedSinceMs }) => [user, usedMs, unusedSinceMs]), [
+    ["ada", null, null],
+    ["bob", nowMs + 1000, null],
+  ]);
 });
 
 Deno.test("groups: an owner gives reply attributes; the view says what counts, and the record says before and after", async () => {

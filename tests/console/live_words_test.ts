@@ -6,6 +6,11 @@ import { words as explainDe } from "../../console/web/words/de/explain.ts";
 import { words as liveDe } from "../../console/web/words/de/live.ts";
 import { words as explainEn } from "../../console/web/words/en/explain.ts";
 import { words as liveEn } from "../../console/web/words/en/live.ts";
+import { words as governDe } from "../../console/web/words/de/govern.ts";
+import { words as peopleDe } from "../../console/web/words/de/people.ts";
+import { words as governEn } from "../../console/web/words/en/govern.ts";
+import { words as peopleEn } from "../../console/web/words/en/people.ts";
+import { DENIAL_CAUSES } from "../../radius/facts/denial_causes.ts";
 import {
   momentWords,
   nodeOf,
@@ -41,6 +46,12 @@ Deno.test("the explanations have a sentence and a fix for every reason", () => {
     for (const code of REASON_CODES) {
       for (const key of [`why_${code}`, `fix_${code}`]) assert(key in words, `${language}: ${key}`);
     }
+  }
+});
+
+Deno.test("the audit log and the timeline have words for every cause of a denied push", () => {
+  for (const words of [governEn, governDe, peopleEn, peopleDe]) {
+    for (const cause of Object.keys(DENIAL_CAUSES)) assert(`because_${cause}` in words, cause);
   }
 });
 

@@ -32,6 +32,17 @@ Deno.test("attributesOf() gives what it was given when nothing was changed, what
   }));
 });
 
+Deno.test("formOf() has a field for the full name, as LDAP gives it, and no bare rest of the name is left", () => {
+  const harry: JsonObject = { name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" } };
+  assertEquals([formOf(harry).formatted, formOf(harry).displayName], ["Harry Potter", ""]);
+  assertEquals(otherAttributes(harry), []);
+  assertEquals(attributesOf({ ...formOf(harry), formatted: "H. Potter" }, harry).name, {
+    formatted: "H. Potter",
+    familyName: "Potter",
+    givenName: "Harry",
+  });
+});
+
 Deno.test("attributesOf() changes one field and leaves its neighbours be", () => {
   const form: UserForm = { ...formOf(ADA), familyName: "King", department: "" };
   assertEquals(attributesOf(form, ADA), {

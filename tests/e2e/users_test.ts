@@ -42,7 +42,10 @@ browserTest("users: a user is created by clicking, and the page of that user ope
   await dialog.getByLabel("Given name").fill("Ada");
   await dialog.getByLabel("Family name").fill("Lovelace");
   await dialog.getByRole("button", { name: "Add a mail address" }).click();
+  await dialog.getByLabel("Mail address 1").fill("ada@");
+  await dialog.getByText("Not an e-mail address.").waitFor();
   await dialog.getByLabel("Mail address 1").fill("ada@example.org");
+  await dialog.getByText("Not an e-mail address.").waitFor({ state: "detached" });
   await dialog.getByLabel("Password").fill("a long password of ada");
   await dialog.getByRole("button", { name: "Create user" }).click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
@@ -53,7 +56,33 @@ browserTest("users: a user is created by clicking, and the page of that user ope
   const row = page.getByRole("row", { name: /ada/ });
   await row.getByText("ada@example.org").waitFor();
   await row.getByText("Active").waitFor();
+  await page.getByRole("button", { name: "Create user" }).first().click();
+  await dialog.getByLabel("User name").fill("Ada");
+  await dialog.getByRole("button", { name: "Create user" }).click();
+  await dialog.getByText("A user with this name already exists.").waitFor();
+  assertEquals(await dialog.getByText(/exists/).count(), 1, "it is said once");
+  assertEquals(await dialog.getByRole("alert").count(), 0);
 });
+
+browserTest(
+  "users: the name of a user from LDAP is a field, and a directory number is a factor",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist: await currentDist() });
+    await site.put("hpotter", {
+      name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" },
+      phoneNumbers: [{ value: "+4915112345678", type: "mobile" }],
+    });
+    await openUser(page, site, "hpotter");
+    assertEquals(await page.getByLabel("Full name").inputValue(), "Harry Potter");
+    assertEquals(await page.getByLabel("Display name").getAttribute("placeholder"), "Harry Potter");
+    assertEquals(await page.getByText("formatted").count(), 0);
+    await page.getByRole("link", { name: /^Second factors/ }).click();
+    await page.getByText("From the directory, not verified.").waitFor();
+    assertEquals(await page.getByText("No second factor yet.").count(), 0);
+    await page.getByRole("link", { name: "All users" }).click();
+    await page.getByRole("row", { name: /hpotter/ }).getByText("Text message (directory)").waitFor();
+  },
+);
 
 browserTest("users: the list is searched, narrowed and paged in the address", async ({ page }) => {
   await using site = await startPeopleConsole({ dist: await currentDist() });
@@ -238,6 +267,7 @@ browserTest("users: deleting lists what goes with the user, and where", async ({
   );
   await dialog.getByRole("button", { name: "Delete ada" }).click();
   await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+  await page.getByText("ada was deleted. Deleted from 2 backends").waitFor();
   assertEquals(await site.target.directory.read("user", "ada"), null);
   assert(!site.backend("ldap").users.has("ada"));
 });

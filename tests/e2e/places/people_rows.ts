@@ -55,7 +55,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
     path: user(),
     heading: ({ user }) => user,
     shows: () => "A name cannot be changed",
-    nothing: { says: "The directory has no user of that name.", path: "/users/nobody" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody" },
     dialogs: [
       { file: file("people/trial_dialog"), name: /^Try a login of/, steps: [["button", "Try a login"]] },
       {
@@ -94,7 +94,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
     path: user("#groups"),
     heading: ({ user }) => user,
     shows: ({ group }) => group,
-    nothing: { says: "The directory has no user of that name.", path: "/users/nobody#groups" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#groups" },
     part: true,
     dialogs: [],
   },
@@ -129,7 +129,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
     path: user("#backends"),
     heading: ({ user }) => user,
     shows: () => "What the directory serves, and what each backend holds.",
-    nothing: { says: "The directory has no user of that name.", path: "/users/nobody#backends" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#backends" },
     part: true,
     dialogs: [],
   },

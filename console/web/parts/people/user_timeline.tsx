@@ -5,7 +5,7 @@ import type { TimelineEntry, TimelinePage } from "../../../api/people/user_shape
 import { useDeed } from "../../models/deed.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { knownWord, t } from "../../words/translate.ts";
 import type { WordKey } from "../../words/words.ts";
 import { readable } from "../../words.ts";
 import { Button } from "../button.tsx";
@@ -86,10 +86,19 @@ function deedText(action: string): string {
 
 const DETAILS_LEFT_OUT = new Set(["backends", "conversation"]);
 
+/** Why a login was rejected, as a sentence; `null` where the record does not say, or says what this page does not know. */
+function reasonOf({ action, details: { because, by } }: TimelineEntry): string | null {
+  if (action !== "login.rejected" || because === undefined) return null;
+  if (knownWord("people", `because_${because}`) === null) return null;
+  return t(`people.because_${because}` as WordKey, { by: by ?? "" });
+}
+
 function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
   const { atMs, actor, source, action, details } = entry;
   const tone = action === "login.accepted" ? "ok" : action === "login.rejected" ? "bad" : "idle";
-  const shown = Object.entries(details).filter(([name]) => !DETAILS_LEFT_OUT.has(name));
+  const reason = reasonOf(entry);
+  const isSaid = (name: string) => reason !== null && (name === "because" || name === "by" || name === "row");
+  const shown = Object.entries(details).filter(([name]) => !DETAILS_LEFT_OUT.has(name) && !isSaid(name));
   const conversation = details.conversation;
   return (
     <li class={`tone-${tone}`}>
@@ -99,6 +108,7 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
         {t("people.by")} <bdi class="mono">{actor}</bdi>
         {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
       </span>
+      {reason !== null && <span class="small">{reason}</span>}
       {shown.map(([name, text]) => (
         <span key={name} class="small">
           <span class="quiet">{`${name} `}</span>
