@@ -8,7 +8,7 @@ import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
 
 let world: FaultWorld;
 let nasPort = 0;
-const TIMEOUT_MS = 300;
+const TIMEOUT_MS = 1000;
 /** Longer than any answer may take: the deadline of a call, the short wait of "continue", and a slow machine. */
 const PATIENCE = { timeoutMs: 5000, tries: 1 } as const;
 

@@ -37,7 +37,7 @@ export interface RadiusClient extends Disposable {
 }
 
 /** Loopback is quick; what takes longer is a hold, and such a test says so. */
-const DEFAULT_PATIENCE = { timeoutMs: 3000, tries: 2 } as const;
+const DEFAULT_PATIENCE = { timeoutMs: 5000, tries: 3 } as const;
 
 /** Opens a client on a free port of the loopback interface. */
 export function openRadiusClient(options: ClientOptions): RadiusClient {
