@@ -1,7 +1,7 @@
 // Calls the console's API of the real program: a session with its cookie, an API token, or a caller without either. Users of the directory are made through it.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type GatewayOptions, type RunningGateway, startGateway } from "../ground/gateway.ts";
 
 /** The owner of every gateway of these tests. */
 export const OWNER = { name: "root", password: "correct horse battery" } as const;
@@ -80,7 +80,10 @@ export function createCaller(
 export const CONSOLE = "/console/api";
 
 /** A gateway with an owner, and the owner's session. Declare it with `await using`. */
-export async function startSecured(toml = "", options: { dataDir?: string } = {}) {
+export async function startSecured(
+  toml = "",
+  options: Pick<GatewayOptions, "dataDir" | "maxDescriptors"> = {},
+) {
   const gateway = await startGateway({ toml: OWNER_TOML + toml, ...options });
   const owner = createCaller(gateway);
   const signIn = () => owner.take(`${CONSOLE}/session`, { json: OWNER });

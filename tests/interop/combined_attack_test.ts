@@ -1,0 +1,146 @@
+// All floods of the security review at once, against the real program with 256 file descriptors: unsigned datagrams,
+// invented names from a client that knows the secret, and half-open HTTP connections. A login that was in progress
+// before ends in Access-Accept, the owner can sign in, a locked user stays locked, and memory stays bounded.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { CODES, type Reply } from "../ground/radius_packets.ts";
+import { residentMb } from "../ground/process_memory.ts";
+import type { RadiusClient } from "../ground/radius_client.ts";
+import { totpCode } from "../ground/totp.ts";
+import { type ApiCaller, CONSOLE, createCaller, OWNER, startSecured } from "../security/console_caller.ts";
+import { sendLoad } from "./radius_load.ts";
+
+const UNSIGNED_DATAGRAMS = 120_000;
+const INVENTED_NAMES = 300_000;
+const HALF_OPEN = 300;
+const MAX_DESCRIPTORS = 256;
+const MAX_MEMORY_MB = 300;
+/** The half-open connections are closed by their deadline, so the owner waits no longer than this. */
+const SIGN_IN_WITHIN_MS = 60_000;
+
+const SEED = "12345678901234567890";
+const SEED_BASE32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+/** Any client address is accepted, as in a first start: the hardest case. A login may last as long as a slow machine needs. */
+const SETTINGS = `
+[radius]
+append_mode = true
+conversation_ttl_s = 3600
+`;
+
+type Secured = Awaited<ReturnType<typeof startSecured>>;
+
+Deno.test("the gateway serves its users during all floods at once, with 256 file descriptors", async () => {
+  await using secured = await startSecured(SETTINGS, { maxDescriptors: MAX_DESCRIPTORS });
+  const { gateway } = secured;
+  using client = gateway.client();
+  const phone = await pairPhone(secured, "alice");
+  await lockWithTotp(secured, client, "bob");
+  const challenge = await client.ask({ userName: "alice", password: "pw", nasPort: 7 });
+  assertEquals([challenge.code, challenge.problems], [CODES.accessChallenge, []]);
+
+  const connections = await openHalf(gateway.httpUrl, HALF_OPEN);
+  try {
+    const target = { port: gateway.radiusPort, secret: gateway.secret };
+    await sendLoad(target, { count: UNSIGNED_DATAGRAMS, datagram: unsignedDatagram });
+    await sendLoad(target, {
+      count: INVENTED_NAMES,
+      datagram: (index) => client.build({ userName: `ghost${index}`, password: "x,123456" }).bytes,
+    });
+    await ownerSignsIn(secured);
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+
+  assertEquals((await approve(phone, challenge)).status, 200);
+  const accepted = await client.ask({
+    userName: "alice",
+    password: "ok",
+    nasPort: 7,
+    state: stateOf(challenge),
+  });
+  assertEquals([accepted.code, accepted.problems], [CODES.accessAccept, []]);
+  const locked = await client.ask({
+    userName: "bob",
+    password: `x,${totpCode(SEED, Date.now())}`,
+    nasPort: 9,
+  });
+  assertEquals(locked.code, CODES.accessReject, "bob is still locked");
+  const { peak } = await residentMb(gateway.pid);
+  console.log(`memory during the floods: at most ${peak.toFixed(0)} MB (limit ${MAX_MEMORY_MB})`);
+  assert(peak < MAX_MEMORY_MB, `${peak} MB`);
+});
+
+/** A phone that is paired by invitation over HTTP. */
+async function pairPhone({ gateway }: Secured, user: string): Promise<ApiCaller> {
+  const { stdout } = await gateway.pair(user, "--invite");
+  const [, invitation = ""] = /#invite=([\w-]+)/.exec(stdout) ?? [];
+  const phone = createCaller(gateway);
+  await phone.take("/device/api/invitation/accept", { json: { invitation } });
+  return phone;
+}
+
+/** Gives a user TOTP and locks the user with ten wrong codes. */
+async function lockWithTotp({ gateway }: Secured, client: RadiusClient, user: string): Promise<void> {
+  const paired = await gateway.pair(user, "--totp", SEED_BASE32);
+  assertEquals(paired.code, 0, paired.stderr);
+  const right = totpCode(SEED, Date.now());
+  const wrong = [...right].map((digit) => String((Number(digit) + 5) % 10)).join("");
+  for (let count = 0; count < 10; count++) {
+    const reply = await client.ask({ userName: user, password: `x,${wrong}`, nasPort: 100 + count });
+    assertEquals(reply.code, CODES.accessReject);
+  }
+  assertStringIncludes(await gateway.logged("locked"), user);
+}
+
+/** Connections that send half of a request head. */
+async function openHalf(httpUrl: string, count: number): Promise<Deno.TcpConn[]> {
+  const { hostname, port } = new URL(httpUrl);
+  const head = new TextEncoder().encode("GET / HTTP/1.1\r\nHost: x\r\nX-A: ");
+  const connections: Deno.TcpConn[] = [];
+  for (let index = 0; index < count; index++) {
+    const connection = await Deno.connect({ hostname, port: Number(port) });
+    // The server may have closed it already: it has fewer descriptors than there are connections.
+    await connection.write(head).catch(() => undefined);
+    connections.push(connection);
+  }
+  return connections;
+}
+
+/** RFC 2865 §3: 28 octets with a User-Name of six characters, and nothing that proves who sent them. */
+function unsignedDatagram(index: number): Uint8Array {
+  const octets = new Uint8Array(28);
+  octets.set([CODES.accessRequest, index & 0xff, 0, 28]);
+  crypto.getRandomValues(octets.subarray(4, 20));
+  octets.set([1, 8], 20);
+  octets.set(new TextEncoder().encode(index.toString(36).padStart(6, "u")), 22);
+  return octets;
+}
+
+/** Signs in from a new browser, and asks again while the server has no free connection. */
+async function ownerSignsIn({ gateway }: Secured): Promise<void> {
+  const browser = createCaller(gateway);
+  for (const endMs = performance.now() + SIGN_IN_WITHIN_MS;;) {
+    const answer = await browser.call(`${CONSOLE}/session`, { json: OWNER }).catch((fault: unknown) => fault);
+    if (!(answer instanceof Error)) {
+      assertEquals((answer as { status: number }).status, 200);
+      return;
+    }
+    if (performance.now() > endMs) throw new Error("The owner could not sign in", { cause: answer });
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}
+
+/** Approves the request that waits on the phone, with the number of the login prompt. */
+async function approve(phone: ApiCaller, challenge: Reply) {
+  const [, number = ""] = /number (\d\d)/.exec(challenge.message) ?? [];
+  const { view } = await phone.take<{ view: { requests: { id: string }[] } }>("/device/api/view");
+  assertEquals(view.requests.length, 1);
+  return await phone.call(`/device/api/requests/${view.requests[0]?.id}`, {
+    json: { approve: true, number },
+  });
+}
+
+function stateOf({ state }: Reply): Uint8Array {
+  if (state === null) throw new Error("The reply has no State");
+  return state;
+}
