@@ -119,7 +119,8 @@ function Parts({ models, report, onTested }: PartsProps) {
     },
     {
       label: t("connect.state"),
-      width: "min(150px, 26vw)",
+      width: "150px",
+      narrow: "100px",
       cell: ({ state }) => <Status words={{ ...STATES[state], label: t(`connect.health_is_${state}`) }} />,
     },
     {
@@ -136,7 +137,8 @@ function Parts({ models, report, onTested }: PartsProps) {
     },
     {
       label: t("connect.test"),
-      width: "min(170px, 30vw)",
+      width: "170px",
+      narrow: "112px",
       cell: (part) =>
         !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
           <Button

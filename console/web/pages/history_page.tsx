@@ -123,7 +123,8 @@ function columns(models: Models): Column<HistoryItem>[] {
     },
     {
       label: t("records.outcome"),
-      width: "min(33vw, 184px)",
+      width: "172px",
+      narrow: "124px",
       cell: ({ outcome }) => {
         const known = OUTCOME_NAMES.find((one) => one === outcome);
         return known === undefined ? outcome : <Status words={outcomeWords(known)} />;
@@ -137,7 +138,7 @@ function columns(models: Models): Column<HistoryItem>[] {
     },
     {
       label: t("records.took"),
-      width: "80px",
+      width: "92px",
       number: true,
       wideOnly: true,
       cell: ({ startedMs, endedMs }) => <span class="mono">{spanText(endedMs - startedMs)}</span>,

@@ -1,23 +1,18 @@
-// A list as a table: columns of fixed width, rows to choose, worked by keys as well.
+// A list as a table. The columns that fit are shown, and names stay readable at every width; rows can be selected, also by keys.
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Selection } from "../models/selection.ts";
+import { type ColumnWidth, layOutColumns, NARROW_PX } from "../models/table_layout.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { t } from "../words/translate.ts";
 import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 
-export interface Column<T> {
+export interface Column<T> extends ColumnWidth {
   /** Its heading; no other column of the table has the same. */
   readonly label: string;
-  /** Of the table: "30%", "120px"; the rest is shared. */
-  readonly width?: string;
-  /** The width below 760 px, where it is another. */
-  readonly narrow?: string;
   readonly number?: boolean;
-  /** Left out below 760 px. */
-  readonly wideOnly?: boolean;
   readonly cell: (row: T) => ComponentChildren;
 }
 
@@ -36,23 +31,25 @@ export interface DataTableProps<T> {
   readonly busy?: boolean;
 }
 
+/** The column of boxes. */
+const BOX_PX = 40;
+/** Below this the style sheet writes a row of a stacked table as lines. */
+const STACKED_PX = 560;
+
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, columns, rows, keyOf, selection, stack = false, busy = false } = props;
+  const { label, rows, keyOf, selection, stack = false, busy = false } = props;
   const body = useRef<HTMLTableSectionElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
+  const widthPx = useWidth(frame) - (selection === undefined ? 0 : BOX_PX);
+  const { columns, widths } = columnsThatFit(props, widthPx);
   const keys = rows.map(keyOf);
   useRowKeys({ body, keys, selection });
   return (
-    <div class="table-frame" aria-busy={busy} data-busy={busy ? "" : undefined}>
+    <div class="table-frame" ref={frame} aria-busy={busy} data-busy={busy ? "" : undefined}>
       <table class={`table ${stack ? "table-stack" : ""}`} aria-label={label}>
         <colgroup>
-          {selection !== undefined && <col style={{ "--wide": "40px", "--narrow": "40px" }} />}
-          {columns.map(({ label, width, narrow, wideOnly }) => (
-            <col
-              key={label}
-              class={wideOnly ? "wide-only" : ""}
-              style={{ "--wide": width ?? "auto", "--narrow": narrow ?? width ?? "auto" }}
-            />
-          ))}
+          {selection !== undefined && <col style={{ width: `${BOX_PX}px` }} />}
+          {columns.map(({ label }, at) => <col key={label} style={{ width: widths[at] }} />)}
         </colgroup>
         <thead>
           <tr>
@@ -68,12 +65,39 @@ export function DataTable<T>(props: DataTableProps<T>) {
         </thead>
         <tbody ref={body}>
           {rows.map((row, at) => (
-            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={props} />
+            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={{ ...props, columns }} />
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+function columnsThatFit<T>({ columns, stack }: DataTableProps<T>, widthPx: number) {
+  const isNarrow = innerWidth < NARROW_PX;
+  if (stack === true && innerWidth < STACKED_PX) {
+    return { columns: columns.filter(({ wideOnly }) => wideOnly !== true), widths: [] };
+  }
+  const { shown, widthsPx } = layOutColumns(columns, { widthPx, isNarrow });
+  return {
+    columns: shown.flatMap((index) => columns[index] ?? []),
+    widths: widthsPx.map((px) => `${px.toFixed(1)}px`),
+  };
+}
+
+/** The inner width of an element in px, measured before the first paint and whenever it changes. */
+function useWidth(element: { readonly current: HTMLElement | null }): number {
+  const [widthPx, setWidthPx] = useState(innerWidth);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return;
+    const measure = () => setWidthPx(current.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return widthPx;
 }
 
 interface RowProps<T> {
