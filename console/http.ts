@@ -186,8 +186,11 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   const app = new Hono<HttpEnv>();
   app.onError((fault) => faultResponse(fault, { log, random: deps.random }));
   app.notFound((c) => {
-    const isForPeople = c.req.header("accept")?.includes("text/html") === true;
-    return isForPeople ? sentence("not_found") : refusalResponse(new Refusal("not_found"));
+    const isNavigation = c.req.method === "GET" && c.req.header("accept")?.includes("text/html") === true;
+    // The console has a page that says so, with a link back.
+    return isNavigation
+      ? pageResponse("console", dist, { status: 404 })
+      : refusalResponse(new Refusal("not_found"));
   });
   app.route("/", monitoring);
   app.route(CONSOLE_API_PATH, consoleApi);

@@ -38,11 +38,18 @@ const NOTHING: LateNeeds = { modules: [], areas: [], language: "en" };
 interface PageOptions {
   /** What this address will fetch at once: the browser begins with it. */
   readonly late?: LateNeeds;
+  /** 200 unless given. */
+  readonly status?: number;
 }
 
 /** The page as an answer. It is checked again each time: the names in it change with each build. */
-export function pageResponse(page: PageName, dist: Dist, { late = NOTHING }: PageOptions = {}): Response {
+export function pageResponse(
+  page: PageName,
+  dist: Dist,
+  { late = NOTHING, status = 200 }: PageOptions = {},
+): Response {
   return new Response(pageHtml(page, { dist, late }), {
+    status,
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": PAGE_POLICY,

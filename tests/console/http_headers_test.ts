@@ -112,7 +112,7 @@ const OTHERS: readonly Asked[] = [
   { what: "ready", path: "/readyz", status: 200 },
   { what: "metrics", path: "/metrics", status: 200 },
   { what: "the description", path: "/openapi.json", status: 200 },
-  { what: "no page", path: "/nothing/at/all", headers: { accept: "text/html" }, status: 404 },
+  { what: "no page", path: "/nothing/at/all", headers: { accept: "text/html" }, kind: "page", status: 404 },
   { what: "no address", path: "/nothing/at/all", status: 404 },
   { what: "no route", path: "/console/api/nothing", status: 404 },
   { what: "no route of the phone", path: "/device/api/nothing", status: 404 },

@@ -90,10 +90,13 @@ Deno.test("createHttpApp() logs the cause of a failure under the id that the ans
   assertStringIncludes(line, error.id);
 });
 
-Deno.test("createHttpApp() answers an unknown address with a sentence to people and with JSON to programs", async () => {
+Deno.test("createHttpApp() answers an unknown address with the console's page to browsers and with JSON to programs", async () => {
   await using site = await startConsole();
   const page = await site.call("/nothing", { headers: { accept: "text/html,*/*" } });
-  assertEquals([page.status, await page.text()], [404, "There is nothing here.\n"]);
+  assertEquals([page.status, page.headers.get("content-type")], [404, "text/html; charset=utf-8"]);
+  assertStringIncludes(await page.text(), "<title>");
+  const posted = await site.call("/nothing", { method: "POST", json: {}, headers: { accept: "text/html" } });
+  assertEquals([posted.status, (await posted.json()).error.code], [404, "not_found"]);
   const program = await site.call("/nothing");
   assertEquals((await program.json()).error.code, "not_found");
 });

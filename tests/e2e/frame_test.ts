@@ -196,6 +196,9 @@ browserTest("an address that is no page says so inside the frame", async ({ page
   await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
   await page.getByRole("link", { name: "Go to Live" }).click();
   await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  const typed = await page.goto(`${site.origin}/nope`);
+  assertEquals(typed?.status(), 404);
+  await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
 });
 
 closeBrowserAtEnd();
