@@ -31,11 +31,13 @@ import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createBulk } from "./scim/bulk/bulk.ts";
+import { recordDirectoryOf } from "./scim/directory/record_directory.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
 import { createReach } from "./upstream/reach.ts";
+import { createUserRecords, type FindUserRecord } from "./user_record.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 const VERSION = "0.1.0";
@@ -144,6 +146,11 @@ async function start(): Promise<void> {
     prepareGroupTurn: (name) => radius.replies.prepareForget(name),
   });
   const directory = directoryOf(identity);
+  const findUserRecord = createUserRecords({
+    store,
+    target: config.radius.directory,
+    directory: recordDirectoryOf(identity.logins),
+  });
   const services = await createServices({
     config,
     store,
@@ -151,6 +158,7 @@ async function start(): Promise<void> {
     clock,
     random,
     totp: { at: totpAt, match: matchTotp },
+    findUserRecord,
     userAgent: `Countersign/${VERSION}`,
     onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
   });
@@ -171,14 +179,23 @@ async function start(): Promise<void> {
     anySecret: config.radius.secret || generated?.secret || "unused",
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  if (services.embedded !== null) followPhones({ ...services.embedded, radius, directory, log });
+  if (services.embedded !== null) followPhones({ ...services.embedded, radius, findUserRecord, log });
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
   const stopHeartbeat = startHeartbeat({ store, clock, log });
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const opened = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
+  const opened = await openHttp({
+    dataDir,
+    dist,
+    sockets,
+    services,
+    radius,
+    identity,
+    identityClient,
+    findUserRecord,
+  });
   app.resolve(opened.app);
   const serving = [
     ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
@@ -259,9 +276,10 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, sockets, services, radius, identity, identityClient }: {
+  { dataDir, dist, sockets, services, radius, identity, identityClient, findUserRecord }: {
     dataDir: DataDir;
     dist: Dist;
+    findUserRecord: FindUserRecord;
     sockets: RadiusSockets;
     services: Services;
     radius: Radius;
@@ -301,6 +319,7 @@ async function openHttp(
       limits: radius.limits,
       recoveryCodes: radius.recoveryCodes,
       prepareDisowning: radius.prepareDisowning,
+      findUserRecord,
       factors: config.factors,
       readContent,
       trials: radius.trials,

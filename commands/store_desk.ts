@@ -9,12 +9,15 @@ import { createLearnt } from "../radius/doing/learnt.ts";
 import { createLimits } from "../radius/doing/limits.ts";
 import { createOrderedIds } from "../radius/doing/ordered_ids.ts";
 import { createPairings } from "../radius/doing/pairings.ts";
+import { createRecoveryCodes } from "../radius/doing/recovery_codes.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
 import { matchTotp, totpAt } from "../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../runtime.ts";
 import { createBulk } from "../scim/bulk/bulk.ts";
+import { recordDirectoryOf } from "../scim/directory/record_directory.ts";
 import { createCredentials } from "../scim/http/credentials.ts";
 import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "../upstream/embedded/second_factor.ts";
+import { createUserRecords, type FindUserRecord } from "../user_record.ts";
 import { createStoreTargets } from "./store_targets.ts";
 
 interface Ground {
@@ -73,15 +76,38 @@ async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<vo
   const limits = createLimits({ store, clock, settings: config.factors });
   const learnt = createLearnt({ store, log });
   await Promise.all([pairings.load(), limits.load(), learnt.load()]);
-  const embedded = config.secondFactor.url === "" ? await openEmbedded(ground) : null;
-  const secondFactorDesk = embedded?.desk ?? null;
+  const recoveryCodes = createRecoveryCodes({
+    store,
+    vault,
+    clock,
+    random,
+    target: config.radius.directory,
+  });
+  await recoveryCodes.load();
   const orderedId = createOrderedIds(clock, random);
+  // The targets are opened when a command asks for one, so the embedded service gets to them later than it is made.
+  const findUserRecord = createUserRecords({
+    store,
+    target: config.radius.directory,
+    directory: {
+      read: async (canonical) => (await recordDirectory()).read(canonical),
+      isDeleted: async (canonical) => (await recordDirectory()).isDeleted(canonical),
+    },
+  });
+  const embedded = config.secondFactor.url === "" ? await openEmbedded(ground, findUserRecord) : null;
+  const secondFactorDesk = embedded?.desk ?? null;
   const targets = createStoreTargets({
     ...ground,
     orderedId,
     pairings,
+    recoveryCodes,
     unpair: secondFactorDesk === null ? null : (id) => secondFactorDesk.revokePairing(id),
   });
+  const recordDirectory = async () => {
+    const target = await targets.get(config.radius.directory);
+    if (target === null) throw new Error(`Cannot find the target ${config.radius.directory}`);
+    return recordDirectoryOf(target);
+  };
   const desk = createDesk({
     config,
     credentials: createCredentials({
@@ -114,6 +140,7 @@ async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<vo
 
 async function openEmbedded(
   { config, dataDir: { store, vault }, clock, random, log }: Ground,
+  findUserRecord: FindUserRecord,
 ): Promise<EmbeddedSecondFactor> {
   const embedded = createEmbeddedSecondFactor({
     store,
@@ -121,6 +148,7 @@ async function openEmbedded(
     clock,
     random,
     totp: { at: totpAt, match: matchTotp },
+    findUserRecord,
     settings: {
       requesterName: config.factors.requesterName,
       numberMatching: config.factors.device.numberMatching,

@@ -5,11 +5,13 @@ import type { DataDir } from "../host/data_dir.ts";
 import type { Log } from "../log.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
 import type { Pairing, Pairings } from "../radius/doing/pairings.ts";
+import type { RecoveryCodes } from "../radius/doing/recovery_codes.ts";
 import { replyGroupKey } from "../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../runtime.ts";
 import { createIdentity, type Identity } from "../scim/identity.ts";
 import type { Leaving, Target } from "../scim/ports.ts";
 import { auditEntry } from "../platform/audit.ts";
+import { departureMutation } from "../user_record.ts";
 import { openHttpClient } from "../upstream/http_client.ts";
 
 export interface StoreTargetsDeps {
@@ -20,6 +22,7 @@ export interface StoreTargetsDeps {
   readonly log: Log;
   readonly orderedId: () => string;
   readonly pairings: Pairings;
+  readonly recoveryCodes: RecoveryCodes;
   /** Unpairs the phone of somebody who left; `null` when an external service is configured. */
   readonly unpair: ((pairingId: string) => Promise<unknown>) | null;
 }
@@ -76,12 +79,13 @@ export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
   };
 }
 
-/** A leaver's pairings. Conversations need nothing: the next packet of one is refused, because its user is gone. */
+/** The factors of a user who leaves. Conversations need nothing: the next packet of one is refused, because its user is gone. */
 function prepareLeaving(
-  { pairings }: StoreTargetsDeps,
+  { config, pairings, recoveryCodes, orderedId }: StoreTargetsDeps,
   { user, unpaired }: { user: string; unpaired: Pairing[] },
 ): Leaving {
   const taken = pairings.takeAll(user);
+  const codes = recoveryCodes.takeAll(user);
   const audits = taken.pairings.map(({ id, kind, shownUser }) =>
     auditEntry({
       actor: "command",
@@ -93,8 +97,16 @@ function prepareLeaving(
     })
   );
   return {
-    mutations: [...taken.mutations, ...audits],
+    mutations: [
+      departureMutation({ target: config.radius.directory, user, id: orderedId() }),
+      ...taken.mutations,
+      ...codes.mutations,
+      ...audits,
+    ],
     done: () => void unpaired.push(...taken.pairings.filter(({ kind }) => kind === "device")),
-    undo: taken.putBack,
+    undo() {
+      taken.putBack();
+      codes.putBack();
+    },
   };
 }

@@ -5,6 +5,7 @@ import type { SecondFactorService, TelephonyService } from "../radius/doing/port
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
+import type { FindUserRecord } from "../user_record.ts";
 import type { Totp } from "./embedded/house.ts";
 import { createOutbox, type Outbox } from "./embedded/outbox.ts";
 import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "./embedded/second_factor.ts";
@@ -30,6 +31,8 @@ interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly totp: Totp;
+  /** Which record of the directory a user name belongs to. */
+  readonly findUserRecord: FindUserRecord;
   readonly userAgent: string;
   readonly onBug: (fault: unknown) => void;
 }

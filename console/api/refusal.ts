@@ -97,6 +97,11 @@ export const REFUSALS = {
   no_outbox: { status: 404, message: "Messages go to an external telephony service." },
   unknown_token: { status: 401, message: "This phone is not paired." },
   unknown_invitation: { status: 404, message: "That invitation is not known." },
+  account_changed: {
+    status: 410,
+    message:
+      "This is no longer valid: the account that it was made for was deactivated or removed. Ask your administrator for a new link.",
+  },
   already_used: { status: 410, message: "That invitation was used already." },
   expired: { status: 410, message: "That has expired." },
   unknown_request: { status: 404, message: "That request is not known to this phone." },

@@ -7,6 +7,8 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   no_phone_page: "This gateway uses another service for phones.",
   unknown_token: "This phone is no longer paired.",
   unknown_invitation: "That invitation is not known. Ask for a new one.",
+  account_changed:
+    "This link is no longer valid: the account was deactivated or removed. Ask your administrator for a new one.",
   already_used: "That invitation was used already. Ask for a new one if it was not you.",
   expired: "That has expired.",
   unknown_request: "That request is not there any more.",

@@ -5,6 +5,7 @@ import { auditEntry } from "../../platform/audit.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
+import { departureMutation } from "../../user_record.ts";
 import { maskPhoneNumber } from "../pure/phone_number.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
@@ -151,7 +152,13 @@ export function createLeavings(deps: LeavingDeps): Leavings {
       const ends = conversations.liveOf(user).slice(0, MOST_ENDS)
         .map((conversation) => conversations.ending(conversation, USER_LEFT));
       return {
-        mutations: [...taken.mutations, ...codes.mutations, ...taken.pairings.map(audit), ...ends],
+        mutations: [
+          departureMutation({ target: deps.target, user, id: deps.orderedId() }),
+          ...taken.mutations,
+          ...codes.mutations,
+          ...taken.pairings.map(audit),
+          ...ends,
+        ],
         done() {
           settle(user);
           noteLeft(user);

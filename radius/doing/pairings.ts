@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../runtime.ts";
 import { type Random, toHex } from "../../runtime.ts";
-import type { Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Factor } from "../facts/factors.ts";
 import { canonicalName } from "../../canonical_name.ts";
@@ -44,10 +44,16 @@ export interface Pairings {
     pairing: NewPairing,
   ): { mutation: Mutation; pairing: Pairing };
   adopt(pairing: Pairing): void;
-  /** Stores a device pairing that a phone enabled by itself, by invitation. */
+  /**
+   * Stores a device pairing that a phone enabled by itself, by invitation.
+   *
+   * @param with.checks what must hold; otherwise nothing is stored and the promise resolves to `false`.
+   * @param with.also changes that belong into the same commit, such as the audit record.
+   */
   addDevice(
     device: { id: string; userName: string; totpLength: number; name?: string | undefined },
-  ): Promise<void>;
+    options?: { checks?: readonly Check[]; also?: (pairing: Pairing) => readonly Mutation[] },
+  ): Promise<boolean>;
   /**
    * Names a phone; `null` when there is none of that id, or it went meanwhile.
    *
@@ -224,13 +230,15 @@ export function createPairings(
     preferred: (user) => preferences.get(user) ?? null,
     prepare,
     adopt,
-    async addDevice({ userName, ...device }) {
+    async addDevice({ userName, ...device }, { checks = [], also = () => [] } = {}) {
       const { mutation, pairing } = prepare(
         { canonical: canonicalName(userName), shown: userName },
         { kind: "device", ...device },
       );
-      await store.commit({ mutations: [mutation] });
-      adopt(pairing);
+      const { ok } = await store.commit({ checks, mutations: [mutation, ...also(pairing)] });
+      if (ok) adopt(pairing);
+      else prepared.delete(pairing);
+      return ok;
     },
     prepareUsedStep(pairing, step) {
       const used = { ...pairing, lastStep: step };

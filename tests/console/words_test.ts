@@ -14,7 +14,14 @@ Deno.test("readable() makes words of a name", () => {
 });
 
 Deno.test("SENTENCES has words for every refusal of the phone's service", () => {
-  const reasons = ["unknown_token", "unknown_invitation", "already_used", "expired", "unknown_request"];
+  const reasons = [
+    "unknown_token",
+    "unknown_invitation",
+    "account_changed",
+    "already_used",
+    "expired",
+    "unknown_request",
+  ];
   for (const reason of [...reasons, "already_decided", "wrong_number", "too_many_tries", "no_phone_page"]) {
     assert(reason in SENTENCES && reason in REFUSALS, reason);
   }

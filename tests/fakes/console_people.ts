@@ -19,9 +19,11 @@ import { createRecoveryCodes } from "../../radius/doing/recovery_codes.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createDirectory } from "../../scim/directory/directory.ts";
+import { recordDirectoryOf } from "../../scim/directory/record_directory.ts";
 import type { Actor, Leaving, Target } from "../../scim/ports.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { createTargets } from "../../scim/targets/targets.ts";
+import { createUserRecords, departureMutation } from "../../user_record.ts";
 import { createStore, type Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { configOf, shownOf } from "../config/samples.ts";
@@ -89,7 +91,10 @@ export async function startPeopleConsole(
     openDirectory: (target) =>
       createDirectory({
         ...{ store, clock, random, log, target },
-        prepareLeaving: () => NOTHING_LEFT,
+        prepareLeaving: (user) => ({
+          ...NOTHING_LEFT,
+          mutations: [departureMutation({ target: "default", user, id: orderedId() })],
+        }),
         prepareGroupTurn: (group) => replies.prepareForget(group),
       }),
     openBackend: (_target, { name }) => {
@@ -127,6 +132,11 @@ export async function startPeopleConsole(
     }),
     factors: config.factors,
     readContent,
+    findUserRecord: createUserRecords({
+      store,
+      target: "default",
+      directory: recordDirectoryOf(target),
+    }),
     trials: createLoginTrials({
       settings: config.factors,
       enabled: new Set(config.factors.enabled),

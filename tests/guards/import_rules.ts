@@ -20,6 +20,7 @@ const GROUND = [
   "phone_name.ts",
   "contact_values.ts",
   "platform/",
+  "user_record.ts",
   "password_hasher.ts",
 ];
 const EVERYTHING = [""];
@@ -71,6 +72,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "contact_values.ts", code: [], types: ["scim/ports.ts"] },
   { at: "platform/audit_actions.ts", code: [], types: [] },
   { at: "platform/", code: ["canonical_name.ts"], types: [] },
+  { at: "user_record.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },
   // The judge of the gateway's packets shares no code with it.
   { at: "tests/ground/", code: ["tests/packages/"], types: [] },

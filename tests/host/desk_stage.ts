@@ -1,5 +1,6 @@
 // For tests: a desk on a store in memory, with everything it needs and a clock that a test moves.
 
+import { createFakeUserRecords } from "../fakes/user_records.ts";
 import { createDesk, type Desk } from "../../host/desk.ts";
 import type { DeskAnswer, DeskDone, DeskRefusal } from "../../host/desk_answer.ts";
 import { createLog } from "../../log.ts";
@@ -73,7 +74,10 @@ export async function openDeskStage(
   const totp = { at: totpAt, match: matchTotp };
   const settings = { requesterName: "Countersign", numberMatching: true, requestTtlMs: 60_000 };
   const embedded = config.secondFactor.url === ""
-    ? createEmbeddedSecondFactor({ store, vault, clock, random, totp, settings })
+    ? createEmbeddedSecondFactor({
+      ...{ store, vault, clock, random, totp, settings },
+      findUserRecord: createFakeUserRecords().find,
+    })
     : null;
   const forgotten: string[] = [];
   const orderedId = createOrderedIds(clock, random);

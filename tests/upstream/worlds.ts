@@ -1,6 +1,7 @@
 // The same ports over different services: the client against a fake over real HTTP, and the client against the embedded
 // service in-process. What a person does with the phone is behind one set of controls.
 
+import { createFakeUserRecords, type FakeUserRecords } from "../fakes/user_records.ts";
 import type { SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
 import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
@@ -43,6 +44,7 @@ export interface Ground {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: ReturnType<typeof createSystemRandom>;
+  readonly userRecords: FakeUserRecords;
 }
 
 /** A store in memory with everything that a service needs besides. */
@@ -53,6 +55,7 @@ export async function openGround(clock: Clock = systemClock): Promise<Ground> {
     vault: createVault(MASTER_KEY, random),
     clock,
     random,
+    userRecords: createFakeUserRecords(),
   };
 }
 
@@ -64,6 +67,7 @@ export async function openEmbedded(
   const embedded = createEmbeddedSecondFactor({
     ...ground,
     totp: { at: totpAt, match: matchTotp },
+    findUserRecord: ground.userRecords.find,
     settings: { requesterName: "Countersign", numberMatching: true, requestTtlMs: 60_000, ...settings },
     onBug: (fault) => {
       throw fault;

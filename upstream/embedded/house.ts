@@ -2,6 +2,7 @@
 
 import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
+import type { FindUserRecord } from "../../user_record.ts";
 import type { Vault } from "../../vault.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
 import { CAPS, type PairingRow, TOTP_DIGITS, TOTP_STEP_MS } from "./rows.ts";
@@ -41,6 +42,8 @@ export interface House {
   readonly random: Random;
   readonly totp: Totp;
   readonly settings: EmbeddedSecondFactorSettings;
+  /** Which record of the directory a user name belongs to. */
+  readonly findUserRecord: FindUserRecord;
   readonly shelves: Shelves;
   /** Topics are phones (digests): their view may have changed. */
   readonly phoneListeners: Listeners;

@@ -59,6 +59,7 @@ export type InviteView =
 export type PhoneRefusal =
   | "unknown_token"
   | "unknown_invitation"
+  | "account_changed"
   | "already_used"
   | "expired"
   | "unknown_request"
@@ -132,6 +133,18 @@ export interface OwnRequest {
   readonly state: "waiting" | "approved" | "denied" | "expired" | "cancelled";
 }
 
+/** A pairing that a phone enabled by an invitation. */
+export interface NewPhonePairing {
+  readonly pairingId: string;
+  readonly userName: string;
+  /** The directory record that the invitation was made for. */
+  readonly recordId: string;
+  readonly totpLength: number;
+  readonly name?: string;
+  /** The phone's address. */
+  readonly source: string;
+}
+
 /** What `deno task pair` and the console ask of the embedded second-factor service. */
 export interface SecondFactorDesk {
   /** An invitation (128 bits, once, 24 hours) for `userName`; it is the last part of the phone page's link. */
@@ -155,12 +168,11 @@ export interface SecondFactorDesk {
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of waiting requests changed. */
   onChange(notify: () => void): () => void;
-  /** Calls back when a phone enabled a pairing (by invitation), so that the gateway learns of it. */
-  onPaired(
-    notify: (
-      pairing: { pairingId: string; userName: string; totpLength: number; name?: string },
-    ) => Promise<void>,
-  ): () => void;
+  /**
+   * Calls back when a phone enabled a pairing (by invitation), so that the gateway learns of it. With `false` the pairing ends and the phone is told
+   * `account_changed`.
+   */
+  onPaired(notify: (pairing: NewPhonePairing) => Promise<boolean>): () => void;
   /** Calls back when a pairing ended on the phone. */
   onUnpaired(notify: (pairing: { pairingId: string; userName: string }) => Promise<void>): () => void;
 }

@@ -10,6 +10,7 @@ import { createToken, phoneOfToken } from "./phrase_book.ts";
 import { createRateLimit } from "./rate_limit.ts";
 import { CAPS, type InvitationRow, LIFETIMES, type PairingRow } from "./rows.ts";
 import { OPEN } from "./shelves.ts";
+import { isUsableFor } from "../../user_record.ts";
 import type { Change } from "./table.ts";
 
 export interface Invitations {
@@ -18,7 +19,7 @@ export interface Invitations {
     userName: string,
     options?: { also?: readonly Mutation[] },
   ): Promise<{ invitation: string; deadlineMs: number }>;
-  look(invitation: string, source: string): InviteView;
+  look(invitation: string, source: string): Promise<InviteView>;
   /** Pairs the phone of `token`, or a new one, with the invitation's user. `name`: what it shall be called. */
   accept(
     invitation: string,
@@ -71,14 +72,21 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
       }
       const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
       const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
-      const row: InvitationRow = { userName, deadlineMs, usedMs: null };
-      await shelves.commit([invitations.add(digestOf(invitation), row)], options);
-      return { invitation, deadlineMs };
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const { id: recordId, check } = await house.findUserRecord(userName);
+        const row: InvitationRow = { userName, recordId, deadlineMs, usedMs: null };
+        const changes = [invitations.add(digestOf(invitation), row)];
+        if (await shelves.commit(changes, { ...options, checks: [check] })) return { invitation, deadlineMs };
+      }
+      throw new Error("Cannot make an invitation: the user was changed all the time");
     },
-    look(invitation, source) {
+    async look(invitation, source) {
       const found = find(invitation, source);
       if (!found.ok) return found;
-      const { userName, deadlineMs } = found.value.row;
+      const { userName, recordId, deadlineMs } = found.value.row;
+      if (!isUsableFor(recordId, await house.findUserRecord(userName))) {
+        return { ok: false, reason: "account_changed" };
+      }
       return { ok: true, userName, requesterName: settings.requesterName, deadlineMs };
     },
     async accept(invitation, { token, source, name }) {
@@ -86,13 +94,21 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
         const found = find(invitation, source);
         if (!found.ok) return found;
         const { digest, row } = found.value;
+        const record = await house.findUserRecord(row.userName);
+        if (!isUsableFor(row.recordId, record)) return refused("account_changed");
         const taken = takePhone(token);
         if (pairings.isFull(taken.phone) || phones.size() >= CAPS.phones) return refused("too_many_tries");
         const { phone } = taken;
-        const pairing = pairings.draft({ phone, userName: row.userName, enabled: true, name });
+        const pairing = pairings.draft({
+          phone,
+          userName: row.userName,
+          recordId: record.id,
+          enabled: true,
+          name,
+        });
         const used = invitations.change(digest, { ...row, usedMs: clock.nowMs() });
         const changes = [used, taken.change, shelves.pairings.add(pairing.id, pairing)];
-        if (!await shelves.commit(changes)) continue;
+        if (!await shelves.commit(changes, { checks: [record.check] })) continue;
         house.phoneListeners.notify(taken.phone);
         return { ok: true, value: { token: taken.token, pairing } };
       }

@@ -7,6 +7,7 @@ import { timeOrderedUuid } from "./identifiers.ts";
 import type { Requests } from "./requests.ts";
 import { CAPS, pairingAt, type PairingRow } from "./rows.ts";
 import { byPhone } from "./shelves.ts";
+import { isUsableFor } from "../../user_record.ts";
 import type { Change } from "./table.ts";
 
 export interface Pairings {
@@ -16,7 +17,9 @@ export interface Pairings {
   ofPhone(phone: string): PairingRow[];
   isFull(phone: string): boolean;
   /** A new row for `phone`, not yet committed. */
-  draft(options: { phone: string; userName: string; enabled: boolean; name?: string | null }): PairingRow;
+  draft(
+    options: { phone: string; userName: string; recordId: string; enabled: boolean; name?: string | null },
+  ): PairingRow;
   /** Approves (`name`: what the phone shall be called) or denies a pairing that a typed phrase asked for. */
   decide(
     phone: string,
@@ -65,12 +68,13 @@ export function createPairings(house: House, requests: Requests): Pairings {
     find,
     ofPhone,
     isFull: (phone) => ofPhone(phone).length >= CAPS.pairingsPerPhone,
-    draft({ phone, userName, enabled, name = null }) {
+    draft({ phone, userName, recordId, enabled, name = null }) {
       const nowMs = clock.nowMs();
       const id = timeOrderedUuid(nowMs, random);
       return {
         id,
         userName,
+        recordId,
         phone,
         ...(name === null ? {} : { name }),
         state: enabled ? "enabled" : "asks_approval",
@@ -84,6 +88,8 @@ export function createPairings(house: House, requests: Requests): Pairings {
       const row = find(pairingId);
       if (row === undefined || row.phone !== phone) return refused("unknown_request");
       if (row.state !== "asks_approval") return refused("already_decided");
+      const record = await house.findUserRecord(row.userName);
+      if (approve && !isUsableFor(row.recordId, record)) return refused("account_changed");
       const decided: PairingRow = {
         ...row,
         ...(name === null ? {} : { name }),
@@ -92,7 +98,8 @@ export function createPairings(house: House, requests: Requests): Pairings {
         modifiedMs: clock.nowMs(),
       };
       const changes = [pairings.change(row.id, decided), ...approve ? keepPhone(phone) : []];
-      if (!await shelves.commit(changes)) return refused("already_decided");
+      const checks = approve ? [record.check] : [];
+      if (!await shelves.commit(changes, { checks })) return refused("already_decided");
       house.phoneListeners.notify(phone);
       return { ok: true, value: null };
     },

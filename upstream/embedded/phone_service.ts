@@ -12,7 +12,8 @@ import type { PairingRow, RequestRow } from "./rows.ts";
 
 /** Told about pairings that a phone enabled by an invitation, or ended. */
 export interface PairingNews {
-  paired(pairing: PairingRow): Promise<void>;
+  /** Resolves to whether the pairing may stay. */
+  paired(pairing: PairingRow, source: string): Promise<boolean>;
   unpaired(pairing: PairingRow): Promise<void>;
 }
 
@@ -88,14 +89,17 @@ export function createPhoneService(
         if (shown === null) return refused("too_many_tries");
         return { ok: true, value: { phrase: shown.text, deadlineMs: shown.deadlineMs } };
       }),
-    lookAtInvitation: (invitation, source) => Promise.resolve(invitations.look(invitation, source)),
+    lookAtInvitation: (invitation, source) => invitations.look(invitation, source),
     async acceptInvitation(invitation, { token, source, name = null }) {
       const known = token !== null && phoneOf(token) !== null ? token : null;
       const accepted = await invitations.accept(invitation, { token: known, source, name });
       if (!accepted.ok) return accepted;
       const { token: kept, pairing } = accepted.value;
       try {
-        await news.paired(pairing);
+        if (!await news.paired(pairing, source)) {
+          await pairings.end(pairing.id);
+          return refused("account_changed");
+        }
       } catch (fault) {
         // Nobody but this service knows the pairing: without that it is of no use to anybody.
         await pairings.end(pairing.id);

@@ -116,9 +116,15 @@ export function createPhraseBook(house: House, pairings: Pairings): PhraseBook {
       const isGood = row !== undefined && row.deadlineMs > nowMs() && phones.get(row.phone) !== undefined &&
         !pairings.isFull(row.phone);
       if (isGood) {
-        const pairing = pairings.draft({ phone: row.phone, userName, enabled: false });
+        const record = await house.findUserRecord(userName);
+        const pairing = pairings.draft({
+          phone: row.phone,
+          userName,
+          recordId: record.id,
+          enabled: false,
+        });
         const changes = [shelves.pairings.add(pairing.id, pairing), phrases.change(row.digest, null)];
-        if (await shelves.commit(changes)) {
+        if (await shelves.commit(changes, { checks: [record.check] })) {
           house.phoneListeners.notify(row.phone);
           return { ok: true, pairing };
         }

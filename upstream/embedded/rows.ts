@@ -83,6 +83,8 @@ export type DecisionName = keyof typeof DECISIONS;
 export interface PairingRow {
   readonly id: string;
   readonly userName: string;
+  /** The directory record that the pairing was asked for; absent in rows of version 0.1.0. */
+  readonly recordId?: string;
   readonly phone: string;
   /** What its person called the phone when it was paired; absent when they did not. */
   readonly name?: string;
@@ -129,6 +131,8 @@ export interface PhraseRow {
 /** Under the digest of the invitation. */
 export interface InvitationRow {
   readonly userName: string;
+  /** The directory record that it belongs to; absent in rows of version 0.1.0, which are void. */
+  readonly recordId?: string;
   readonly deadlineMs: number;
   readonly usedMs: number | null;
 }

@@ -4,6 +4,7 @@
 import type { Clock, Random } from "../../runtime.ts";
 import { toBase64Url } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
+import type { FindUserRecord } from "../../user_record.ts";
 import type { Vault } from "../../vault.ts";
 import type { EmbeddedLink, SecondFactorSettings } from "../second_factor.ts";
 import { createHouse, type EmbeddedSecondFactorSettings, type Totp } from "./house.ts";
@@ -41,6 +42,7 @@ const KEY_OCTETS = 16;
 const SECRET_OCTETS = 32;
 
 /**
+ * @param deps.findUserRecord which record of the directory a user name belongs to.
  * @param deps.totp RFC 6238, see {@link Totp}.
  * @param deps.onBug told what went wrong inside an operation; the caller of the operation sees a 500.
  */
@@ -52,6 +54,7 @@ export function createEmbeddedSecondFactor(
     random: Random;
     totp: Totp;
     settings: EmbeddedSecondFactorSettings;
+    findUserRecord: FindUserRecord;
     onBug?: (fault: unknown) => void;
   },
 ): EmbeddedSecondFactor {
@@ -115,10 +118,11 @@ function createNews(): NewsDesk {
   const pairedListeners = new Set<Parameters<SecondFactorDesk["onPaired"]>[0]>();
   const unpairedListeners = new Set<Parameters<SecondFactorDesk["onUnpaired"]>[0]>();
   return {
-    async paired({ id, userName, name }: PairingRow) {
+    async paired({ id, userName, recordId = "", name }: PairingRow, source: string) {
       const named = name === undefined ? {} : { name };
-      const pairing = { pairingId: id, userName, totpLength: TOTP_DIGITS, ...named };
-      for (const notify of pairedListeners) await notify(pairing);
+      const pairing = { pairingId: id, userName, recordId, totpLength: TOTP_DIGITS, source, ...named };
+      for (const notify of pairedListeners) if (!await notify(pairing)) return false;
+      return true;
     },
     async unpaired({ id, userName }: PairingRow) {
       for (const notify of unpairedListeners) await notify({ pairingId: id, userName });

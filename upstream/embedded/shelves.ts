@@ -1,6 +1,6 @@
 // The five tables of the embedded second-factor service, and one commit over any of them.
 
-import type { Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../store.ts";
 import {
   type InvitationRow,
   pairingExpiresMs,
@@ -24,7 +24,10 @@ export interface Shelves {
   readonly phrases: Table<PhraseRow>;
   readonly invitations: Table<InvitationRow>;
   /** All changes, and what else belongs to them (`also`), or none; `false` when somebody else was faster. */
-  commit(changes: readonly Change[], options?: { also?: readonly Mutation[] }): Promise<boolean>;
+  commit(
+    changes: readonly Change[],
+    options?: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] },
+  ): Promise<boolean>;
   load(): Promise<void>;
 }
 

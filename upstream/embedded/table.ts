@@ -154,14 +154,15 @@ function createIndex(): Index {
  * Makes all changes or none; `false` when a row was changed by somebody else, and the mirror is up to date again.
  *
  * @param options.also what else is written in the same commit, such as the record of who asked.
+ * @param options.checks what else must hold.
  */
 export async function commitChanges(
   store: Store,
   changes: readonly Change[],
-  { also = [] }: { also?: readonly Mutation[] } = {},
+  { also = [], checks = [] }: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] } = {},
 ): Promise<boolean> {
   const outcome = await store.commit({
-    checks: changes.flatMap(({ check }) => check ?? []),
+    checks: [...changes.flatMap(({ check }) => check ?? []), ...checks],
     mutations: [...changes.map(({ mutation }) => mutation), ...also],
   });
   if (outcome.ok) { for (const change of changes) change.applied(outcome.versionstamp); }

@@ -79,7 +79,7 @@ export function createMeApi(deps: MeApiDeps) {
     .post("/link/look", jsonBody(LINK), async (c) => c.json(await door().look(c, c.req.valid("json").link)))
     .get("/logins", async (c) => {
       const { person } = await door().held(c);
-      return c.json(await ownLogins({ ...deps, history }, person.canonical));
+      return c.json(await ownLogins({ ...deps, history }, person));
     })
     .post("/not-me", jsonBody(NOT_ME), async (c) => {
       const me = await door().held(c);

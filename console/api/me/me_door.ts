@@ -106,9 +106,10 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
     async enterByLink(c, token) {
       const taken = await guarded(c.env.remoteAddress, () => links.take(token));
       const person = await standing(taken.link.user);
-      // The person whom it was made for is gone; another one has the name.
-      if (person.bornMs !== taken.link.bornMs) throw new Refusal("bad_me_link");
-      return await enter(c, { person, pairingId: null, checks: taken.checks, mutations: taken.mutations });
+      // The person whom it was made for left since.
+      if (person.recordId !== taken.link.recordId) throw new Refusal("bad_me_link");
+      const checks = [...taken.checks, person.check];
+      return await enter(c, { person, pairingId: null, checks, mutations: taken.mutations });
     },
     async enterByPhone(c, userName) {
       const users = await phoneUsers(deps, phoneToken(c));

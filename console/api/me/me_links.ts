@@ -11,7 +11,8 @@ import { Refusal } from "../refusal.ts";
 export interface MeLink {
   readonly user: string;
   readonly canonical: string;
-  readonly bornMs: number | null;
+  /** The directory record of the person; absent in links of version 0.1.0, which are void. */
+  readonly recordId?: string;
   readonly deadlineMs: number;
 }
 
@@ -58,14 +59,14 @@ export function createMeLinks(deps: MeLinksDeps): MeLinks {
   };
 
   return {
-    async make({ userName, canonical, bornMs }, { actor, source }) {
+    async make({ userName, canonical, recordId, check }, { actor, source }) {
       const token = toBase64Url(random.bytes(TOKEN_OCTETS));
       const digest = vault.digest("self-service link", token);
       const before = await store.get<string>(currentKey(canonical));
       const deadlineMs = clock.nowMs() + LINK_MS;
-      const value: MeLink = { user: userName, canonical, bornMs, deadlineMs };
+      const value: MeLink = { user: userName, canonical, recordId, deadlineMs };
       const done = await store.commit({
-        checks: [{ key: before.key, versionstamp: before.versionstamp }],
+        checks: [{ key: before.key, versionstamp: before.versionstamp }, check],
         mutations: [
           ...before.value === null ? [] : [{ type: "delete", key: keyOf(before.value) } as const],
           { type: "set", key: keyOf(digest), value, expireInMs: LINK_MS },

@@ -6,6 +6,7 @@ import type { Clock } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import { createHistoryReader, type HistoryItem } from "../live/history.ts";
+import type { Person } from "./me_people.ts";
 import type { OwnHistory } from "./own_history.ts";
 import type { MeApproval, MeLogin, MeLogins, MeOpenLogin } from "./me_shapes.ts";
 
@@ -28,13 +29,17 @@ const MOST_OPEN = 20;
 const LOOKED_THROUGH = 20_000;
 const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
 
-/** Everything of one user (canonical name). */
-export async function ownLogins(deps: MeLoginsDeps, canonical: string): Promise<MeLogins> {
+/** Everything of one person. What began before the person's record was created is of an earlier user of the name. */
+export async function ownLogins(
+  deps: MeLoginsDeps,
+  { canonical, createdMs }: Pick<Person, "canonical" | "createdMs">,
+): Promise<MeLogins> {
+  const sinceMs = createdMs ?? 0;
   return {
     nowMs: deps.clock.nowMs(),
     open: openLogins(deps, canonical),
     approvals: approvalsOf(deps, canonical),
-    recent: (await deps.history.of(canonical)).map(loginOf),
+    recent: (await deps.history.of(canonical)).filter(({ startedMs }) => startedMs >= sinceMs).map(loginOf),
   };
 }
 

@@ -1,6 +1,7 @@
 // Whose page it is: the person behind a name, and the users that a paired phone stands for.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import type { Check } from "../../../store.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import { type People, targetOf } from "../people/people.ts";
 import { displayNameOf } from "../people/user_views.ts";
@@ -10,8 +11,12 @@ export interface Person {
   readonly userName: string;
   readonly canonical: string;
   readonly displayName: string | null;
-  /** When the directory's record was made; `null` for a name that it does not have. Tells a person from a later one of the same name. */
-  readonly bornMs: number | null;
+  /** When the directory's record was made; `null` for a name that it does not have. */
+  readonly createdMs: number | null;
+  /** The directory record: tells a person from a later one of the same name, and from the same one before they left. */
+  readonly recordId: string;
+  /** Holds until the user leaves the directory. */
+  readonly check: Check;
 }
 
 /** A user that a phone is paired for. */
@@ -20,19 +25,21 @@ export interface PhoneUser {
   readonly pairingId: string;
 }
 
-/** The person of a name; `null` for one who is deactivated. A name that the directory lacks may have factors all the same. */
+/** The person of a name; `null` for one who is deactivated or deleted. A name that the directory never had may have factors. */
 export async function personOf(people: People, name: string): Promise<Person | null> {
   const canonical = canonicalName(name);
+  const { id: recordId, status, createdMs, check } = await people.findUserRecord(canonical);
+  if (status === "inactive" || status === "deleted") return null;
+  const record = { canonical, createdMs, recordId, check };
   const stored = await targetOf(people, undefined).directory.read("user", canonical);
-  if (stored === null) return { userName: name.normalize("NFC"), canonical, displayName: null, bornMs: null };
-  const { content, createdMs } = stored;
-  if (content.kind !== "user" || !content.active) return null;
+  if (stored === null) return { ...record, userName: name.normalize("NFC"), displayName: null };
+  const { content } = stored;
+  if (content.kind !== "user") return null;
   const displayName = displayNameOf(content);
   return {
+    ...record,
     userName: content.name,
-    canonical,
     displayName: displayName === "" ? null : displayName,
-    bornMs: createdMs,
   };
 }
 

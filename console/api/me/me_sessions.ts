@@ -12,7 +12,8 @@ import { Refusal } from "../refusal.ts";
 
 interface SessionRecord {
   readonly user: string;
-  readonly bornMs: number | null;
+  /** The directory record of the person; absent in sessions of version 0.1.0, which are over. */
+  readonly recordId?: string;
   readonly via: MeWay;
   /** The pairing of the phone that opened it. */
   readonly pairingId: string | null;
@@ -78,9 +79,9 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
   ];
 
   /** Who it belongs to, if that is still the same person with the same phone. */
-  const holderOf = async ({ user, bornMs, via, pairingId }: SessionRecord): Promise<Person | null> => {
+  const holderOf = async ({ user, recordId, via, pairingId }: SessionRecord): Promise<Person | null> => {
     const person = await personOf(people, user);
-    if (person === null || person.bornMs !== bornMs) return null;
+    if (person === null || person.recordId !== recordId) return null;
     if (via === "phone" && (pairingId === null || !isPhoneOf(people, person.canonical, pairingId))) {
       return null;
     }
@@ -107,7 +108,7 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
       const nowMs = clock.nowMs();
       const record: SessionRecord = {
         user: person.userName,
-        bornMs: person.bornMs,
+        recordId: person.recordId,
         via: pairingId === null ? "link" : "phone",
         pairingId,
         createdMs: nowMs,

@@ -8,6 +8,7 @@ import type { Limits } from "../../../radius/doing/limits.ts";
 import type { Pairings } from "../../../radius/doing/pairings.ts";
 import type { JsonObject, Mapping, ResourceKind, Target, Targets } from "../../../scim/ports.ts";
 import type { ContentOutcome } from "../../../scim/pure/content.ts";
+import type { FindUserRecord } from "../../../user_record.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface People {
@@ -19,6 +20,8 @@ export interface People {
   readonly recoveryCodes: RecoveryCodes;
   /** What follows when a user (canonical name) says that a login was not theirs. */
   prepareDisowning(canonical: string): Disowning;
+  /** Which record of the directory a user name belongs to. */
+  readonly findUserRecord: FindUserRecord;
   readonly factors: Pick<FactorSettings, "enabled" | "countryCodes" | "requesterName">;
   /** Reads SCIM attributes into a content, as the identity interface reads a body. */
   readContent(

@@ -10,6 +10,7 @@ import { matchTotp } from "../../../radius/pure/totp.ts";
 import { type Clock, type Random, toHex } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { UserRecord } from "../../../user_record.ts";
 import type { Vault } from "../../../vault.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
@@ -47,6 +48,8 @@ const TOTP_BEGUN_MS = 15 * 60_000;
 
 interface BegunTotp {
   readonly user: string;
+  /** The directory record that it was begun for. */
+  readonly recordId?: string;
   readonly seed: Uint8Array;
 }
 
@@ -79,7 +82,8 @@ export interface UserFactors {
 }
 
 export function createUserFactors(deps: FactorDeps): UserFactors {
-  const { people: { pairings, limits, factors, recoveryCodes }, desk, store, vault, clock, random } = deps;
+  const { people, desk, store, vault, clock, random } = deps;
+  const { pairings, limits, factors, recoveryCodes, findUserRecord } = people;
   const audit = (
     { user, actor, source }: FactorDeed,
     deed: { action: AuditAction; before?: string; after?: string },
@@ -89,11 +93,12 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   const add = async (
     deed: FactorDeed,
     wanted: NewPairing,
-    also: readonly Mutation[] = [],
+    { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
   ): Promise<Pairing> => {
     const { mutation, pairing } = prepare(deed, wanted);
     const record = audit(deed, { action: "pairing.add", after: pairingText(pairing) });
-    await store.commit({ mutations: [mutation, record, ...also] });
+    const done = await store.commit({ checks: [owner.check], mutations: [mutation, record, ...also] });
+    if (!done.ok) throw new Refusal("changed_meanwhile");
     pairings.adopt(pairing);
     return pairing;
   };
@@ -119,15 +124,18 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     async addNumber(deed, { kind, number: given }) {
       const number = reducePhoneNumber(given);
       if (number === null) throw new Refusal("bad_number");
-      return await add(deed, { kind, number });
+      return await add(deed, { kind, number }, { owner: await findUserRecord(deed.user) });
     },
     async beginTotp({ user }) {
       const id = toHex(random.bytes(16));
       const seed = random.bytes(SEED_OCTETS).slice();
-      const value: BegunTotp = { user: canonicalName(user), seed: vault.seal(begunKey(id), seed) };
-      await store.commit({
+      const { id: recordId, check } = await findUserRecord(user);
+      const value: BegunTotp = { user: canonicalName(user), recordId, seed: vault.seal(begunKey(id), seed) };
+      const done = await store.commit({
+        checks: [check],
         mutations: [{ type: "set", key: begunKey(id), value, expireInMs: TOTP_BEGUN_MS }],
       });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
       const secret = encodeBase32(seed);
       const deadlineMs = clock.nowMs() + TOTP_BEGUN_MS;
       const uri = totpUri({ issuer: factors.requesterName, user, secret });
@@ -135,7 +143,9 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     },
     async confirmTotp(deed, { id, code }) {
       const begun = (await store.get<BegunTotp>(begunKey(id))).value;
-      const seed = begun?.user === canonicalName(deed.user) ? vault.open(begunKey(id), begun.seed) : null;
+      const owner = await findUserRecord(deed.user);
+      const isOwn = begun?.user === canonicalName(deed.user) && begun.recordId === owner.id;
+      const seed = isOwn ? vault.open(begunKey(id), begun.seed) : null;
       if (seed === null) throw new Refusal("no_totp_begun");
       const step = matchTotp({
         seed,
@@ -147,7 +157,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
       if (step === null) throw new Refusal("wrong_totp");
       const proven: NewPairing = { kind: "totp", seed, lastStep: step };
-      return await add(deed, proven, [{ type: "delete", key: begunKey(id) }]);
+      return await add(deed, proven, { owner, also: [{ type: "delete", key: begunKey(id) }] });
     },
     async rename(deed, { id, name: given }) {
       const name = readPhoneName(given);
@@ -186,6 +196,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     },
     async makeRecoveryCodes(deed) {
       const canonical = canonicalName(deed.user);
+      const owner = await findUserRecord(canonical);
       const { left } = recoveryCodes.standing(canonical);
       const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical);
       const record = audit(deed, {
@@ -193,7 +204,10 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
         before: `${left} left`,
         after: `${codes.length} made`,
       });
-      const done = await store.commit({ checks, mutations: [...mutations, record] });
+      const done = await store.commit({
+        checks: [...checks, owner.check],
+        mutations: [...mutations, record],
+      });
       if (!done.ok) throw new Refusal("changed_meanwhile");
       adopt(done.versionstamp);
       return codes;

@@ -1,6 +1,7 @@
 // The real gateway in the test's own process: real sockets and HTTP, a store in memory, a fake clock, fakes of both external services or the
 // embedded ones.
 
+import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
 import type { Config } from "../../../config.ts";
 import { loadConfig } from "../../../config/load.ts";
@@ -133,6 +134,7 @@ async function assemble(
   const services = await createServices({
     ...parts,
     totp: { at: totpAt, match: matchTotp },
+    findUserRecord: createFakeUserRecords().find,
     userAgent: "Countersign/test",
     onBug(fault) {
       throw fault;
@@ -148,8 +150,8 @@ async function assemble(
     anySecret: config.radius.secret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  services.embedded?.desk.onPaired(({ pairingId, ...phone }) =>
-    radius.pairings.addDevice({ id: pairingId, ...phone })
+  services.embedded?.desk.onPaired(({ pairingId, userName, totpLength, name }) =>
+    radius.pairings.addDevice({ id: pairingId, userName, totpLength, name })
   );
   const lines = async () => {
     await log.flush();

@@ -204,16 +204,17 @@ Deno.test("SecondFactorDesk.onPaired() is told of a pairing by invitation before
   const told: unknown[] = [];
   stage.embedded.desk.onPaired((pairing) => {
     told.push(pairing);
-    return Promise.resolve();
+    return Promise.resolve(true);
   });
   const { pairingId } = await pairPhone(stage.embedded, "bob");
-  assertEquals(told, [{ pairingId, userName: "bob", totpLength: 6 }]);
+  const from = { recordId: "1.none", source: "bob" };
+  assertEquals(told, [{ pairingId, userName: "bob", totpLength: 6, ...from }]);
 });
 
 Deno.test("SecondFactorDesk.onPaired() is told what the person called the phone", async () => {
   await using stage = await openStage();
   const names: unknown[] = [];
-  stage.embedded.desk.onPaired(({ name }) => Promise.resolve(void names.push(name)));
+  stage.embedded.desk.onPaired(({ name }) => Promise.resolve(names.push(name) > 0));
   const { invitation } = await stage.embedded.desk.invite("bob");
   const name = "Pixel of Bob";
   right(await stage.embedded.phone.acceptInvitation(invitation, { token: null, source: "a", name }));
@@ -238,6 +239,36 @@ Deno.test("PhoneService.acceptInvitation() leaves no pairing behind when nobody 
   const { invitation } = await desk.invite("bob");
   await assertRejects(() => phone.acceptInvitation(invitation, { token: stage.token, source: "a" }));
   assertEquals((await phone.view(stage.token))?.pairings.map(({ userName }) => userName), ["ada"]);
+});
+
+Deno.test("PhoneService.acceptInvitation() pairs nobody when the user left, or the pairing may not stay", async () => {
+  await using stage = await openStage();
+  const { desk, phone } = stage.embedded;
+  const reasonOf = (result: { ok: boolean; reason?: unknown }) => result.ok ? "ok" : result.reason;
+  const accept = (invitation: string) =>
+    phone.acceptInvitation(invitation, { token: stage.token, source: "a" }).then(reasonOf);
+  for (const record of [{ status: "inactive" }, { status: "deleted" }, { id: "2.none" }] as const) {
+    const { invitation } = await desk.invite("bob");
+    stage.ground.userRecords.set("bob", record);
+    assertEquals(reasonOf(await phone.lookAtInvitation(invitation, "a")), "account_changed");
+    assertEquals(await accept(invitation), "account_changed");
+    stage.ground.userRecords.set("bob", { status: "active" });
+  }
+  const { invitation } = await desk.invite("bob");
+  desk.onPaired(() => Promise.resolve(false));
+  assertEquals(await accept(invitation), "account_changed");
+  assertEquals((await phone.view(stage.token))?.pairings.map(({ userName }) => userName), ["ada"]);
+});
+
+Deno.test("PhoneService.decidePairing() approves no pairing whose user left since the phrase was typed", async () => {
+  await using stage = await openStage();
+  const { phone } = stage.embedded;
+  const { phrase } = right(await phone.newPhrase(stage.token, "a"));
+  const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  stage.ground.userRecords.set("bob", { id: "1.left" });
+  const approved = await phone.decidePairing(stage.token, id, { approve: true });
+  assertEquals(approved, { ok: false, reason: "account_changed" });
+  right(await phone.decidePairing(stage.token, id, { approve: false }));
 });
 
 Deno.test("PhoneService.unpair() ends what waits, and the token with the last pairing", async () => {

@@ -255,6 +255,7 @@ Deno.test("The second-factor interface answers 500 when the store fails, and say
     ...ground,
     store: broken,
     totp: { at: () => "", match: () => null },
+    findUserRecord: ground.userRecords.find,
     settings: { requesterName: "Countersign", numberMatching: true, requestTtlMs: 1000 },
     onBug: (fault) => bugs.push(fault),
   });
