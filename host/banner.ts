@@ -56,15 +56,15 @@ export function bannerText(
     lines.push("", `  Secrets  ${secretFile}   (only this user can read it)`);
   }
   if (shown !== null) lines.push(`           RADIUS secret  ${shown}`);
-  if (options.terminal && setupLink !== null) lines.push(`           set up the console  ${setupLink}`);
   if (warnings.length > 0) lines.push("", ...warnings.map((warning) => `  Note     ${warning}`));
-  lines.push("", "Try next:", ...nextLines(facts), RULE);
+  lines.push("", "Try next:", ...nextLines(facts, { secretFile, terminal: options.terminal }), RULE);
   return lines.join("\n");
 }
 
 /** Three things to try, each with what it does; the commands work as they stand here. */
 function nextLines(
   { config, radius, generatedSecret, hasClients, setupLink, task }: BannerFacts,
+  { secretFile, terminal }: { secretFile: string; terminal: boolean },
 ): readonly string[] {
   const pairing = config.secondFactor.url === "" ? "--invite" : "--device <pairing_id>";
   const secret = generatedSecret !== null
@@ -79,8 +79,12 @@ function nextLines(
       : "     gives a user a device that the second-factor service knows",
     `  2  ${task} try ${reachable(radius[0])} --user ada`,
     `     a login in the terminal; ${secret}`,
-    setupLink === null ? `  3  open ${config.http.publicUrl}` : "  3  open the set-up link",
-    "     the console, where you watch it live",
+    ...setupLink === null
+      ? [`  3  open ${config.http.publicUrl}`, "     the console, where you watch it live"]
+      : [
+        terminal ? `  3  open ${setupLink}` : `  3  open the set-up link in ${secretFile}`,
+        "     makes you the owner of the console, where you watch it live; valid once, for an hour",
+      ],
   ];
 }
 

@@ -42,13 +42,17 @@ export const REFUSALS = {
   code_needed: { status: 401, message: "Now the code of the authenticator app, or a recovery code." },
   wrong_code: { status: 401, message: "That code is wrong, or was used already." },
   locked_out: { status: 429, message: "Too many wrong codes for this account." },
-  step_up: { status: 403, message: "Show a factor again first: this needs one from the last 5 minutes." },
+  step_up: {
+    status: 403,
+    message: "Confirm your sign-in first. This action needs a factor from the last 5 minutes.",
+  },
   wrong_person: { status: 403, message: "That belongs to another administrator." },
+  passkey_needed: { status: 403, message: "Confirm with your passkey. The password alone is not enough." },
   passkey_refused: { status: 401, message: "That passkey is not known here, or its answer came too late." },
   passkey_known: { status: 409, message: "That passkey is registered already." },
   passkeys_need_name: {
     status: 400,
-    message: "Passkeys need a host name; this address is a number.",
+    message: "Passkeys need a host name. You opened this console by IP address.",
   },
   too_many_passkeys: { status: 409, message: "An account holds at most 10 passkeys. Remove one first." },
   no_totp: { status: 409, message: "No authenticator app is being set up. Begin again." },
@@ -83,7 +87,7 @@ export const REFUSALS = {
   bad_set_up_link: {
     status: 410,
     message:
-      "This set-up link is no longer good. While nobody is the owner, each start of the server prints a new one.",
+      "This set-up link is no longer valid. Until there is an owner, each start of the server writes a new link to first-start.txt in the data directory.",
   },
   weak_password: { status: 400, message: "The password needs at least 12 characters." },
   bad_name: { status: 400, message: "A name has 1 to 64 characters, none of them a control character." },

@@ -62,7 +62,7 @@ Deno.test("setUp() refuses an old link, a voided one, and one that is not there"
   const clock = createManualClock();
   await using site = await startConsole({ admins: [], clock });
   const claim = (token: string) =>
-    assertRejects(() => site.admins.setUp({ token, ...CLAIM, source: "" }), Refusal, "no longer good");
+    assertRejects(() => site.admins.setUp({ token, ...CLAIM, source: "" }), Refusal, "no longer valid");
   await claim("");
   const voided = tokenOf(await site.admins.setupLink());
   const current = tokenOf(await site.admins.setupLink());

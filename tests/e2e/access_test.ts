@@ -48,6 +48,17 @@ async function enterByName(page: Page, { site, path }: { site: TestConsole; path
   await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
 }
 
+/** A dialog with a one-time secret is closed neither by Esc nor by a click beside it, and has no x. */
+async function staysOpen(page: Page, name: string): Promise<void> {
+  const dialog = page.getByRole("dialog", { name });
+  await dialog.waitFor();
+  assertEquals(await dialog.getByRole("button", { name: "Close" }).count(), 0);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.mouse.click(2, 2);
+  assertEquals(await dialog.isVisible(), true);
+}
+
 const openAccess = (
   page: Page,
   { site, role = "owner", hash = "" }: { site: TestConsole; role?: string; hash?: string },
@@ -70,6 +81,7 @@ browserTest(
     await page.getByRole("button", { name: "Check the code" }).click();
     const codes = (await secretShown(page).innerText()).split("\n");
     assertEquals(codes.length, 10);
+    await staysOpen(page, "Save your recovery codes");
     assertEquals(await page.getByRole("button", { name: "Done" }).isDisabled(), true);
     await page.getByLabel("I have kept it").check();
     await page.getByRole("button", { name: "Done" }).click();
@@ -143,7 +155,7 @@ browserTest(
     await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
     clock.advance(STEP_UP_MS + 1);
     await page.getByRole("button", { name: "Set up an authenticator app" }).click();
-    await page.getByRole("dialog", { name: "Show a factor again" })
+    await page.getByRole("dialog", { name: "Confirm it's you" })
       .getByRole("button", { name: "Use a passkey" }).click();
     await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
     await page.keyboard.press("Escape");
@@ -177,7 +189,7 @@ browserTest(
 browserTest("a passkey cannot be had at a number address, and the page says why", async ({ page }) => {
   await using site = await startConsole({ dist });
   await page.goto(site.origin);
-  await page.getByText("Passkeys need a host name; this address is a number.").waitFor();
+  await page.getByText("To use a passkey, open this console by its host name").waitFor();
   assertEquals(await page.getByRole("button", { name: "Use a passkey" }).count(), 0);
   await openAccess(page, { site, hash: "#sign-in" });
   assertEquals(await page.getByRole("button", { name: "Add a passkey" }).isDisabled(), true);
@@ -194,12 +206,12 @@ browserTest(
     await page.getByLabel("Role").selectOption("operator");
     clock.advance(STEP_UP_MS + 1);
     await page.getByRole("button", { name: "Make the link" }).click();
-    const asked = page.getByRole("dialog", { name: "Show a factor again" });
+    const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     await asked.getByLabel("Password").fill("wrong");
     await asked.getByRole("button", { name: "Confirm" }).click();
     assertMatch(await asked.getByRole("alert").innerText(), /do not match/);
     await page.keyboard.press("Escape");
-    assertMatch(await page.getByRole("alert").innerText(), /no factor was shown/);
+    assertMatch(await page.getByRole("alert").innerText(), /didn.t confirm your sign-in/);
     assertEquals(await page.getByLabel("Name").inputValue(), "Grace");
     await page.getByRole("button", { name: "Make the link" }).click();
     await asked.getByLabel("Password").fill(PASSWORD);
@@ -218,6 +230,7 @@ browserTest(
     await page.getByLabel("Name").fill("Grace");
     await page.getByRole("button", { name: "Make the link" }).click();
     const link = await secretShown(page).innerText();
+    await staysOpen(page, "Link for Grace");
     await page.getByLabel("I have kept it").check();
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("row", { name: /Grace.*Invited/ }).waitFor();
@@ -284,6 +297,7 @@ browserTest("an API token is shown once, works, and is refused once revoked", as
   await page.getByLabel("Name of the token").fill("backup");
   await page.getByRole("dialog").getByRole("button", { name: "Make a token" }).click();
   const token = await secretShown(page).innerText();
+  await staysOpen(page, "Token backup");
   const ask = () => site.call("/console/api/live", { headers: { authorization: `Bearer ${token}` } });
   const first = await ask();
   await first.body?.cancel();
@@ -348,7 +362,7 @@ browserTest(
     await page.getByLabel("Name").fill("Grace");
     clock.advance(STEP_UP_MS + 1);
     await page.getByRole("button", { name: "Make the link" }).click();
-    const asked = page.getByRole("dialog", { name: "Show a factor again" });
+    const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     const opened = context.waitForEvent("page");
     await asked.getByRole("button", { name: "Go on with Example ID" }).click();
     const tab = await opened;

@@ -128,7 +128,7 @@ browserTest(
     await open(site, page);
     clock.advance(STEP_UP_MS + 1000);
     await page.getByRole("button", { name: "Export CSV" }).click();
-    const dialog = page.getByRole("dialog", { name: "Show a factor again" });
+    const dialog = page.getByRole("dialog", { name: "Confirm it's you" });
     await dialog.waitFor();
     assertEquals(await findAccessibilityProblems(page), []);
     await dialog.getByLabel("Password").fill(PASSWORD);

@@ -52,7 +52,7 @@ browserTest(
     await other.getByLabel("Name").fill("Eve");
     await other.getByLabel("Password").fill(PASSWORD);
     await other.getByRole("button", { name: "Create the owner" }).click();
-    assertMatch(await other.getByRole("alert").innerText(), /no longer good/);
+    assertMatch(await other.getByRole("alert").innerText(), /no longer valid/);
   },
 );
 

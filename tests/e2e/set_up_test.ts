@@ -25,7 +25,7 @@ browserTest(
     clock.advance(STEP_UP_MS + 1);
     await page.getByLabel("Code", { exact: true }).fill(totpAt(seed, Math.floor(clock.nowMs() / 30_000), 6));
     await page.getByRole("button", { name: "Check the code" }).click();
-    const asked = page.getByRole("dialog", { name: "Show a factor again" });
+    const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     await asked.getByLabel("Password").fill(PASSWORD);
     await asked.getByRole("button", { name: "Confirm" }).click();
     assertEquals((await page.locator(".secret pre").innerText()).split("\n").length, 10);

@@ -32,6 +32,13 @@ Deno.test("bannerText() shows the secret and the set-up link at a terminal, and 
   }
 });
 
+Deno.test("bannerText() prints the set-up link at a terminal, and names its file elsewhere", () => {
+  const facts = factsOf("");
+  assertStringIncludes(bannerText(facts, { terminal: true }), `3  open ${LINK}\n`);
+  const file = `${facts.config.server.dataDir}/first-start.txt`;
+  assertStringIncludes(bannerText(facts, { terminal: false }), `3  open the set-up link in ${file}\n`);
+});
+
 Deno.test("bannerText() writes commands as they are started on this host", () => {
   const text = bannerText(factsOf("", { task: "npx --yes deno@2.9.6 task" }), { terminal: false });
   assertStringIncludes(text, "1  npx --yes deno@2.9.6 task pair ada --invite\n");

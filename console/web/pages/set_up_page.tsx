@@ -11,12 +11,12 @@ import { Field } from "../parts/field.tsx";
 import { Gate } from "../parts/frame/gate.tsx";
 import { FixedField } from "../parts/inputs.tsx";
 import { Note } from "../parts/note.tsx";
-import { TotpSetUp } from "../parts/access/totp_set_up.tsx";
+import { RecoveryCodes, TotpSetUp } from "../parts/access/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
-type Step = "account" | "factor" | "totp";
+type Step = "account" | "factor" | "totp" | { readonly codes: readonly string[] };
 
 export default function SetUpPage({ models }: PageProps) {
   const step = useSignal<Step>("account");
@@ -37,12 +37,19 @@ export default function SetUpPage({ models }: PageProps) {
       (fault: unknown) => link.value = { kind: "failed", message: failureText(fault) },
     );
   }, []);
+  if (typeof step.value === "object") {
+    return (
+      <Gate title={t("access.recovery_title")} foot={t("access.step_of", { step: 2, count: 2 })}>
+        <RecoveryCodes codes={step.value.codes} onDone={done} />
+      </Gate>
+    );
+  }
   if (step.value === "factor") return <FactorStep onChoose={() => step.value = "totp"} onLater={done} />;
   if (step.value === "totp") {
     return (
       <Gate title={t("access.totp_add")} foot={t("access.step_of", { step: 2, count: 2 })}>
         <div class="gate-form">
-          <TotpSetUp models={models} onDone={done} />
+          <TotpSetUp models={models} onCodes={(codes) => step.value = { codes }} />
           <button type="button" class="button button-plain" onClick={done}>{t("access.later")}</button>
         </div>
       </Gate>

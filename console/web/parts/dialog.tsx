@@ -7,7 +7,8 @@ import { Symbol } from "./symbol.tsx";
 
 interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Absent: Esc and the x do nothing, because something would be lost; only a button in the dialog closes it. */
+  readonly onClose?: (() => void) | undefined;
   /** 420 px unless wide (680 px). */
   readonly wide?: boolean | undefined;
   /** Whether a click beside it closes it; only where nothing typed is lost. */
@@ -32,20 +33,22 @@ export function Dialog({ title, onClose, wide = false, light = false, footer, ch
       class={`dialog ${wide ? "dialog-wide" : ""}`}
       ref={dialog}
       aria-labelledby={titleId}
-      closedby={light ? "any" : "closerequest"}
+      closedby={onClose === undefined ? "none" : light ? "any" : "closerequest"}
       onCancel={(event) => {
         // A file chooser's own cancel rises to here as well.
         if (event.target !== event.currentTarget) return;
         event.preventDefault();
-        onClose();
+        onClose?.();
       }}
     >
       <div class="panel-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" class="button button-plain button-small end" onClick={onClose}>
-          <Symbol name="x" />
-          <span class="unseen">{t("frame.close")}</span>
-        </button>
+        {onClose !== undefined && (
+          <button type="button" class="button button-plain button-small end" onClick={onClose}>
+            <Symbol name="x" />
+            <span class="unseen">{t("frame.close")}</span>
+          </button>
+        )}
       </div>
       <div class="dialog-body">{children}</div>
       {footer !== undefined && <div class="dialog-foot">{footer}</div>}

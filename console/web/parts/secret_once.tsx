@@ -50,12 +50,12 @@ export interface Secret {
   readonly children?: ComponentChildren;
 }
 
-/** The same in a dialog of its own. */
+/** The same in a dialog of its own, which nothing but "Done" closes: the secret cannot be shown again. */
 export function SecretDialog(
   { title, label = title, secret, onClose, wide, children }: Secret & { onClose: () => void },
 ) {
   return (
-    <Dialog title={title} wide={wide} onClose={onClose}>
+    <Dialog title={title} wide={wide}>
       <SecretOnce label={label} secret={secret} onDone={onClose}>{children}</SecretOnce>
     </Dialog>
   );

@@ -161,13 +161,13 @@ function OpenDialog({ models, resource, open }: PartProps) {
   if (shown.kind === "totp") {
     return (
       <Dialog title={t("access.totp_add")} onClose={closeAndLoad}>
-        <TotpSetUp models={models} onDone={closeAndLoad} />
+        <TotpSetUp models={models} onCodes={(codes) => open.value = { kind: "codes", codes }} />
       </Dialog>
     );
   }
   if (shown.kind === "codes") {
     return (
-      <Dialog title={t("access.recovery_codes")} onClose={closeAndLoad}>
+      <Dialog title={t("access.recovery_title")}>
         <RecoveryCodes codes={shown.codes} onDone={closeAndLoad} />
       </Dialog>
     );

@@ -1,4 +1,4 @@
-// Sets up an authenticator app: the QR code and its text, a first code to check, then the recovery codes, shown once.
+// Sets up an authenticator app: the QR code and its text, then a first code to check. And the recovery codes that follow, shown once.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -19,21 +19,20 @@ interface Seed {
 
 interface TotpSetUpProps {
   readonly models: Models;
-  readonly onDone: () => void;
+  /** The app is set up: shows the recovery codes, once. */
+  readonly onCodes: (codes: readonly string[]) => void;
 }
 
-export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
+export function TotpSetUp({ models, onCodes }: TotpSetUpProps) {
   const seed = useSignal<Seed | null>(null);
-  const codes = useSignal<readonly string[] | null>(null);
   const { busy, fault, run } = useDeed();
   useEffect(() => void run(async () => seed.value = await beginTotp(models)), []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const code = String(new FormData(event.currentTarget).get("code") ?? "");
-    void run(async () => codes.value = (await confirmTotp(models, code)).codes);
+    void run(async () => onCodes((await confirmTotp(models, code)).codes));
   };
-  if (codes.value !== null) return <RecoveryCodes codes={codes.value} onDone={onDone} />;
   return (
     <form class="gate-fields" onSubmit={submit}>
       <Problem of={fault} />
@@ -54,7 +53,7 @@ export function TotpSetUp({ models, onDone }: TotpSetUpProps) {
   );
 }
 
-/** Ten codes, shown once: whoever leaves without them has said so. */
+/** Ten codes, shown once. */
 export function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
   return (
     <div class="gate-fields">
