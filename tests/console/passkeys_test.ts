@@ -9,7 +9,8 @@ import {
   createAuthenticator,
   type FakeAuthenticator,
 } from "../fakes/authenticator.ts";
-import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { STEP_UP_MS } from "../../console/api/access.ts";
+import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
 
@@ -64,6 +65,22 @@ Deno.test("createPasskeys() registers a passkey that signs in, and its answer co
     "passkey_refused",
     null,
   ]);
+});
+
+Deno.test("the password alone steps nobody up whose account has a passkey, not even by signing in again", async () => {
+  const clock = createManualClock(Date.now());
+  await using site = await startConsole({ clock });
+  const { cookie, authenticator } = await withPasskey(site);
+  clock.advance(STEP_UP_MS + 1);
+  const invite = (as: string) =>
+    ask(site, "/administrators", { json: { name: "thief", role: "owner" }, cookie: as });
+  assertEquals((await invite(cookie)).code, "step_up");
+  const typed = await ask(site, "/session/step-up", { json: { password: PASSWORD }, cookie });
+  assertEquals([typed.status, typed.code], [403, "passkey_needed"]);
+  assertEquals((await invite(cookie)).code, "step_up");
+  assertEquals((await invite(await site.signIn("owner"))).code, "step_up");
+  assertEquals((await show(site, { authenticator, path: "/session/step-up", cookie })).answer.code, "let in");
+  assertEquals((await invite(cookie)).code, "let in");
 });
 
 const LIES: Readonly<Record<string, AuthenticatorLies>> = {

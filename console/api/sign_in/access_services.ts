@@ -5,6 +5,7 @@ import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
+import { createAccountAttempts } from "./account_attempts.ts";
 import { createAdministrators } from "./administrators.ts";
 import type { Admins } from "./admins.ts";
 import { createApiTokens } from "./api_tokens.ts";
@@ -49,7 +50,14 @@ export function createAccessServices(deps: AccessServiceDeps) {
     sessions,
     factors,
     passkeys,
-    signIn: createSignIn({ ...deps, factors, passkeys, attempts, refused }),
+    signIn: createSignIn({
+      ...deps,
+      factors,
+      passkeys,
+      attempts,
+      accountAttempts: createAccountAttempts(deps),
+      refused,
+    }),
     tokens: createApiTokens(deps),
     administrators: createAdministrators({
       ...deps,

@@ -64,9 +64,9 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
   ) =>
     "response" in given
       ? signIn.withPasskey({ response: given.response, origin: at.origin, source: at.source })
-      : signIn.withPassword({ ...given, name: at.session.admin.name, source: at.source });
-  const letIn = async (c: Context<HttpEnv>, { admin, by }: Shown) => {
-    const session = await beginSession(c, { sessions, admin, by });
+      : signIn.withPassword({ ...given, name: at.session.admin.name, source: at.source, hasSession: true });
+  const letIn = async (c: Context<HttpEnv>, { admin, by, isFresh }: Shown) => {
+    const session = await beginSession(c, { sessions, admin, by, ...(isFresh ? {} : { freshMs: 0 }) });
     log.info("console sign-in", { admin: admin.name, role: admin.role, source: c.env.remoteAddress, by });
     return await answer(session);
   };
@@ -94,8 +94,9 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     .post("/step-up", jsonBody(STEP_UP), async (c) => {
       const { session } = c.var;
       const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
-      const { admin } = await whoShows(c.req.valid("json"), at);
+      const { admin, isFresh } = await whoShows(c.req.valid("json"), at);
       if (admin.id !== session.admin.id) throw new Refusal("wrong_person");
+      if (!isFresh) throw new Refusal("passkey_needed");
       const fresh = await sessions.freshen(session.id);
       if (fresh === null) throw new Refusal("not_signed_in");
       return c.json(await answer(fresh));

@@ -3,6 +3,7 @@
 
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import type { Log } from "../../../log.ts";
+import type { AccountAttempts } from "./account_attempts.ts";
 import type { Admin, Admins } from "./admins.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Factors } from "./factors.ts";
@@ -23,6 +24,8 @@ export type SignInMeans =
 export interface Shown {
   readonly admin: Admin;
   readonly by: SignInMeans;
+  /** Whether that steps up. The password alone does not for an account with a passkey. */
+  readonly isFresh: boolean;
 }
 
 /** What is typed. Without a `code` an account that has one is asked for it. */
@@ -31,6 +34,8 @@ export interface Typed {
   readonly password: string;
   readonly code?: string;
   readonly source: string;
+  /** The account's own session asks, as for a step-up: the limit of the account does not hold for it. */
+  readonly hasSession?: boolean;
 }
 
 export interface SignIn {
@@ -51,6 +56,7 @@ export interface SignInDeps {
   readonly factors: Factors;
   readonly passkeys: Passkeys;
   readonly attempts: Attempts;
+  readonly accountAttempts: AccountAttempts;
   readonly refused: RefusedSignIns;
   readonly log: Log;
 }
@@ -61,6 +67,7 @@ const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "code_needed",
   "locked_out",
   "passkeys_need_name",
+  "too_many_attempts",
 ]);
 
 /** What keeps nobody out: the next step of a sign-in, or a server that has no time. */
@@ -71,7 +78,7 @@ const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 ]);
 
 export function createSignIn(deps: SignInDeps): SignIn {
-  const { admins, factors, passkeys, attempts, refused, log } = deps;
+  const { admins, factors, passkeys, attempts, accountAttempts, refused, log } = deps;
 
   /** Takes a place among the source's attempts, and gives it back unless it was a wrong guess. */
   const counted = async (
@@ -94,16 +101,24 @@ export function createSignIn(deps: SignInDeps): SignIn {
   };
 
   return {
-    withPassword: ({ name, password, code, source }) =>
+    withPassword: ({ name, password, code, source, hasSession }) =>
       counted({ name, source }, async () => {
+        if (hasSession !== true) accountAttempts.refuseAttacker({ name, source });
         const admin = await admins.check(name, password);
-        if (admin === null) throw new Refusal("wrong_sign_in");
+        if (admin === null) {
+          accountAttempts.failed({ name, source });
+          throw new Refusal("wrong_sign_in");
+        }
         const { record } = await factors.read(admin.id);
-        if (record.totp === undefined) return { admin, by: "password" };
+        if (record.totp === undefined) {
+          accountAttempts.succeeded({ name, source });
+          return { admin, by: "password", isFresh: record.passkeys.length === 0 };
+        }
         if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
         const kind = await factors.useCode(admin.id, code);
+        accountAttempts.succeeded({ name, source });
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
-        return { admin, by: kind === "recovery" ? "password_recovery" : "password_code" };
+        return { admin, by: kind === "recovery" ? "password_recovery" : "password_code", isFresh: true };
       }),
     withPasskey: ({ response, origin, source }) =>
       counted({ name: null, source }, async () => {
@@ -111,7 +126,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
         const admin = await admins.find(owner.name);
         // Another account of the same name is somebody else.
         if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
-        return { admin, by: "passkey" };
+        return { admin, by: "passkey", isFresh: true };
       }),
   };
 }

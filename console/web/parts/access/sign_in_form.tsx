@@ -26,9 +26,10 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
   const needsCode = useSignal(stepUp?.has.totp === true);
   const noPasskey = whyNoPasskey();
   const withPasskey = noPasskey === null && (stepUp === undefined || stepUp.has.passkey);
-  const withPassword = stepUp?.origin !== "provider";
+  const isPasskeyNeeded = stepUp?.has.passkey === true && !stepUp.has.totp;
+  const withPassword = stepUp?.origin !== "provider" && !isPasskeyNeeded;
   const { provider } = models.session;
-  const withProvider = provider.value !== null && (stepUp === undefined || !withPassword);
+  const withProvider = provider.value !== null && (stepUp === undefined || stepUp.origin === "provider");
   useAutofill(withPasskey && stepUp === undefined, async () => {
     const found = await usePasskey(models, { autofill: true });
     // A dismissed suggestion is nothing to say.
@@ -102,7 +103,9 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
           </details>
         )
         : fields)}
-      {noPasskey !== null && stepUp === undefined && <p class="hint">{t(`access.${noPasskey}`)}</p>}
+      {noPasskey !== null && (stepUp === undefined || isPasskeyNeeded) && (
+        <p class="hint">{t(`access.${noPasskey}`)}</p>
+      )}
     </div>
   );
 }
