@@ -251,6 +251,55 @@ Deno.test("the OIDC callback counts no failure for a request that another site c
   assertEquals((await arrive(site, await leave(site))).location, "/access");
 });
 
+/** The status of a call with the cookie of a session, and of one with an API token that the session's account made. */
+async function reach(site: TestConsole, { session, token }: { session: string; token: string }) {
+  const statuses: number[] = [];
+  for (const options of [{ cookie: session }, { headers: { authorization: `Bearer ${token}` } }]) {
+    const response = await site.call("/console/api/history", options);
+    await response.body?.cancel();
+    statuses.push(response.status);
+  }
+  return statuses;
+}
+
+async function withToken(site: TestConsole, session: string) {
+  const json = { name: "ci", role: "viewer", days: 366 };
+  const made = await site.call("/console/api/tokens", { method: "POST", json, cookie: session });
+  return { session, token: (await made.json()).token as string };
+}
+
+Deno.test("the provider's withdrawal of a role ends the sessions and API tokens of the account", async () => {
+  await using provider = await startOidcProvider();
+  await using site = await trusting(provider);
+  const held = await withToken(site, (await arrive(site, await leave(site, { again: true }))).session);
+  assertEquals(await reach(site, held), [200, 200]);
+  provider.wishes = { claims: { groups: ["guests"] } };
+  assertEquals((await arrive(site, await leave(site))).location, "/?problem=oidc_no_role");
+  assertEquals(await reach(site, held), [401, 401]);
+  provider.wishes = {};
+  await arrive(site, await leave(site));
+  assertEquals(await reach(site, held), [200, 200]);
+});
+
+Deno.test("a role that the provider does not confirm any more counts for 4 hours in sessions and 7 days in API tokens", async () => {
+  const clock = createManualClock(Date.now());
+  await using provider = await startOidcProvider({ nowMs: clock.nowMs });
+  await using site = await startConsole({
+    clock,
+    idleMs: 24 * 3_600_000,
+    change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
+  });
+  const held = await withToken(site, (await arrive(site, await leave(site, { again: true }))).session);
+  clock.advance(4 * 3_600_000 - 1);
+  assertEquals(await reach(site, held), [200, 200]);
+  clock.advance(1);
+  assertEquals(await reach(site, held), [401, 200]);
+  clock.advance((7 * 24 - 4) * 3_600_000);
+  assertEquals(await reach(site, held), [401, 401]);
+  await arrive(site, await leave(site));
+  assertEquals(await reach(site, held), [401, 200]);
+});
+
 Deno.test("ownPath() leads nowhere but to this site", () => {
   const origin = "https://gate.example.org";
   const cases: readonly (readonly [string, string])[] = [

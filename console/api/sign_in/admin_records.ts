@@ -15,6 +15,8 @@ export interface Admin {
   readonly role: Role;
   readonly credential: string;
   readonly origin: AdminOrigin;
+  /** When the sign-in provider last confirmed the role; 0: it no longer does. Absent for accounts that are not the provider's. */
+  readonly confirmedMs?: number;
 }
 
 /** Where an account comes from, and so who may change it. */
@@ -31,6 +33,8 @@ export interface AdminRecord {
   readonly disabled?: true;
   /** The provider's name for the person: a digest of issuer and subject. */
   readonly subject?: string;
+  /** When the provider last gave the person a role; 0 once it gave none. Absent in records of version 0.1.0, where it counts as 0. */
+  readonly confirmedMs?: number;
 }
 
 export const MAX_ADMINS = 1000;
@@ -76,8 +80,20 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
     name: record.name,
     role,
     credential: vault.digest("console credential", `store\0${role}\0${password?.hash ?? ""}\0${id}`),
-    origin: record.subject === undefined ? "console" : "provider",
+    ...(record.subject === undefined
+      ? { origin: "console" }
+      : { origin: "provider", confirmedMs: record.confirmedMs ?? 0 }),
   };
+}
+
+/** Longest session of an administrator of the sign-in provider; the next sign-in there confirms the role. */
+export const MAX_PROVIDER_SESSION_MS = 4 * 60 * 60 * 1000;
+/** How long a role counts that the provider confirmed: API tokens of the account stop after it. */
+export const ROLE_CONFIRMED_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** Whether the account's role still counts. Pure. */
+export function isRoleConfirmed({ confirmedMs }: Admin, nowMs: number): boolean {
+  return confirmedMs === undefined || nowMs - confirmedMs < ROLE_CONFIRMED_MS;
 }
 
 /** Whether somebody could still decide who may do what, were `records` all that is kept beside the settings. Pure. */

@@ -6,6 +6,7 @@ import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
 import { isAllowed, type Role } from "../access.ts";
+import { isRoleConfirmed } from "./admin_records.ts";
 import type { Admins } from "./admins.ts";
 import { Refusal } from "../refusal.ts";
 import type { Session } from "./sessions.ts";
@@ -129,6 +130,7 @@ export function createApiTokens({ store, vault, clock, random, admins }: ApiToke
       if (record === null || record.expiresMs <= clock.nowMs()) throw new Refusal("bad_api_token");
       const maker = await admins.find(record.createdBy);
       if (maker === null || maker.id !== record.makerId) throw new Refusal("bad_api_token");
+      if (!isRoleConfirmed(maker, clock.nowMs())) throw new Refusal("bad_api_token");
       await touch(record);
       return {
         id: `token:${id}`,

@@ -5,7 +5,7 @@ import type { JWTPayload } from "jose";
 import type { AdminSettings, OidcSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { Store } from "../../../store.ts";
+import type { Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
 import { type Role, ROLES } from "../access.ts";
 import {
@@ -66,11 +66,40 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
   const { store, vault, clock, random, settings } = deps;
   return async (claims: JWTPayload, { source }: { source: string }): Promise<Admin> => {
     const role = roleOfClaims(claims, settings);
-    if (role === null) throw new Refusal("oidc_no_role");
     const guard = await store.get(ADMINS_GUARD);
     const subject = vault.digest("console oidc subject", `${settings.issuer}\0${claims.sub ?? ""}`);
     const records = await listAdminRecords(store);
     const known = records.find((one) => one.subject === subject);
+    const confirmedMs = role === null ? 0 : clock.nowMs();
+    const commit = async (record: AdminRecord, told: readonly Mutation[] = []): Promise<Admin> => {
+      const done = await store.commit({
+        checks: [{ key: ADMINS_GUARD, versionstamp: guard.versionstamp }],
+        mutations: [
+          { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+          { type: "set", key: adminKey(record.name), value: record },
+          ...told,
+        ],
+      });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
+      return adminOfRecord(record, vault);
+    };
+    const audit = (name: string, { before, after }: { before: string | undefined; after: string }) =>
+      auditEntry({
+        actor: name,
+        source,
+        action: before === undefined ? "administrator.create" : "administrator.change",
+        object: `administrator:${name}`,
+        before,
+        after: `${after}, by the sign-in provider`,
+      });
+    if (role === null) {
+      // The sessions and the API tokens of the account end with it.
+      if (known !== undefined && known.confirmedMs !== 0) {
+        const told = audit(known.name, { before: known.role, after: "no role" });
+        await commit({ ...known, confirmedMs }, [told]);
+      }
+      throw new Refusal("oidc_no_role");
+    }
     if (known?.disabled) throw new Refusal("oidc_denied");
     if (known?.role === role || (known !== undefined && isLastOwner(known, records))) {
       if (known.role !== role) {
@@ -82,28 +111,12 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
           given: role,
         });
       }
-      return adminOfRecord(known, vault);
+      return await commit({ ...known, confirmedMs });
     }
     const record = known === undefined
-      ? await newRecord({ claims, role, subject, records })
-      : { ...known, role };
-    const done = await store.commit({
-      checks: [{ key: ADMINS_GUARD, versionstamp: guard.versionstamp }],
-      mutations: [
-        { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
-        { type: "set", key: adminKey(record.name), value: record },
-        auditEntry({
-          actor: record.name,
-          source,
-          action: known === undefined ? "administrator.create" : "administrator.change",
-          object: `administrator:${record.name}`,
-          before: known?.role,
-          after: `${role}, by the sign-in provider`,
-        }),
-      ],
-    });
-    if (!done.ok) throw new Refusal("changed_meanwhile");
-    return adminOfRecord(record, vault);
+      ? { ...await newRecord({ claims, role, subject, records }), confirmedMs }
+      : { ...known, role, confirmedMs };
+    return await commit(record, [audit(record.name, { before: known?.role, after: role })]);
   };
 
   function isLastOwner(known: AdminRecord, records: readonly AdminRecord[]): boolean {

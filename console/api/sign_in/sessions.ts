@@ -5,6 +5,7 @@ import type { Entry, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
 import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { Refusal } from "../refusal.ts";
+import { isRoleConfirmed, MAX_PROVIDER_SESSION_MS } from "./admin_records.ts";
 import type { Admin, Admins } from "./admins.ts";
 import type { SignInMeans } from "./sign_in.ts";
 
@@ -134,19 +135,22 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const token = toBase64Url(random.bytes(TOKEN_OCTETS));
       const id = idOf(token);
       const nowMs = clock.nowMs();
+      const lifeMs = admin.origin === "provider"
+        ? Math.min(settings.sessionMs, MAX_PROVIDER_SESSION_MS)
+        : settings.sessionMs;
       const record: SessionRecord = {
         admin: admin.name,
         credential: admin.credential,
         createdMs: nowMs,
         usedMs: nowMs,
-        deadlineMs: nowMs + settings.sessionMs,
+        deadlineMs: nowMs + lifeMs,
         freshMs: Math.min(freshMs ?? nowMs, nowMs),
         source,
         agent: printable(agent),
       };
       await store.commit({
         mutations: [
-          { type: "set", key: keyOf(id), value: record, expireInMs: settings.sessionMs },
+          { type: "set", key: keyOf(id), value: record, expireInMs: lifeMs },
           auditEntry({ ...deedOf(record), action: "administrator.sign_in", by }),
         ],
       });
@@ -164,6 +168,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       }
       const admin = await admins.find(value.admin);
       if (admin === null || !equalDigests(admin.credential, value.credential)) return null;
+      if (!isRoleConfirmed(admin, clock.nowMs())) return null;
       const record = countsAsUse ? await touch(id, value) : value;
       return sessionOf(id, { record, admin });
     },
