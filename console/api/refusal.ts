@@ -179,6 +179,11 @@ export const REFUSALS = {
   credential_taken: { status: 409, message: "A credential has that name already." },
   unknown_part: { status: 404, message: "That part cannot be tested." },
   me_over: { status: 401, message: "Your visit is over. Use your phone or a new link to come back." },
+  me_step_up: {
+    status: 403,
+    message: "Enter a code from your phone's page or your authenticator app first.",
+  },
+  wrong_me_code: { status: 403, message: "That code is wrong, or it was used already. Try the next one." },
   me_inactive: { status: 403, message: "This account is deactivated. Ask your administrator." },
   bad_me_link: {
     status: 410,

@@ -1,7 +1,7 @@
 // One person's account as the page shows it: factors and logins kept current, and the deeds that change them.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import { failureText } from "../web/api_client.ts";
+import { ApiFailure, failureText } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { createResource, type Resource } from "../web/models/resource.ts";
 import type { Toasts } from "../web/models/toasts_model.ts";
@@ -20,6 +20,11 @@ export interface Account {
   /** Why the newest fetch failed although older values are shown. */
   problem(): string | null;
   refresh(): Promise<void>;
+  /** A change waits for a code: a dialog asks for it. */
+  readonly steppingUp: ReadonlySignal<boolean>;
+  /** Sends the code, and continues what waited for it; resolves to `null`, or to why not. */
+  stepUp(code: string): Promise<string | null>;
+  leaveStepUp(): void;
   /** Does it and says so; resolves to its value, or `null` after `onProblem` got the sentence. */
   run<T>(deed: Deed<T>): Promise<T | null>;
   notMe(conversationId: string | null): Promise<string | null>;
@@ -50,9 +55,27 @@ export function createAccount(deps: AccountDeps): Account {
     await Promise.all([factors.load(calls.factors), logins.load(calls.logins)]);
     if (factors.problem.peek() === null && logins.problem.peek() === null) freshMs.value = clock.nowMs.peek();
   };
+  const steppingUp = signal(false);
+  const waiting = new Set<(passed: boolean) => void>();
+  const settle = (passed: boolean): void => {
+    steppingUp.value = false;
+    for (const resume of waiting) resume(passed);
+    waiting.clear();
+  };
+  /** Runs a call; when the server asks for a code first, waits for that and runs it again. */
+  const withCode = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (fault) {
+      if (!(fault instanceof ApiFailure) || fault.code !== "me_step_up") throw fault;
+      steppingUp.value = true;
+      if (!await new Promise<boolean>((resolve) => waiting.add(resolve))) throw fault;
+      return await call();
+    }
+  };
   const run = async <T>({ call, said, onProblem }: Deed<T>): Promise<T | null> => {
     try {
-      const value = await session.whileSignedIn(call);
+      const value = await session.whileSignedIn(() => withCode(call));
       if (said !== undefined) toasts.say(said, { tone: "ok" });
       void refresh();
       return value;
@@ -72,6 +95,17 @@ export function createAccount(deps: AccountDeps): Account {
         ? factors.problem.value ?? logins.problem.value
         : null,
     refresh,
+    steppingUp,
+    async stepUp(code) {
+      try {
+        await calls.stepUp(code);
+        settle(true);
+        return null;
+      } catch (fault) {
+        return failureText(fault);
+      }
+    },
+    leaveStepUp: () => settle(false),
     run,
     async notMe(conversationId) {
       let problem: string | null = null;

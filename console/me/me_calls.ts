@@ -15,6 +15,8 @@ export function createMeCalls(api = calls("/me/api") as MeClient) {
     session: () => take(api.session.$get()),
     /** Moves the end on, as far as it can be. */
     stay: () => take(api.session.stay.$post({ json: {} })),
+    /** A code of the phone's page or of an authenticator app. */
+    stepUp: (code: string) => take(api.session["step-up"].$post({ json: { code } })),
     openLink: (link: string) => take(api.session.$post({ json: { link } })),
     openPhone: (userName: string) => take(api.session.$post({ json: { phone: true, userName } })),
     /** Uses nothing up. */

@@ -150,6 +150,7 @@ export function createFakeDesk(keep: (also: readonly Mutation[]) => Promise<unkn
       const done = !approve && await decide(id, { verb: "deny" });
       return done ? { ok: true, value: null } : { ok: false, reason: "already_decided" };
     },
+    usePasscode: () => Promise.resolve(false),
     revokePairing: () => Promise.resolve(false),
     onChange(notify) {
       listeners.add(notify);

@@ -164,6 +164,8 @@ export interface SecondFactorDesk {
     decision: PersonDecision,
     options?: Alongside,
   ): Promise<PhoneResult<null>>;
+  /** Checks a device passcode and uses it up; `false` for a wrong or used one. */
+  usePasscode(pairingId: string, code: string): Promise<boolean>;
   /** Ends a device pairing, and its phone's token with the last one. `false` when there is none. */
   revokePairing(pairingId: string): Promise<boolean>;
   /** Calls back when the list of waiting requests changed. */

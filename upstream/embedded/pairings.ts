@@ -1,7 +1,7 @@
 // Pairings of the embedded second-factor service: made by an invitation or by a phrase typed at a login, confirmed on
 // the phone, ended from either side. A phone's token ends with its last pairing.
 
-import { createSealedSeed, currentPasscode, type House } from "./house.ts";
+import { createSealedSeed, currentPasscode, type House, matchPasscode } from "./house.ts";
 import type { PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import type { Requests } from "./requests.ts";
@@ -27,6 +27,8 @@ export interface Pairings {
     decision: { approve: boolean; name: string | null },
   ): Promise<PhoneResult<null>>;
   passcode(phone: string, pairingId: string): PhoneResult<{ code: string; validUntilMs: number }>;
+  /** Uses up the passcode that the phone shows; `false` for a wrong or used one. */
+  usePasscode(pairingId: string, code: string): Promise<boolean>;
   /** Ends a pairing, what waits for it, and its phone's token if it was the last; the row as it was, or `null`. */
   end(pairingId: string): Promise<PairingRow | null>;
 }
@@ -107,6 +109,12 @@ export function createPairings(house: House, requests: Requests): Pairings {
       const row = find(pairingId);
       const passcode = row?.phone === phone ? currentPasscode(house, row) : null;
       return passcode === null ? refused("unknown_request") : { ok: true, value: passcode };
+    },
+    async usePasscode(pairingId, code) {
+      const row = find(pairingId);
+      const step = row === undefined ? null : matchPasscode(house, row, code);
+      if (row === undefined || step === null) return false;
+      return await shelves.commit([pairings.change(row.id, { ...row, lastStep: step })]);
     },
     async end(pairingId) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -188,6 +188,7 @@ function createDesk(
         ? refused("unknown_request")
         : await decideRequest(requests, row, { ...options, decision });
     },
+    usePasscode: (pairingId, code) => pairings.usePasscode(pairingId, code),
     revokePairing: async (pairingId) => await pairings.end(pairingId) !== null,
     onChange: (notify) => requests.onChange(notify),
     onPaired: news.onPaired,

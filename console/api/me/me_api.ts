@@ -10,6 +10,7 @@ import { createMeFactorRoutes, type MeFactorDeps } from "./me_factor_routes.ts";
 import { type MeLoginsDeps, ownLogin, ownLogins } from "./me_logins.ts";
 import type { MeSession } from "./me_sessions.ts";
 import type { MeSessionAnswer } from "./me_shapes.ts";
+import { useOwnCode } from "./me_step_up.ts";
 import { createNotMe } from "./not_me.ts";
 import { createOwnHistory } from "./own_history.ts";
 import { required } from "../people/people.ts";
@@ -29,6 +30,7 @@ const ENTER = v.union([
   LINK,
   v.strictObject({ phone: v.literal(true), userName: v.optional(text(1024)) }),
 ]);
+const CODE = v.strictObject({ code: text(16) });
 const NOTHING = v.strictObject({});
 const NOT_ME = v.strictObject({ conversationId: v.nullable(text(64)) });
 
@@ -72,6 +74,18 @@ export function createMeApi(deps: MeApiDeps) {
       return c.json(await answer(c, me));
     })
     .post("/session/stay", jsonBody(NOTHING), async (c) => c.json(await answer(c, await door().held(c))))
+    .post("/session/step-up", jsonBody(CODE), async (c) => {
+      const me = await door().held(c);
+      const attempt = attempts.take(c.env.remoteAddress);
+      const code = c.req.valid("json").code.replace(/[\s-]/g, "");
+      const people = required(deps.people);
+      if (!await useOwnCode({ ...deps, people }, { canonical: me.person.canonical, code })) {
+        throw new Refusal("wrong_me_code");
+      }
+      attempt.forgive();
+      await door().sessions.freshen(me.id);
+      return c.json(await answer(c, await door().held(c)));
+    })
     .delete("/session", async (c) => {
       await door().leave(c);
       return c.json(await answer(c, null));

@@ -41,6 +41,12 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     actor: `user:${person.userName}`,
     source: c.env.remoteAddress,
   });
+  /** The visit, if it may add a factor. @throws Refusal `me_over`, `me_step_up`. */
+  const heldToAdd = async (c: Context<HttpEnv>): Promise<MeSession> => {
+    const me = await deps.door().held(c);
+    if (!me.mayAddFactors) throw new Refusal("me_step_up");
+    return me;
+  };
   const remove = async (c: Context<HttpEnv>, { id, kind }: { id: string; kind: Pairing["kind"] }) => {
     const me = await deps.door().held(c);
     const own = people().pairings.of(me.person.canonical);
@@ -56,7 +62,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
   return new Hono<HttpEnv>()
     .get("/factors", async (c) => c.json(await readFactors(deps, c)))
     .post("/devices/invitation", jsonBody(NOTHING), async (c) => {
-      const me = await deps.door().held(c);
+      const me = await heldToAdd(c);
       const { link, qr, deadlineMs } = await factors().invite(deedOf(c, me));
       return c.json({ url: link, qr, deadlineMs });
     })
@@ -74,14 +80,14 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       return c.json({ preference: factor });
     })
     .post("/totp", jsonBody(NOTHING), async (c) => {
-      const me = await deps.door().held(c);
+      const me = await heldToAdd(c);
       const { id, secret, uri, qr, deadlineMs } = await factors().beginTotp(deedOf(c, me));
       const begun = { type: "set", key: begunKey(me), value: id, expireInMs: TOTP_BEGUN_MS } as const;
       await deps.store.commit({ mutations: [begun] });
       return c.json({ secret, uri, qr, deadlineMs });
     })
     .post("/totp/confirm", jsonBody(CODE), async (c) => {
-      const me = await deps.door().held(c);
+      const me = await heldToAdd(c);
       const attempt = deps.attempts.take(c.env.remoteAddress);
       try {
         const id = (await deps.store.get<string>(begunKey(me))).value;
@@ -97,7 +103,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     })
     .delete("/totp/:id", async (c) => c.json(await remove(c, { id: c.req.param("id"), kind: "totp" })))
     .post("/recovery-codes", jsonBody(NOTHING), async (c) => {
-      const me = await deps.door().held(c);
+      const me = await heldToAdd(c);
       return c.json({ codes: await factors().makeRecoveryCodes(deedOf(c, me)) });
     });
 }

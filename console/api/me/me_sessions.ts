@@ -21,6 +21,8 @@ interface SessionRecord {
   readonly usedMs: number;
   readonly deadlineMs: number;
   readonly source: string;
+  /** When a code of the user was shown last. A link counts as one. */
+  readonly freshMs?: number;
 }
 
 export interface MeSession {
@@ -29,6 +31,8 @@ export interface MeSession {
   readonly person: Person;
   readonly via: MeWay;
   readonly endsMs: number;
+  /** Whether it may add a factor: opened by a link, or a code was shown within {@link ME_FRESH_MS}. */
+  readonly mayAddFactors: boolean;
 }
 
 /** How somebody comes in, and what belongs into the same commit. */
@@ -45,6 +49,8 @@ export interface MeSessions {
   begin(entrance: MeEntrance): Promise<{ token: string; session: MeSession }>;
   /** `null` when it is over, or its person or phone is gone. With `countsAsUse` its idle end moves on. */
   resume(token: string, options: { countsAsUse: boolean }): Promise<MeSession | null>;
+  /** A code of the user was shown in this visit. */
+  freshen(id: string): Promise<void>;
   end(token: string): Promise<void>;
   /** What ends all sessions of a user but one. */
   endingOf(canonical: string, options: { exceptId: string | null }): Promise<Mutation[]>;
@@ -59,6 +65,8 @@ export interface MeSessionsDeps {
 }
 
 const TOKEN_OCTETS = 16;
+/** How long a shown code lets a visit by phone add factors. */
+export const ME_FRESH_MS = 5 * 60_000;
 const MAX_TOKEN_CHARACTERS = 64;
 const SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
@@ -72,6 +80,16 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
   const keyOf = (id: string): Deno.KvKey => ["me_session", id];
   const ownKey = (canonical: string, id: string): Deno.KvKey => ["me_session_of", canonical, id];
   const endsMs = ({ deadlineMs, usedMs }: SessionRecord) => Math.min(deadlineMs, usedMs + IDLE_MS);
+  const sessionOf = (
+    id: string,
+    { record, person }: { record: SessionRecord; person: Person },
+  ): MeSession => ({
+    id,
+    person,
+    via: record.via,
+    endsMs: endsMs(record),
+    mayAddFactors: record.via === "link" || clock.nowMs() - (record.freshMs ?? -Infinity) < ME_FRESH_MS,
+  });
   const isToken = (token: string) => token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
   const removal = (canonical: string, id: string): Mutation[] => [
     { type: "delete", key: keyOf(id) },
@@ -125,7 +143,7 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
         ],
       });
       if (!done.ok) throw new Refusal("bad_me_link");
-      return { token, session: { id, person, via: record.via, endsMs: endsMs(record) } };
+      return { token, session: sessionOf(id, { record, person }) };
     },
     async resume(token, { countsAsUse }) {
       if (!isToken(token)) return null;
@@ -135,7 +153,21 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
       const person = await holderOf(value);
       if (person === null) return null;
       const record = countsAsUse ? await touch(id, value) : value;
-      return { id, person, via: record.via, endsMs: endsMs(record) };
+      return sessionOf(id, { record, person });
+    },
+    async freshen(id) {
+      const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+      const nowMs = clock.nowMs();
+      const done = value !== null && await store.commit({
+        checks: [{ key, versionstamp }],
+        mutations: [{
+          type: "set",
+          key,
+          value: { ...value, usedMs: nowMs, freshMs: nowMs },
+          expireInMs: value.deadlineMs - nowMs,
+        }],
+      });
+      if (done === false || !done.ok) throw new Refusal("changed_meanwhile");
     },
     async end(token) {
       if (!isToken(token)) return;

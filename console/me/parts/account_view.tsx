@@ -16,6 +16,7 @@ import { Numbers } from "./numbers.tsx";
 import { OpenLogins, RecentLogins } from "./logins.tsx";
 import type { PartProps } from "./part_props.ts";
 import { Phones } from "./phones.tsx";
+import { StepUpDialog } from "./step_up_dialog.tsx";
 import { Recovery } from "./recovery.tsx";
 
 export function AccountView({ models, me }: { models: MeModels; me: MeInfo }) {
@@ -29,6 +30,7 @@ export function AccountView({ models, me }: { models: MeModels; me: MeInfo }) {
       <OpenLogins {...parts} />
       <Factors {...parts} />
       <RecentLogins {...parts} />
+      {account.steppingUp.value && <StepUpDialog account={account} />}
     </>
   );
 }

@@ -246,4 +246,12 @@ export const words: SameWords<typeof en> = {
   fail_unknown_pairing: "Es ist schon weg.",
   fail_too_many_tries: "Zu viele Versuche. Warten Sie ein paar Minuten.",
   fail_unknown_token: "Dieser Browser ist kein gekoppeltes Telefon mehr.",
+  step_up: "Identität bestätigen",
+  step_up_why:
+    "Ihr Telefon hat diese Seite geöffnet. Geben Sie einen Code ein, um einen Faktor hinzuzufügen.",
+  step_up_code: "Code",
+  step_up_hint: "Die sechs Ziffern der Seite Ihres Telefons oder Ihrer Authenticator-App.",
+  step_up_verb: "Bestätigen",
+  fail_me_step_up: "Nichts wurde geändert, weil Sie keinen Code eingegeben haben.",
+  fail_wrong_me_code: "Dieser Code ist falsch oder wurde schon benutzt. Versuchen Sie den nächsten.",
 };

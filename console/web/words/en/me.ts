@@ -235,4 +235,11 @@ export const words = {
   fail_unknown_pairing: "It is gone already.",
   fail_too_many_tries: "Too many tries. Wait a few minutes.",
   fail_unknown_token: "This browser is no longer a paired phone.",
+  step_up: "Confirm it's you",
+  step_up_why: "Your phone opened this page. To add a way to sign in, enter a code.",
+  step_up_code: "Code",
+  step_up_hint: "The six digits of your phone's page or of your authenticator app.",
+  step_up_verb: "Confirm",
+  fail_me_step_up: "Nothing was changed, because you didn't enter a code.",
+  fail_wrong_me_code: "That code is wrong, or it was used already. Try the next one.",
 } as const;
