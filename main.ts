@@ -31,13 +31,13 @@ import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createBulk } from "./scim/bulk/bulk.ts";
-import { recordDirectoryOf } from "./scim/directory/record_directory.ts";
+import { findUserRecordIn } from "./scim/directory/record_directory.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
 import { createReach } from "./upstream/reach.ts";
-import { createUserRecords, type FindUserRecord } from "./user_record.ts";
+import type { FindUserRecord } from "./user_record.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 const VERSION = "0.1.0";
@@ -146,11 +146,7 @@ async function start(): Promise<void> {
     prepareGroupTurn: (name) => radius.replies.prepareForget(name),
   });
   const directory = directoryOf(identity);
-  const findUserRecord = createUserRecords({
-    store,
-    target: config.radius.directory,
-    directory: recordDirectoryOf(identity.logins),
-  });
+  const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({
     config,
     store,

@@ -1,7 +1,13 @@
 // The directory of a target as `user_record.ts` reads it: when a user's record was created, and whether a user was deleted.
 
-import type { RecordDirectory } from "../../user_record.ts";
+import type { Store } from "../../store.ts";
+import { createUserRecords, type FindUserRecord, type RecordDirectory } from "../../user_record.ts";
 import type { Target } from "../ports.ts";
+
+/** @param target the target whose users sign in. */
+export function findUserRecordIn(target: Pick<Target, "name" | "directory">, store: Store): FindUserRecord {
+  return createUserRecords({ store, target: target.name, directory: recordDirectoryOf(target) });
+}
 
 /** @param target the target whose users sign in. */
 export function recordDirectoryOf({ directory }: Pick<Target, "directory">): RecordDirectory {

@@ -1,5 +1,6 @@
 // Signing in and who may do what, in a real browser: codes, passkeys, a factor shown again, invitations, tokens, sessions.
 
+import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
@@ -46,17 +47,6 @@ async function enterByName(page: Page, { site, path }: { site: TestConsole; path
   await page.context().addCookies([{ name, value, url: byName(site) }]);
   await page.goto(byName(site) + path);
   await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
-}
-
-/** A dialog with a one-time secret is closed neither by Esc nor by a click beside it, and has no x. */
-async function staysOpen(page: Page, name: string): Promise<void> {
-  const dialog = page.getByRole("dialog", { name });
-  await dialog.waitFor();
-  assertEquals(await dialog.getByRole("button", { name: "Close" }).count(), 0);
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("Escape");
-  await page.mouse.click(2, 2);
-  assertEquals(await dialog.isVisible(), true);
 }
 
 const openAccess = (
