@@ -37,7 +37,6 @@ import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
 import { createReach } from "./upstream/reach.ts";
-import type { FindUserRecord } from "./user_record.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 const VERSION = "0.1.0";
@@ -182,16 +181,7 @@ async function start(): Promise<void> {
   const stopHeartbeat = startHeartbeat({ store, clock, log });
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const opened = await openHttp({
-    dataDir,
-    dist,
-    sockets,
-    services,
-    radius,
-    identity,
-    identityClient,
-    findUserRecord,
-  });
+  const opened = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
   app.resolve(opened.app);
   const serving = [
     ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
@@ -272,10 +262,9 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, sockets, services, radius, identity, identityClient, findUserRecord }: {
+  { dataDir, dist, sockets, services, radius, identity, identityClient }: {
     dataDir: DataDir;
     dist: Dist;
-    findUserRecord: FindUserRecord;
     sockets: RadiusSockets;
     services: Services;
     radius: Radius;
@@ -315,7 +304,7 @@ async function openHttp(
       limits: radius.limits,
       recoveryCodes: radius.recoveryCodes,
       prepareDisowning: radius.prepareDisowning,
-      findUserRecord,
+      findUserRecord: findUserRecordIn(identity.logins, store),
       factors: config.factors,
       readContent,
       trials: radius.trials,
