@@ -7,6 +7,14 @@ export function canonicalName(name: string): string {
   return name.normalize("NFC").toLowerCase().normalize("NFC");
 }
 
+/** Format characters (zero-width space, soft hyphen, bidirectional marks …) and NUL: two names that look the same would differ. */
+const INVISIBLE = /[\p{Cf}\0]/u;
+
+/** Whether a name begins or ends with a blank, or contains a format character or NUL: it can look like another name. */
+export function isDeceptiveName(name: string): boolean {
+  return name !== name.trim() || INVISIBLE.test(name);
+}
+
 /** Nearly every name is; asking the Unicode tables costs more than all the rest of a packet's tuple. */
 function isAscii(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return false;

@@ -19,11 +19,19 @@ export interface ClientPolicy {
     readonly address: SocketAddress;
     readonly secret: string;
     readonly timeoutMs: number;
+    /** `require`: an answer without Message-Authenticator is ignored. */
+    readonly messageAuthenticator: "require" | "auto";
   } | null;
   readonly device: "challenge" | "hold" | "hold_then_challenge";
   readonly holdMs: number;
   readonly appendMode: boolean;
-  readonly unknownUsers: "allow" | "reject";
+  /** One character between the password and what append mode appends to it. */
+  readonly appendSeparator: string;
+  /** `auto`: reject if a first factor is checked, otherwise allow. */
+  readonly unknownUsers: "auto" | "allow" | "reject";
+  /** Domains (`CORP\alice`) and realms (`alice@corp.example`) that are removed from User-Name before the look-up. */
+  readonly stripDomains: readonly string[];
+  readonly stripRealms: readonly string[];
 }
 
 /** A client of the settings file. `address` holds IP addresses and CIDR ranges with their host bits cleared. */

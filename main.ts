@@ -12,7 +12,7 @@ import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
 import { serveHttp } from "./console/listener.ts";
-import { type BannerFacts, bannerText, writeFirstStart } from "./host/banner.ts";
+import { type BannerFacts, bannerText, unsignedNotes, writeFirstStart } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
@@ -195,6 +195,7 @@ async function start(): Promise<void> {
     setupLink: opened.setupLink,
     hasClients,
     generatedSecret: hasClients ? null : generated?.secret ?? null,
+    notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
   });
   await signalled();
 
@@ -347,12 +348,13 @@ async function openHttp(
 
 /** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
 async function announce(
-  { sockets, http, setupLink, hasClients, generatedSecret }: {
+  { sockets, http, setupLink, hasClients, generatedSecret, notes }: {
     sockets: RadiusSockets;
     http: SocketAddress;
     setupLink: string | null;
     hasClients: boolean;
     generatedSecret: string | null;
+    notes: readonly string[];
   },
 ): Promise<void> {
   const wildcards = wildcardWarnings({ sockets, addresses: hostAddresses() });
@@ -365,7 +367,7 @@ async function announce(
     generatedSecret,
     hasClients,
     setupLink,
-    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...wildcards],
+    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],
     // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
     task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
   };

@@ -1,10 +1,11 @@
 // `deno task check-config`: says whether the settings are sound, without starting anything. Exit code 1 when not.
 
 import { basename } from "node:path";
-import type { Config, ConfigFault, ConfigSources, ConfigWarning } from "../config.ts";
+import type { ClientSettings, Config, ConfigFault, ConfigSources, ConfigWarning } from "../config.ts";
 import { loadConfig } from "../config/load.ts";
 import { socketAddressText } from "../config/addresses.ts";
 import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
+import { rejectsUnknownUsers } from "../radius/doing/user_name.ts";
 
 const USAGE = `Check the settings without starting: every fault at once.
 
@@ -54,6 +55,41 @@ function clientsText({ radius }: Config): string {
   return namesText(radius.clients.map(({ name }) => name));
 }
 
+type Named = Pick<ClientSettings, "name" | "messageAuthenticator" | "unknownUsers" | "firstFactor">;
+
+/** The clients of the settings; without one, the entry for any address. */
+function clientEntries({ radius }: Config): readonly Named[] {
+  return radius.clients.length === 0 ? [{ ...radius.anyClient, name: "any address" }] : radius.clients;
+}
+
+/** Which clients may leave out Message-Authenticator. What the gateway has learnt is in the store, which is not read here. */
+function unsignedText(config: Config): string {
+  const entries = clientEntries(config);
+  const ofMode = (mode: Named["messageAuthenticator"]) =>
+    entries.filter(({ messageAuthenticator }) => messageAuthenticator === mode).map(({ name }) => name);
+  const [open, learning] = config.radius.clients.length === 0
+    ? [[...ofMode("off"), ...ofMode("auto")], []]
+    : [ofMode("off"), ofMode("auto")];
+  const parts = [
+    open.length === 0 ? [] : `unsigned requests of ${namesText(open)} are accepted`,
+    learning.length === 0
+      ? []
+      : `unsigned requests of ${namesText(learning)} are accepted until their address sends a signed one`,
+  ].flat();
+  return parts.length === 0 ? "no unsigned request is accepted" : parts.join("; ");
+}
+
+/** Which clients let a User-Name that is not in the directory begin a login. */
+function unknownUsersText(config: Config): string {
+  const entries = clientEntries(config);
+  const rejects = entries.filter(rejectsUnknownUsers);
+  const allows = entries.filter((entry) => !rejectsUnknownUsers(entry));
+  return [
+    rejects.length === 0 ? [] : `rejected from ${namesText(rejects.map(({ name }) => name))}`,
+    allows.length === 0 ? [] : `allowed from ${namesText(allows.map(({ name }) => name))}`,
+  ].flat().join("; ");
+}
+
 function namesText(names: readonly string[]): string {
   const more = names.length - MAX_NAMES;
   return `${names.slice(0, MAX_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -79,12 +115,14 @@ function credentialsText({ scim: { credentials } }: Config): string {
   );
 }
 
-/** What the settings amount to, in seven lines. */
+/** What the settings amount to, one line each. */
 export function summary(config: Config): string {
   const { http, radius, secondFactor, telephony } = config;
   const rows = [
     ["RADIUS", radius.listen.map(socketAddressText).join(", ")],
     ["clients", clientsText(config)],
+    ["unsigned", unsignedText(config)],
+    ["unknown", `users who are not in the directory: ${unknownUsersText(config)}`],
     [
       "HTTP",
       `${socketAddressText(http.listen)}${http.tls === null ? "" : " with TLS"}, known as ${http.publicUrl}`,

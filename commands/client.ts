@@ -6,10 +6,11 @@ import { asksHelp, readTyped } from "./typed.ts";
 const USAGE =
   `What the gateway learnt of its RADIUS clients. Works beside a running server as well as without one.
 
-  deno task client forget <name>   takes unsigned requests of that client again, until it sends a signed one
+  deno task client forget <name>   accepts unsigned requests of that client again
 
-With message_authenticator = "auto" a client with a single address that once sent a valid Message-Authenticator must
-send one from then on. Forget it when the client was replaced by one that sends none.
+With message_authenticator = "auto", an address of a client that once sent a signed Access-Request must sign all further
+ones. Use this command if the client was replaced by one that does not sign. It clears all addresses of the client; each
+is learnt again with its next signed request.
 Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 

@@ -74,7 +74,7 @@ async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<vo
   const { config, dataDir: { store, vault }, clock, random, log } = ground;
   const pairings = createPairings({ store, vault, clock, random, target: config.radius.directory });
   const limits = createLimits({ store, clock, settings: config.factors });
-  const learnt = createLearnt({ store, log });
+  const learnt = createLearnt({ store, log, clock });
   await Promise.all([pairings.load(), limits.load(), learnt.load()]);
   const recoveryCodes = createRecoveryCodes({
     store,

@@ -46,11 +46,15 @@ function policyOf(of: Policy): ClientPolicy {
       address,
       secret: of["first_factor_server.secret"],
       timeoutMs: of["first_factor_server.timeout_ms"],
+      messageAuthenticator: of["first_factor_server.message_authenticator"],
     },
     device: of.device,
     holdMs: of.hold_s,
     appendMode: of.append_mode,
+    appendSeparator: of.append_separator,
     unknownUsers: of.unknown_users,
+    stripDomains: of.strip_domains,
+    stripRealms: of.strip_realms,
   };
 }
 

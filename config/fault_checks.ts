@@ -56,6 +56,18 @@ function* listensAreApart({ config: { radius } }: View): Iterable<ConfigFault> {
     seen.add(text);
     if (isWildcard(address.hostname)) wildcards.set(address.port, text);
   }
+  for (const { key, address: { hostname, port } } of all) {
+    const wildcard = wildcards.get(port);
+    if (port === 0 || wildcard === undefined || isWildcard(hostname)) continue;
+    // 0.0.0.0 does not contain IPv6 addresses.
+    if (wildcard.startsWith("0.0.0.0:") && hostname.includes(":")) continue;
+    yield {
+      key,
+      problem: `${wildcard} is every address of this host, so it already contains ${
+        socketAddressText({ hostname, port })
+      }; list ${wildcard} alone, or only the addresses`,
+    };
+  }
 }
 
 /** Names of one kind must differ, compared without case. */

@@ -37,8 +37,8 @@ export function row<T>(
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
 export const POLICY_ROWS = {
   "message_authenticator": row(value.choice(["require", "auto", "off"]), "auto", {
-    doc: "require | auto | off; auto: checked when present; with a single address, required from the first " +
-      "valid one on. Under [radius], auto only checks what is present",
+    doc: "require | auto | off; auto: checked when present, and required per source address from the first " +
+      "signed Access-Request onwards. Under [radius], auto only checks what is present",
   }),
   "limit_proxy_state": row(value.boolean, false, { doc: "drop Proxy-State without Message-Authenticator" }),
   "first_factor": row(value.choice(["none", "directory", "ldap", "radius"]), "none", {
@@ -59,15 +59,37 @@ export const POLICY_ROWS = {
   "first_factor_server.timeout_ms": row(value.milliseconds({ min: 100, max: 30_000 }), 3000, {
     doc: "how long its answer is awaited",
   }),
+  "first_factor_server.message_authenticator": row(value.choice(["require", "auto"]), "require", {
+    doc:
+      "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
+      "required from the first signed answer onwards, until the next restart",
+  }),
   "device": row(value.choice(["challenge", "hold", "hold_then_challenge"]), "challenge", {
     doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
   }),
   "hold_s": row(value.seconds({ min: 1, max: 300 }), 25, { doc: "longest wait inside one Access-Request" }),
   "append_mode": row(value.boolean, false, {
-    doc: 'accept "password,123456" and "password,push|sms|call"',
+    doc:
+      'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
+      "a code alone",
   }),
-  "unknown_users": row(value.choice(["allow", "reject"]), "allow", {
-    doc: "allow | reject: a User-Name that the directory does not have",
+  "append_separator": row(value.separator, ",", {
+    doc: "for append_mode: the character between the password and what is appended",
+  }),
+  "unknown_users": row(value.choice(["auto", "allow", "reject"]), "auto", {
+    doc:
+      "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
+      "checked, otherwise allow",
+  }),
+  "strip_domains": row(value.domains, [], {
+    doc:
+      'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
+    example: [],
+  }),
+  "strip_realms": row(value.realms, [], {
+    doc: 'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
+      "treated as alice",
+    example: [],
   }),
 } satisfies Rows;
 
@@ -141,7 +163,9 @@ export const GENERAL_ROWS = {
   "http.tls_key": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
 
   "radius.listen": row(value.listens, ["[::]:1812"], {
-    doc: "dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port are a fault",
+    doc:
+      "a string or a list; dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port, or a " +
+      "wildcard and one of its addresses, are a fault",
   }),
   "radius.accounting_listen": row(value.listens, ["[::]:1813"], {
     doc:

@@ -128,6 +128,27 @@ export const texts: Kind<readonly string[]> = list(
   100,
 );
 
+/** What may be the domain or the realm of a user name. */
+const AFFIX = /^[^\\@\s\p{C}]{1,253}$/u;
+
+export const domains: Kind<readonly string[]> = list(
+  'a list of domains without backslash, @ and blanks, as in ["CORP"]',
+  (entry) => AFFIX.test(entry) ? entry : null,
+  100,
+);
+
+export const realms: Kind<readonly string[]> = list(
+  'a list of realms without @, backslash and blanks, as in ["corp.example"]',
+  (entry) => AFFIX.test(entry) ? entry : null,
+  100,
+);
+
+/** Dashes may be inside a code, and letters and digits are part of what is appended. */
+export const separator: Kind<string> = kind(
+  "one of the characters ! \" # $ % & ' ( ) * + , . / : ; < = > ? @ [ \\ ] ^ _ ` { | } ~",
+  (raw) => typeof raw === "string" && /^[!-,./:-@[-`{-~]$/.test(raw) ? raw : null,
+);
+
 export const countryCodes: Kind<readonly string[]> = list(
   'a list of country codes of 1 to 3 digits without +, as in ["1", "49"]',
   (entry) => /^[0-9]{1,3}$/.test(entry) ? entry : null,

@@ -31,6 +31,24 @@ function* policyWarnings(
       problem: '"off" checks no Message-Authenticator; what a request says can be altered on the way',
     };
   }
+  if (policy.unknownUsers === "allow" && policy.firstFactor !== "none") {
+    yield {
+      key: `${prefix}unknown_users`,
+      problem:
+        '"allow" lets a name that is not in the directory pass the first factor; another spelling of a name is ' +
+        'such a name. "auto" rejects it',
+    };
+  }
+  if (given.has(`${prefix}append_separator`) && !policy.appendMode) {
+    yield { key: `${prefix}append_separator`, problem: "it has no effect while append_mode is false" };
+  }
+  if (policy.firstFactorServer?.messageAuthenticator === "auto") {
+    yield {
+      key: `${prefix}first_factor_server.message_authenticator`,
+      problem:
+        '"auto" trusts answers of that server without Message-Authenticator until it signs one; they can be forged',
+    };
+  }
   if (policy.firstFactorServer !== null) {
     yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
   } else if (given.has(`${prefix}first_factor_server.address`)) {

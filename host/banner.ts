@@ -61,6 +61,19 @@ export function bannerText(
   return lines.join("\n");
 }
 
+const MAX_NAMES = 8;
+
+/** What the banner says of clients whose unsigned requests are accepted. */
+export function unsignedNotes(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+  return [
+    `unsigned requests of ${
+      names.slice(0, MAX_NAMES).join(", ")
+    }${more} are accepted (message_authenticator)`,
+  ];
+}
+
 /** Three things to try, each with what it does; the commands work as they stand here. */
 function nextLines(
   { config, radius, generatedSecret, hasClients, setupLink, task }: BannerFacts,

@@ -20,10 +20,12 @@ async function forget(deps: DeskDeps, { name }: { name: string }): Promise<DeskA
   }
   const audit = commandEntry({ action: "client.forget", object: `client:${name}` });
   // The record goes in the commit of its audit record; what follows brings memory, and the gate, up to that.
-  await store.commit({ mutations: [{ type: "delete", key: ["learnt", name] }, audit] });
+  await store.commit({ mutations: [...learnt.forgetting(name), audit] });
   await (deps.forgetClient ?? learnt.forget)(name);
   return done(
-    `Client ${JSON.stringify(name)} may send unsigned requests again, until it sends a signed one.`,
+    `Client ${
+      JSON.stringify(name)
+    } may send unsigned requests again, from each address until that sends a signed one.`,
     clients.includes(name) ? {} : { notes: ["There is no client of that name."] },
   );
 }

@@ -117,7 +117,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
   const limits = createLimits({ store, clock, settings: factors });
   const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
-  const learnt = createLearnt({ store, log });
+  const learnt = createLearnt({ store, log, clock });
   const orderedId = createOrderedIds(clock, random);
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
   const [loaded, loadedSessions] = await Promise.all([
@@ -147,7 +147,6 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     settings: radius.clients,
     anyClient: radius.anyClient,
     anySecret: deps.anySecret,
-    learnt: learnt.names,
   });
   const register = createClientRegister({
     store,
@@ -157,6 +156,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     clients,
     settings: radius.clients,
     anyClient: radius.anyClient,
+    signing: learnt,
   });
   await register.load();
   const ear = createEar({ clock });
@@ -201,7 +201,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     packets,
     ear,
     storeAnsweredMs: store.lastAnswerMs,
-    learn: learnt.learn,
+    learnt,
     createAccounting: (send, release) =>
       createAccountingHandler({ sessions, store, log, counters, send, release }),
     createGateway: (send, release) =>
@@ -282,13 +282,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     replies,
     askFirstFactor: firstFactorServer.probe,
     orderedId,
-    async forgetClient(name) {
-      const known = await learnt.forget(name);
-      for (const client of clients.all) {
-        if (client.name === name) client.requiresSignature = client.policy.messageAuthenticator === "require";
-      }
-      return known;
-    },
+    forgetClient: learnt.forget,
     trials: createLoginTrials({
       settings: factors,
       enabled: new Set(factors.enabled),

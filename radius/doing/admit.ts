@@ -25,11 +25,18 @@ const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
 const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 
+/** Whether a client's requests from a source address must be signed. */
+type Requires = (from: { readonly client: Client; readonly source: string }) => boolean;
+
 /**
  * @param clients where senders are looked up.
  * @param options.nowMs until when a client's previous secret is accepted is asked of it.
+ * @param options.requires which source addresses must sign, beside the clients whose settings require it.
  */
-export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () => number } = {}): Gate {
+export function createGate(
+  clients: Clients,
+  { nowMs = Date.now, requires = () => false }: { nowMs?: () => number; requires?: Requires } = {},
+): Gate {
   const view = new PacketView();
   const gate: Gate = {
     view,
@@ -48,8 +55,9 @@ export function createGate(clients: Clients, { nowMs = Date.now }: { nowMs?: () 
       gate.client = client;
       if (service === "accounting" && view.code === ACCESS_REQUEST) return "wrong_port";
       const { previous } = client;
-      if (previous === null || previous.untilMs <= nowMs()) return checkSignature(gate, client);
-      return checkEither(gate, client, previous.client);
+      const mustSign = client.requiresSignature || (client.learns && requires({ client, source: hostname }));
+      if (previous === null || previous.untilMs <= nowMs()) return checkSignature(gate, client, mustSign);
+      return checkEither(gate, { client, before: previous.client, mustSign });
     },
   };
   return gate;
@@ -62,12 +70,15 @@ const WRONG_SECRET: ReadonlySet<DropReason> = new Set([
 ]);
 
 /** While a secret is being changed: the packet belongs to whichever of both made it, the newer one first. */
-function checkEither(gate: Gate, client: Client, before: Client): DropReason | null {
+function checkEither(
+  gate: Gate,
+  { client, before, mustSign }: { client: Client; before: Client; mustSign: boolean },
+): DropReason | null {
   const { view } = gate;
-  const reason = checkSignature(gate, client);
+  const reason = checkSignature(gate, client, mustSign);
   if (reason === null && (gate.signed || !isGarbled(view, client) || isGarbled(view, before))) return null;
   if (reason !== null && !WRONG_SECRET.has(reason)) return reason;
-  const other = checkSignature(gate, before);
+  const other = checkSignature(gate, before, mustSign);
   // Right with neither: what is logged of it is about the present secret.
   if (other === null) gate.client = before;
   return other;
@@ -87,7 +98,7 @@ function isGarbled(view: PacketView, { secret }: Client): boolean {
 }
 
 /** RFC 3579 §3.2, RFC 5997 §3, and what a client's policy asks beyond them. */
-function checkSignature(gate: Gate, client: Client): DropReason | null {
+function checkSignature(gate: Gate, client: Client, mustSign: boolean): DropReason | null {
   const { view } = gate;
   if (view.code === ACCOUNTING_REQUEST) return checkAccounting(gate, client);
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
@@ -108,7 +119,7 @@ function checkSignature(gate: Gate, client: Client): DropReason | null {
   }
   if (view.code === STATUS_SERVER) return "unsigned_status_server";
   if (eapMessage.count > 0) return "unsigned_eap";
-  if (client.requiresSignature) return "missing_message_authenticator";
+  if (mustSign) return "missing_message_authenticator";
   if (proxyState.count > 0 && client.policy.limitProxyState) return "unsigned_proxy_state";
   return null;
 }

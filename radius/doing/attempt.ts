@@ -3,8 +3,10 @@
 import type { Denial } from "../facts/denial_causes.ts";
 import type { Appended, Facts } from "../facts/facts.ts";
 import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
+import { readCode } from "../pure/password.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
 import { matchTotp } from "../pure/totp.ts";
+import { rejectsUnknownUsers } from "./user_name.ts";
 import type { Client } from "./clients.ts";
 import type { Request } from "./request.ts";
 import type { Conversation } from "./conversation.ts";
@@ -122,7 +124,7 @@ class LazyFacts implements Facts {
   }
   get userRefused(): boolean {
     const { status } = this.user;
-    const isStranger = status === "unknown" && this.#attempt.client.policy.unknownUsers === "reject";
+    const isStranger = status === "unknown" && rejectsUnknownUsers(this.#attempt.client.policy);
     const refusedFor = status === "inactive" || status === "deleted" || isStranger
       ? status
       : this.#deps.limits.isLocked(this.#conversation.user)
@@ -163,7 +165,7 @@ class LazyFacts implements Facts {
   }
   get mayEnrol(): boolean {
     const { enrolAtLogin } = this.#deps.settings;
-    if (enrolAtLogin === "never" || this.#pairings.length > 0 || this.hasRecoveryCodes) return false;
+    if (enrolAtLogin === "never" || this.user.status !== "active" || this.#hasOwnFactor) return false;
     return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
   }
   get smsNumbers(): readonly string[] {
@@ -189,7 +191,10 @@ class LazyFacts implements Facts {
   #isAllowed(number: string): boolean {
     const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
     if (this.#numbers(kind).includes(number)) return true;
-    return this.#deps.settings.phoneNumbers === "any" && this.#pairings.length === 0;
+    return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
+  }
+  get #hasOwnFactor(): boolean {
+    return this.#pairings.length > 0 || this.hasRecoveryCodes;
   }
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
@@ -213,7 +218,7 @@ class LazyFacts implements Facts {
   get passcodeMatches(): boolean {
     const { passcode, secretId } = this.#conversation;
     if (passcode === null || passcode.expiresMs <= this.#deps.clock.nowMs()) return false;
-    return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.answer), passcode.digest);
+    return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.#code), passcode.digest);
   }
   get answerIsCode(): boolean {
     return /^[0-9]{6,8}$/.test(this.#code);
@@ -240,7 +245,7 @@ class LazyFacts implements Facts {
 
   get #code(): string {
     const { appended } = this.#attempt;
-    return appended?.kind === "code" ? appended.code : this.answer;
+    return appended?.kind === "code" ? appended.code : readCode(this.answer);
   }
   #totp(): { pairing: TotpPairingRow; step: number } | null {
     if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();

@@ -7,6 +7,8 @@ import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Clients, ClientUse, KnownClient } from "./clients.ts";
+import { type ClientSigning, clientSigning } from "./client_signing.ts";
+import type { Learnt } from "./learnt.ts";
 
 /** Another RADIUS server that judges passwords. */
 export type FirstFactorServer = NonNullable<ClientPolicy["firstFactorServer"]>;
@@ -18,10 +20,13 @@ export interface ClientChoices {
   /** Name of an LDAP backend; "" unless `firstFactor` is "ldap". */
   readonly firstFactorBackend: string;
   /** `null` unless `firstFactor` is "radius". Its secret is given apart, and never shown. */
-  readonly firstFactorServer: Pick<FirstFactorServer, "address" | "timeoutMs"> | null;
+  readonly firstFactorServer: Omit<FirstFactorServer, "secret"> | null;
   readonly device: ClientPolicy["device"];
   readonly appendMode: boolean;
+  readonly appendSeparator: string;
   readonly unknownUsers: ClientPolicy["unknownUsers"];
+  readonly stripDomains: readonly string[];
+  readonly stripRealms: readonly string[];
 }
 
 /** What somebody says of a client, but for its secret. */
@@ -53,6 +58,7 @@ export interface ShownClient extends ClientContent {
   /** Until when the secret before is accepted as well. */
   readonly overlapUntilMs: number | null;
   readonly use: Readonly<ClientUse>;
+  readonly signing: ClientSigning;
 }
 
 /** `no_server_secret`: the first factor is at another RADIUS server, and no secret of it is given or kept. */
@@ -85,6 +91,16 @@ export interface ClientRegister {
   /** Stops accepting the secret before. */
   endOverlap(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
   remove(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
+  /** Clients whose unsigned requests are accepted from some address; "any" while no client is configured. */
+  unsigned(): readonly UnsignedClient[];
+}
+
+export interface UnsignedClient {
+  readonly name: string;
+  /** When an unsigned Access-Request was accepted last; 0: not since the start. */
+  readonly lastMs: number;
+  /** Whether the client's settings accept them from every address, whatever was learnt. */
+  readonly isAlways: boolean;
 }
 
 export interface RegisterDeps {
@@ -95,15 +111,42 @@ export interface RegisterDeps {
   readonly clients: Clients;
   readonly settings: readonly ClientSettings[];
   readonly anyClient: ClientPolicy;
+  readonly signing: Pick<Learnt, "addressesOf" | "names">;
 }
 
 const MOST_CLIENTS = 2000;
-const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0 };
+const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 const keyOf = (name: string): Deno.KvKey => ["client", name];
 type Sealed = "secret" | "previous" | "server";
 const sealKeyOf = (name: string, which: Sealed): Deno.KvKey => ["client", name, which];
-/** What records of before first factors of their own lack. */
-const NO_FIRST_FACTOR = { firstFactorBackend: "", firstFactorServer: null, serverSealed: null };
+
+type LaterField =
+  | "firstFactorBackend"
+  | "serverSealed"
+  | "appendSeparator"
+  | "stripDomains"
+  | "stripRealms";
+/** Records of earlier versions lack some fields. */
+type StoredRecord =
+  & Omit<ClientRecord, LaterField | "firstFactorServer">
+  & Partial<Pick<ClientRecord, LaterField>>
+  & {
+    readonly firstFactorServer?:
+      | Omit<FirstFactorServer, "secret" | "messageAuthenticator">
+        & Partial<Pick<FirstFactorServer, "messageAuthenticator">>
+      | null;
+  };
+
+/** A stored record with every field. */
+function completed(
+  stored: StoredRecord,
+  { appendSeparator, stripDomains, stripRealms }: ClientPolicy,
+): ClientRecord {
+  const { firstFactorServer: server, ...rest } = stored;
+  const later = { firstFactorBackend: "", serverSealed: null, appendSeparator, stripDomains, stripRealms };
+  const firstFactorServer = server ? { messageAuthenticator: "require" as const, ...server } : null;
+  return { ...later, ...rest, firstFactorServer };
+}
 
 export function createClientRegister(deps: RegisterDeps): ClientRegister {
   const { store, vault, clock, clients, settings, log } = deps;
@@ -154,11 +197,13 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     else clients.replace(known);
   };
   const useOf = (name: string): ClientUse => clients.all.find((one) => one.name === name)?.use ?? NEVER;
+  const signingOf = (client: Parameters<typeof clientSigning>[0]) => clientSigning(client, deps.signing);
   const shown = ({ sealed: _secret, serverSealed: _of, previous, ...rest }: ClientRecord): ShownClient => ({
     ...rest,
     from: "console",
     overlapUntilMs: previous !== null && previous.untilMs > clock.nowMs() ? previous.untilMs : null,
     use: { ...useOf(rest.name) },
+    signing: signingOf(rest),
   });
   const ofSettings = (client: ClientSettings): ShownClient => ({
     name: client.name,
@@ -171,16 +216,21 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     firstFactorServer: client.firstFactorServer === null ? null : {
       address: client.firstFactorServer.address,
       timeoutMs: client.firstFactorServer.timeoutMs,
+      messageAuthenticator: client.firstFactorServer.messageAuthenticator,
     },
     device: client.device,
     appendMode: client.appendMode,
+    appendSeparator: client.appendSeparator,
     unknownUsers: client.unknownUsers,
+    stripDomains: client.stripDomains,
+    stripRealms: client.stripRealms,
     from: "settings",
     version: 0,
     createdMs: null,
     secretMs: null,
     overlapUntilMs: null,
     use: { ...useOf(client.name) },
+    signing: signingOf(client),
   });
   const refusal = (name: string): RegisterOutcome => ({
     ok: false,
@@ -210,19 +260,33 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     return setting === undefined ? null : ofSettings(setting);
   };
 
+  const list = (): ShownClient[] =>
+    [...settings.map(ofSettings), ...[...records.values()].map(shown)]
+      .sort((a, b) => a.name < b.name ? -1 : 1);
+
   return {
     async load() {
-      for await (const { value } of store.list<ClientRecord>(["client"])) {
+      for await (const { value } of store.list<StoredRecord>(["client"])) {
         if (value === null) continue;
         if (inSettings.has(value.name)) {
           log.warn("a client of the console stands in the settings now, which count", { client: value.name });
-        } else records.set(value.name, { ...NO_FIRST_FACTOR, ...value });
+        } else records.set(value.name, completed(value, deps.anyClient));
       }
       if (records.size > 0) apply();
     },
-    list: () =>
-      [...settings.map(ofSettings), ...[...records.values()].map(shown)]
-        .sort((a, b) => a.name < b.name ? -1 : 1),
+    list,
+    unsigned() {
+      const [any] = clients.all;
+      if (any?.anyAddress) {
+        return any.requiresSignature ? [] : [{ name: any.name, lastMs: any.use.unsignedMs, isAlways: false }];
+      }
+      return list().filter(({ disabled, signing }) => !disabled && signing.acceptsUnsigned)
+        .map(({ name, use, signing }) => ({
+          name,
+          lastMs: use.unsignedMs,
+          isAlways: signing.required === "never",
+        }));
+    },
     find,
     async add(content, { secret, serverSecret, audit }) {
       if (find(content.name) !== null) return { ok: false, reason: "taken" };
@@ -291,7 +355,10 @@ const NOBODY: KnownClient = {
   device: "challenge",
   holdMs: 0,
   appendMode: false,
+  appendSeparator: ",",
   unknownUsers: "reject",
+  stripDomains: [],
+  stripRealms: [],
 };
 
 /** A kept secret is for the server that it was given for, and for no other. */
@@ -305,9 +372,11 @@ function policyOf(
   choices: ClientChoices,
   { settings, server }: { settings: ClientPolicy; server: FirstFactorServer | null },
 ): ClientPolicy {
-  const { messageAuthenticator, firstFactor, firstFactorBackend, device, appendMode, unknownUsers } = choices;
+  const { messageAuthenticator, firstFactor, firstFactorBackend, device, appendMode } = choices;
+  const { appendSeparator, unknownUsers, stripDomains, stripRealms } = choices;
   const first = firstFactor === "settings"
     ? {}
     : { firstFactor, firstFactorBackend, firstFactorServer: server };
-  return { ...settings, messageAuthenticator, device, appendMode, unknownUsers, ...first };
+  const names = { unknownUsers, stripDomains, stripRealms };
+  return { ...settings, messageAuthenticator, device, appendMode, appendSeparator, ...names, ...first };
 }

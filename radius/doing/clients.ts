@@ -13,10 +13,12 @@ export interface Client {
   readonly secret: SharedSecret;
   /** Whether any source address is taken: then every request logs a warning. */
   readonly anyAddress: boolean;
-  /** Whether `message_authenticator = "auto"` may learn: only for a single address. */
+  /** Whether `message_authenticator = "auto"` learns which source addresses sign. */
   readonly learns: boolean;
-  /** Whether Message-Authenticator is required now; `auto` sets it when it has learnt. */
-  requiresSignature: boolean;
+  /** Whether the settings require Message-Authenticator; what `auto` has learnt is in learnt.ts. */
+  readonly requiresSignature: boolean;
+  /** The address of a client that has exactly one, otherwise `null`. */
+  readonly onlyAddress: string | null;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;
   /** The same client with the secret that it had before, for as long as that is still accepted. */
@@ -32,6 +34,8 @@ export interface ClientUse {
   packets: number;
   lastMs: number;
   previousMs: number;
+  /** When an Access-Request without Message-Authenticator passed the gate. */
+  unsignedMs: number;
 }
 
 /** A client that may have been given another secret lately. */
@@ -64,16 +68,12 @@ export function normalAddress(hostname: string): string {
   return hostname.startsWith("::ffff:") && hostname.includes(".") ? hostname.slice(7) : hostname;
 }
 
-/**
- * @param settings the configured clients; with none, `anyClient` and `anySecret` serve every address.
- * @param learnt names of clients of which a valid Message-Authenticator was seen before.
- */
+/** @param settings the configured clients; with none, `anyClient` and `anySecret` serve every address. */
 export function createClients(
-  { settings, anyClient, anySecret, learnt }: {
+  { settings, anyClient, anySecret }: {
     settings: readonly KnownClient[];
     anyClient: ClientPolicy;
     anySecret: string;
-    learnt: ReadonlySet<string>;
   },
 ): Clients {
   const uses = new Map<string, ClientUse>();
@@ -90,7 +90,7 @@ export function createClients(
   const replace = (next: readonly KnownClient[]): void => {
     const found: Network[] = [];
     const clients = next.map((setting) => {
-      const client = createClient(setting, { hasLearnt: learnt.has(setting.name), use: useOf(setting.name) });
+      const client = createClient(setting, useOf(setting.name));
       for (const address of setting.address) found.push(parseNetwork(address, client));
       return client;
     });
@@ -120,7 +120,7 @@ export function createClients(
   };
 }
 
-const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0 });
+const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 });
 
 /** What logs call whoever sends, while no client is configured. */
 export const ANY_ADDRESS_CLIENT = "any";
@@ -133,6 +133,7 @@ function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client
     anyAddress: true,
     learns: false,
     requiresSignature: policy.messageAuthenticator === "require",
+    onlyAddress: null,
     nasIdentifier: "",
     nasIpAddress: null,
     previous: null,
@@ -141,20 +142,17 @@ function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client
   }];
 }
 
-function createClient(
-  setting: KnownClient,
-  { hasLearnt, use }: { hasLearnt: boolean; use: ClientUse },
-): Client {
+function createClient(setting: KnownClient, use: ClientUse): Client {
   const [only] = setting.address;
-  const single = setting.address.length === 1 && only !== undefined && isSingle(only);
-  const learns = setting.messageAuthenticator === "auto" && single;
+  const isAlone = setting.address.length === 1 && only !== undefined && isSingle(only);
   const client: Client = {
     name: setting.name,
     policy: setting,
     secret: new SharedSecret(setting.secret),
     anyAddress: false,
-    learns,
-    requiresSignature: setting.messageAuthenticator === "require" || (learns && hasLearnt),
+    learns: setting.messageAuthenticator === "auto",
+    requiresSignature: setting.messageAuthenticator === "require",
+    onlyAddress: isAlone ? only.split("/")[0] ?? null : null,
     nasIdentifier: setting.nasIdentifier,
     nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
     previous: null,
@@ -165,24 +163,12 @@ function createClient(
   return previousSecret === undefined ? client : withPrevious(client, previousSecret);
 }
 
-/** Both share what is learnt: a client that signs, signs with either secret. */
 function withPrevious(
   client: Client,
   { secret, untilMs }: { readonly secret: string; readonly untilMs: number },
 ): Client {
-  const before: Client = {
-    ...client,
-    secret: new SharedSecret(secret),
-    isPrevious: true,
-    get requiresSignature() {
-      return now.requiresSignature;
-    },
-    set requiresSignature(requires) {
-      now.requiresSignature = requires;
-    },
-  };
-  const now: Client = { ...client, previous: { client: before, untilMs } };
-  return now;
+  const before: Client = { ...client, secret: new SharedSecret(secret), isPrevious: true };
+  return { ...client, previous: { client: before, untilMs } };
 }
 
 function isSingle(address: string): boolean {

@@ -81,7 +81,7 @@ interface Asked {
 }
 
 function createPeer(
-  { address, secret: secretText, timeoutMs }: ServerSettings,
+  { address, secret: secretText, timeoutMs, messageAuthenticator }: ServerSettings,
   { open, clock, random, log }: {
     open: (hostname: string) => DatagramSocket;
     clock: Clock;
@@ -95,8 +95,9 @@ function createPeer(
   const writer = new PacketWriter();
   const to: Deno.NetAddr = { transport: "udp", ...address };
   let next = 0;
-  /** A server that signed once must sign from then on: an unsigned Accept could be forged on the way (CVE-2024-3596). */
-  let signs = false;
+  /** Whether an answer without Message-Authenticator is ignored: it can be forged on the way (CVE-2024-3596). */
+  let mustSign = messageAuthenticator === "require";
+  let hasWarned = false;
   let open_ = true;
 
   const receiveAll = async (): Promise<void> => {
@@ -124,8 +125,10 @@ function createPeer(
     if (!secret.isAnswerTo(reply, waiting.authenticator)) return;
     const signature = findMessageAuthenticator(reply);
     const place = signature === null ? null : { ...signature, lengthOctets: length };
-    if (place === null ? signs : !secret.isAuthentic(reply, place, waiting.authenticator)) return;
-    signs = place !== null;
+    if (place === null && mustSign) return warnUnsigned();
+    if (place !== null && !secret.isAuthentic(reply, place, waiting.authenticator)) return;
+    // In the mode "auto", a server that signed once must sign from then on.
+    mustSign ||= place !== null;
     const code = reply[0];
     if (code === PACKET_CODES["Access-Accept"].code) return waiting.settle("right");
     if (code === PACKET_CODES["Access-Reject"].code) return waiting.settle("wrong");
@@ -133,6 +136,16 @@ function createPeer(
       server: address.hostname,
     });
     waiting.settle("unavailable");
+  }
+
+  function warnUnsigned(): void {
+    if (hasWarned) return;
+    hasWarned = true;
+    log.warn(
+      "an answer of the first-factor server has no Message-Authenticator and is ignored: update that server, or set " +
+        'first_factor_server.message_authenticator = "auto"',
+      { server: address.hostname },
+    );
   }
 
   function freeIdentifier(): number | null {
@@ -159,7 +172,9 @@ function createPeer(
   }
 
   return {
-    isFor: (server) => server.secret === secretText && server.timeoutMs === timeoutMs,
+    isFor: (server) =>
+      server.secret === secretText && server.timeoutMs === timeoutMs &&
+      server.messageAuthenticator === messageAuthenticator,
     ask(userName, password) {
       const identifier = freeIdentifier();
       if (identifier === null) return Promise.resolve<FirstFactorVerdict>("unavailable");

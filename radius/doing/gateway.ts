@@ -93,7 +93,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function accept(request: Request, view: PacketView): void {
     counters.count("requests");
     logRequest(log, request);
-    const refusal = findRefusal(view);
+    const refusal = findRefusal(view, request.userName);
     if (refusal !== null) return refuse(request, refusal, view);
     const user = canonicalName(request.userName);
     const pending = preparing.ask(user);
@@ -138,7 +138,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const password = policy.firstFactor === "none" && !policy.appendMode
       ? login.octets
       : login.octets.slice();
-    const typed = policy.appendMode ? readAppended(password) : { password, appended: null };
+    const typed = policy.appendMode ? readAppended(password, policy) : { password, appended: null };
     if (running !== null) {
       const again = () => {
         if (!mustHoldAgain(running, typed.appended, policy)) return repeat(request, running);

@@ -9,6 +9,7 @@ import type { Vault } from "../../vault.ts";
 import type { Denial } from "../facts/denial_causes.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
+import { readCode } from "../pure/password.ts";
 import { isCountryAllowed } from "../pure/phone_number.ts";
 import { type Attempt, passcodeDigest } from "./attempt.ts";
 import { ANY_ADDRESS_CLIENT } from "./clients.ts";
@@ -304,7 +305,7 @@ function notePairing(
 async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
   const { requestId } = conversation;
   if (requestId === null) return;
-  const code = attempt.appended?.kind === "code" ? attempt.appended.code : facts.answer;
+  const code = attempt.appended?.kind === "code" ? attempt.appended.code : readCode(facts.answer);
   const answer = await deps.secondFactor.otpAuth(requestId, code);
   if (answer.ok) {
     attempt.decision = decisionOf(answer);

@@ -3,6 +3,7 @@
 import { typeOf } from "../facts/dictionary.ts";
 import { readInteger } from "../pure/attributes.ts";
 import { forEachAttribute, PacketView } from "../pure/packet.ts";
+import { isRefusedUserName } from "./user_name.ts";
 import type { Client } from "./clients.ts";
 import type { Slot } from "./duplicates.ts";
 
@@ -24,13 +25,20 @@ export interface Request {
   /** High-resolution time of reception, for the elapsed milliseconds of the log. */
   readonly startedAt: number;
   readonly slot: Slot;
-  /** User-Name as text; invalid UTF-8 shows as U+FFFD. */
+  /** User-Name as text, without the domain and the realm that the client strips; invalid UTF-8 becomes U+FFFD. */
   readonly userName: string;
 }
 
 /** Why a sound packet is refused before any conversation is looked at; each is answered with an Access-Reject. */
 export const REFUSALS = {
   no_user_name: { sentence: "no User-Name", prompt: "denied", ref: "RFC 2865 §4.1" },
+  refused_user_name: {
+    sentence:
+      "User-Name is empty without its domain and realm, begins or ends with a blank, or contains a format " +
+      "character or NUL",
+    prompt: "denied",
+    ref: "RFC 8265 §3.3",
+  },
   two_states: { sentence: "two State attributes", prompt: "denied", ref: "RFC 2865 §5.44" },
   two_passwords: { sentence: "more than one password", prompt: "denied", ref: "RFC 2865 §5.44" },
   bad_password_length: {
@@ -53,11 +61,16 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS;
 
-/** Looks for what makes a sound packet unanswerable; `null` when nothing does. */
-export function findRefusal(view: PacketView): Refusal | null {
+/**
+ * Looks for what makes a sound packet unanswerable; `null` when nothing does.
+ *
+ * @param name the request's user name after stripping.
+ */
+export function findRefusal(view: PacketView, name: string): Refusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0) return "eap";
   if (userName.count === 0 || userName.lengthOctets === 0) return "no_user_name";
+  if (isRefusedUserName(name)) return "refused_user_name";
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
   if (chapPassword.count === 1) return "chap";

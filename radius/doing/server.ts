@@ -4,15 +4,17 @@ import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
 import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
-import type { PacketView } from "../pure/packet.ts";
+import { findMessageAuthenticator } from "../pure/authenticity.ts";
 import { createSlab } from "../pure/slab.ts";
 import { decodeText } from "../pure/text.ts";
+import { stripUserName } from "./user_name.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createGate, type ListenerService } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { createDuplicates } from "./duplicates.ts";
 import type { Ear } from "./ear.ts";
+import type { Learnt } from "./learnt.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayEvent } from "./ports.ts";
 import type { PacketLog } from "./packet_log.ts";
@@ -37,8 +39,8 @@ export interface ServerDeps {
   readonly ear?: Ear;
   /** When the store last answered: Status-Server vouches for it. */
   readonly storeAnsweredMs: () => number;
-  /** Notes that a client signs its requests, so that it must from now on. */
-  readonly learn: (client: Client) => void;
+  /** Which source addresses must sign. */
+  readonly learnt: Pick<Learnt, "requires" | "learn" | "noteUnsignedAccept">;
   /** Wires the gateway; called once, with what it needs of the sockets. */
   readonly createGateway: (send: Gatewayed["send"], release: Gatewayed["release"]) => Gateway;
   /** Creates the accounting handler; called once, like {@link createGateway}. */
@@ -66,6 +68,7 @@ const STORE_SILENT_MS = 5000;
 const DROP_LOG_MS = 60_000;
 const MOST_DROP_LOGS = 2000;
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
+const ACCESS_ACCEPT = PACKET_CODES["Access-Accept"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
 /** Accounting has a duplicate cache of its own, so that a flood of it never removes the answers of logins. */
 const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
@@ -73,7 +76,8 @@ const RECEIVE_OCTETS = 65_535;
 
 export function createRadiusServer(deps: ServerDeps): RadiusServer {
   const { log, counters, clock } = deps;
-  const gate = createGate(deps.clients, clock);
+  const { learnt } = deps;
+  const gate = createGate(deps.clients, { nowMs: clock.nowMs, requires: learnt.requires });
   const duplicates = createDuplicates();
   const accountingDuplicates = createDuplicates(ACCOUNTING_DUPLICATES);
   const sockets: DatagramSocket[] = [];
@@ -95,7 +99,10 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
   };
 
   const gateway = deps.createGateway(
-    (request, reply) => sendTo(request.sender.socket, request.sender, reply),
+    (request, reply) => {
+      noteAccept(request, reply);
+      sendTo(request.sender.socket, request.sender, reply);
+    },
     (request) => duplicates.forget(request.slot),
   );
   const accounting = deps.createAccounting(
@@ -142,9 +149,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     client.use.lastMs = clock.nowMs();
     if (client.isPrevious) client.use.previousMs = client.use.lastMs;
     if (client.anyAddress) deps.ear?.hear({ octets, source, reason: "any_address", client: null });
-    if (gate.signed && client.learns && !client.requiresSignature && saysHowLoginsAreSigned(view)) {
-      deps.learn(client);
-    }
+    if (view.code === ACCESS_REQUEST) noteSignature(client, source);
     const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const isAccounting = view.code === ACCOUNTING_REQUEST;
     const cache = isAccounting ? accountingDuplicates : duplicates;
@@ -167,11 +172,26 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       receivedMs: nowMs,
       startedAt,
       slot: cache.note({ ...packet, octets: kept }, nowMs),
-      userName: userName === null ? "" : decodeText(userName),
+      userName: userName === null ? "" : stripUserName(decodeText(userName), client.policy),
     };
     if (view.code === ACCESS_REQUEST) gateway.accept(request, view);
     else if (isAccounting) account(request);
     else answerStatus(request, service);
+  }
+
+  /** Status-Server and EAP are always signed, so they say nothing about the logins of an address. */
+  function noteSignature(client: Client, source: string): void {
+    if (!gate.signed) client.use.unsignedMs = clock.nowMs();
+    else if (
+      client.learns && gate.view.slots.eapMessage.count === 0 && !learnt.requires({ client, source })
+    ) {
+      learnt.learn({ client, source });
+    }
+  }
+
+  function noteAccept({ client, source, octets }: Request, reply: Uint8Array): void {
+    if (reply[0] !== ACCESS_ACCEPT || !client.learns || findMessageAuthenticator(octets) !== null) return;
+    learnt.noteUnsignedAccept({ client, source });
   }
 
   function account(request: Request): void {
@@ -227,9 +247,4 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       for (const socket of sockets) socket.close();
     },
   };
-}
-
-/** Status-Server (RFC 5997 §3) and EAP (RFC 3579 §3.1) are always signed, so they say nothing about the logins of a client. */
-function saysHowLoginsAreSigned({ code, slots }: PacketView): boolean {
-  return code === ACCESS_REQUEST && slots.eapMessage.count === 0;
 }

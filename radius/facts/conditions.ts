@@ -22,7 +22,7 @@ export const CONDITIONS = {
   first_factor_unavailable: { says: "the first factor cannot be checked", holds: (f) => f.firstFactor === "unavailable" },
   password_empty: { says: "the password is empty", holds: (f) => f.passwordEmpty },
 
-  appended: { says: "something was appended to the password", holds: (f) => f.appended !== null },
+  appended: { says: "something other than auto was appended to the password", holds: (f) => f.appended !== null && f.appended.kind !== "auto" },
   appended_code: { says: "a passcode was appended", holds: (f) => f.appended?.kind === "code" },
   appended_push: { says: "push was appended", holds: (f) => f.appended?.kind === "push" },
   appended_sms: { says: "sms was appended", holds: (f) => f.appended?.kind === "sms" },

@@ -2,8 +2,8 @@
 
 import type { Factor } from "./factors.ts";
 
-/** What stands behind the last comma of an append-mode password. */
-export type Appended = { kind: "code"; code: string } | { kind: "push" } | { kind: "sms" } | { kind: "call" };
+/** What append mode appends to a password. `auto`: the factor that is picked when nothing is appended. */
+export type Appended = { kind: "code"; code: string } | { kind: "push" | "sms" | "call" | "auto" };
 
 export interface Facts {
   /** The trimmed answer; at the start of a login the password is no answer and this is empty. */

@@ -1,4 +1,4 @@
-// Reads what was typed: the password of a login, what append mode puts behind its last comma, and an answer.
+// Reads what was typed: the password of a login, what append mode appends to it, an answer, and a code.
 
 import type { Appended } from "../facts/facts.ts";
 import { decodeText } from "./text.ts";
@@ -9,23 +9,48 @@ export interface Typed {
   readonly appended: Appended | null;
 }
 
-const COMMA = 0x2c;
+/** The longest appended text: eight digits, each with a blank or a dash after it, and blanks around them. */
+const MAX_APPENDED_OCTETS = 24;
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Splits `password,123456` and `password,push|sms|call` at the last comma; anything else is all password. */
-export function readAppended(typed: Uint8Array): Typed {
-  const comma = typed.lastIndexOf(COMMA);
-  if (comma < 0 || typed.length - comma > 12) return { password: typed, appended: null };
-  const word = decodeText(typed.subarray(comma + 1)).trim().toLowerCase();
-  const appended = appendedOf(word);
-  return appended === null
-    ? { password: typed, appended: null }
-    : { password: typed.subarray(0, comma), appended };
+/**
+ * Splits `password,123456` and `password,push|sms|call|phone|auto` at the last separator. If no first factor is checked, a code alone is
+ * appended to an empty password. Anything else is all password.
+ */
+export function readAppended(
+  typed: Uint8Array,
+  { appendSeparator, firstFactor }: { readonly appendSeparator: string; readonly firstFactor: string },
+): Typed {
+  const at = typed.lastIndexOf(appendSeparator.charCodeAt(0));
+  const appended = at < 0 ? null : appendedOf(typed.subarray(at + 1));
+  if (appended !== null) return { password: typed.subarray(0, at), appended };
+  const alone = firstFactor === "none" ? appendedOf(typed) : null;
+  return alone?.kind === "code"
+    ? { password: typed.subarray(0, 0), appended: alone }
+    : { password: typed, appended: null };
 }
 
-function appendedOf(word: string): Appended | null {
-  if (word === "push" || word === "sms" || word === "call") return { kind: word };
-  return /^[0-9]{6,8}$/.test(word) ? { kind: "code", code: word } : null;
+const WORDS: ReadonlyMap<string, Exclude<Appended["kind"], "code">> = new Map([
+  ["push", "push"],
+  ["sms", "sms"],
+  ["call", "call"],
+  ["phone", "call"],
+  ["auto", "auto"],
+]);
+
+function appendedOf(typed: Uint8Array): Appended | null {
+  if (typed.length > MAX_APPENDED_OCTETS) return null;
+  const text = decodeText(typed).trim().toLowerCase();
+  const kind = WORDS.get(text);
+  if (kind !== undefined) return { kind };
+  const code = readCode(text);
+  return /^[0-9]{6,8}$/.test(code) ? { kind: "code", code } : null;
+}
+
+/** A typed code without the blanks and dashes that phones show inside it; anything but a code stays as it is. */
+export function readCode(text: string): string {
+  const digits = text.replace(/[\s\u2010-\u2015\u2212-]/g, "");
+  return /^[0-9]+$/.test(digits) ? digits : text;
 }
 
 /** An answer as text, trimmed. Octets that are no UTF-8 become U+FFFD and match nothing. */

@@ -1,6 +1,7 @@
 // Text in packets. Nearly all of it is short ASCII, which is read here faster than the runtime's decoder is called.
 
-const decoder = new TextDecoder();
+/** A byte order mark is a character like any other: left out, it would let two names pass as one. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /** Octets as text; invalid UTF-8 becomes U+FFFD. */

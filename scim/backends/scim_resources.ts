@@ -102,7 +102,7 @@ export function fromResource(
   if (typeof id !== "string" || id === "" || typeof name !== "string") return null;
   // Nobody else's schemas decide whether we can read it.
   const { schemas: _schemas, ...known } = body;
-  const read = readContent(kind, known, { mapping, newName: () => "" });
+  const read = readContent(kind, known, { mapping, newName: () => "", isStored: true });
   if (!read.ok || read.content.name === "") return null;
   return { id, content: read.content, members: isList(members) ? members.flatMap(readMember) : [] };
 }

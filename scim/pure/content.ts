@@ -1,6 +1,6 @@
 // What a body says of a user or a group: its name, what it is made of, and a password apart.
 
-import { canonicalName } from "../../canonical_name.ts";
+import { canonicalName, isDeceptiveName } from "../../canonical_name.ts";
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "../ports.ts";
 import { ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
 import { isArray, isObject } from "./json_limits.ts";
@@ -19,10 +19,13 @@ export interface ContentOptions {
   readonly pathName?: string;
   /** A name for a resource that brings none: a UUID. */
   readonly newName: () => string;
+  /** The body is a stored resource of a backend: its name is read even if no new user could get it. */
+  readonly isStored?: true;
 }
 
 const MAX_MEMBERS = 50_000;
 const MAX_PASSWORD_CHARACTERS = 1024;
+const DECEPTIVE = "a user's name neither begins nor ends with a blank, and contains no format characters";
 
 /** Where a new resource's name comes from: the first that is given. */
 const NAMING: Readonly<Record<ResourceKind, readonly [string, ...string[]]>> = {
@@ -80,7 +83,7 @@ function checkSchemas(value: JsonValue | undefined): void {
   }
 }
 
-function nameOf(kind: ResourceKind, body: Body, { pathName, newName }: ContentOptions): string {
+function nameOf(kind: ResourceKind, body: Body, { pathName, newName, isStored }: ContentOptions): string {
   const [own, ...others] = NAMING[kind];
   // A PUT's path names the resource already; what else identifies it is ignored.
   const candidates = pathName === undefined ? [own, ...others] : [own];
@@ -89,6 +92,11 @@ function nameOf(kind: ResourceKind, body: Body, { pathName, newName }: ContentOp
     if (typeof text !== "string" || text === "") continue;
     const read = readName(text);
     if (!read.ok) throw new BadValue(`${attribute} cannot be a name: ${read.problem}.`);
+    // Users who have such a name already can be changed; they cannot sign in.
+    const isNew = pathName === undefined && isStored !== true;
+    if (isNew && kind === "user" && isDeceptiveName(read.name)) {
+      throw new BadValue(`${attribute} cannot be a name: ${DECEPTIVE}.`);
+    }
     return read.name;
   }
   return pathName ?? newName();

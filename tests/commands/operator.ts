@@ -89,7 +89,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     bulk: createBulk({ clock, publicUrl: "http://127.0.0.1:8080" }),
     pairings,
     limits: createLimits({ store, clock, settings: config.factors }),
-    learnt: createLearnt({ store, log }),
+    learnt: createLearnt({ store, log, clock }),
     clients: () => ["vpn"],
     secondFactorDesk: null,
     store,

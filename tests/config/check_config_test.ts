@@ -24,6 +24,21 @@ Deno.test("checkConfig() says that settings are sound and what they amount to", 
   assert(!out.includes("planted"));
 });
 
+Deno.test("checkConfig() says whose unsigned requests are accepted, and whose unknown users are rejected", () => {
+  const any = run("").out;
+  assertStringIncludes(any, "unsigned requests of any address are accepted\n");
+  assertStringIncludes(any, "users who are not in the directory: allowed from any address\n");
+  const wifi = CLIENT.replace("vpn", "wifi").replace("192.0.2.1", "192.0.2.2");
+  const { out } = run(`${CLIENT}first_factor = "directory"\n${wifi}message_authenticator = "off"\n`);
+  assertStringIncludes(
+    out,
+    "unsigned requests of wifi are accepted; unsigned requests of vpn are accepted until their address sends a signed one\n",
+  );
+  assertStringIncludes(out, "rejected from vpn; allowed from wifi\n");
+  const signed = run(`${CLIENT}message_authenticator = "require"\n`).out;
+  assertStringIncludes(signed, "no unsigned request is accepted\n");
+});
+
 Deno.test("checkConfig() tells targets, backends and credentials, and shows no secret of theirs", () => {
   const { out, err, exitCode } = run(
     'radius.directory = "corp"\n[targets.corp.backends.directory]\nkind = "ldap"\nurl = "ldap://127.0.0.1"\n' +

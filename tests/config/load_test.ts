@@ -78,6 +78,16 @@ const BETWEEN: readonly Case[] = [
     key: "radius.listen",
     says: "every address on one port",
   },
+  {
+    toml: 'radius.listen = ["127.0.0.1:1812", "[::]:1812"]',
+    key: "radius.listen",
+    says: "already contains 127.0.0.1:1812",
+  },
+  {
+    toml: 'radius.listen = ["0.0.0.0:1812", "192.0.2.1:1812"]',
+    key: "radius.listen",
+    says: "already contains 192.0.2.1:1812",
+  },
   { toml: 'radius.listen = ["127.0.0.1:1812", "127.0.0.1:1812"]', key: "radius.listen", says: "there twice" },
   {
     toml: 'radius.listen = "127.0.0.1:1812"\nradius.accounting_listen = "127.0.0.1:1812"',
@@ -335,6 +345,13 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
   { toml: CLIENT.replace("0123456789abcdef", "0123456789abcde"), key: "radius.client[0].secret" },
   { toml: "radius.message_authenticator = 'off'", key: "radius.message_authenticator" },
   { toml: `${CLIENT}message_authenticator = 'off'`, key: "radius.client[0].message_authenticator" },
+  { toml: `${CLIENT}first_factor='directory'\nunknown_users='allow'`, key: "radius.client[0].unknown_users" },
+  { toml: `${CLIENT}append_separator = ':'`, key: "radius.client[0].append_separator" },
+  {
+    toml:
+      `${CLIENT}first_factor = 'radius'\nfirst_factor_server = { address = '192.0.2.20:1812', secret = 's', message_authenticator = 'auto' }`,
+    key: "radius.client[0].first_factor_server.message_authenticator",
+  },
   { toml: `${CLIENT}first_factor_server = ${UPSTREAM}`, key: "radius.client[0].first_factor_server" },
   {
     toml:

@@ -10,7 +10,7 @@ import {
   TARGET_ROWS,
 } from "../../config/target_settings.ts";
 import { presetOf } from "../../config/read_rows.ts";
-import { faultsOf } from "./samples.ts";
+import { configOf, faultsOf } from "./samples.ts";
 
 /** Values in TOML: the first list is taken, the second refused. */
 type Samples = Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>>;
@@ -42,7 +42,7 @@ const GENERAL: Samples = {
   "http.tls_cert": [["''"], ["5", "true"]],
   "http.tls_key": [['""'], ["5"]],
   "radius.listen": [['["[::]:1812"]', '"[::]:1812"', '["127.0.0.1:0", "[::1]:0"]'], [
-    ...["[]", '["x"]', "[5]"],
+    ...["[]", '["x"]', "[5]", '""', '"1812"'],
   ]],
   "radius.accounting_listen": [['["[::]:1813"]', '"[::]:1813"', '["127.0.0.1:0", "[::1]:0"]'], [
     ...["[]", '["x"]', "[5]", '""'],
@@ -112,10 +112,25 @@ const POLICY: Samples = {
   ]],
   "first_factor_server.secret": SECRET,
   "first_factor_server.timeout_ms": CALL_MS,
+  "first_factor_server.message_authenticator": [['"require"', '"auto"'], ['"off"', "true"]],
   "device": [['"challenge"', '"hold"', '"hold_then_challenge"'], ['"wait"']],
   "hold_s": window(1, 300),
   "append_mode": SWITCH,
-  "unknown_users": [['"allow"', '"reject"'], ["false"]],
+  "append_separator": [['","', '":"', '"#"'], ['""', '",,"', '"-"', '" "', '"a"', '"1"', "5"]],
+  "unknown_users": [['"auto"', '"allow"', '"reject"'], ["false", '"menu"']],
+  "strip_domains": [["[]", '["CORP", "corp.example"]'], [
+    '"CORP"',
+    '[""]',
+    '["CORP\\\\"]',
+    '["a b"]',
+    '["a@b"]',
+  ]],
+  "strip_realms": [["[]", '["corp.example"]'], [
+    '"corp.example"',
+    '["@corp.example"]',
+    '["CORP\\\\"]',
+    '["a b"]',
+  ]],
 };
 
 const CLIENT: Samples = {
@@ -320,4 +335,11 @@ Deno.test("every row has a sentence for the page, without a full stop", () => {
   for (const { rows } of GROUPS) {
     for (const [key, row] of Object.entries(rows)) assert(row.doc !== "" && !row.doc.endsWith("."), key);
   }
+});
+
+Deno.test("loadConfig() takes radius.listen as one text, and 0.0.0.0 beside an IPv6 address", () => {
+  assertEquals(configOf('radius.listen = "127.0.0.1:1812"').radius.listen, [
+    { hostname: "127.0.0.1", port: 1812 },
+  ]);
+  assertEquals(faultsOf('radius.listen = ["0.0.0.0:1812", "[::1]:1812"]'), []);
 });

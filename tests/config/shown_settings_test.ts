@@ -33,7 +33,7 @@ Deno.test("shownSettings() shows what the file has, in the file's own units", ()
     return [value, preset, isGiven];
   };
   assertEquals(of("console.idle_minutes"), ["20", "15", true]);
-  assertEquals(of("radius.unknown_users"), ['"reject"', '"allow"', true]);
+  assertEquals(of("radius.unknown_users"), ['"reject"', '"auto"', true]);
   assertEquals(of("radius.limit_proxy_state"), ["true", "false", true]);
   assertEquals(of("factors.country_codes"), ['["1", "49"]', "[]", true]);
   assertEquals(of("console.session_hours"), ["12", "12", false]);

@@ -153,6 +153,7 @@ Deno.test("PUT /clients/:id keeps the first-factor server's secret, shows it now
   assertEquals(kept.body.client.firstFactorServer, {
     address: { hostname: "192.0.2.20", port: 1812 },
     timeoutMs: 500,
+    messageAuthenticator: "require",
   });
   assertEquals(site.register.firstFactorServer("vpn-1")?.secret, SERVER_SECRET);
   const elsewhere = await put({ ...SERVER, address: "192.0.2.21:1812" }, 2);

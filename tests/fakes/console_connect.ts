@@ -6,6 +6,7 @@ import type { Dist } from "../../console/assets.ts";
 import { canonicalRange, parseSocketAddress } from "../../config/addresses.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
+import { createLearnt } from "../../radius/doing/learnt.ts";
 import { createClientRegister } from "../../radius/doing/client_register.ts";
 import { createClients } from "../../radius/doing/clients.ts";
 import { createEar } from "../../radius/doing/ear.ts";
@@ -38,8 +39,11 @@ export async function startConnectConsole(
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const config = configOf(toml);
   const { clients: settings, anyClient } = config.radius;
-  const clients = createClients({ settings, anyClient, anySecret: "a secret of a test", learnt: new Set() });
-  const register = createClientRegister({ store, vault, clock, log, clients, settings, anyClient });
+  const clients = createClients({ settings, anyClient, anySecret: "a secret of a test" });
+  const register = createClientRegister({
+    ...{ store, vault, clock, log, clients, settings, anyClient },
+    signing: createLearnt({ store, log, clock }),
+  });
   const ear = createEar({ clock });
   const watched = new Map(
     Object.entries(shape).flatMap(([name, mode]) =>

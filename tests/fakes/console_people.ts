@@ -113,7 +113,6 @@ export async function startPeopleConsole(
     settings: [],
     anyClient: { ...config.radius.anyClient },
     anySecret: "a secret of a test",
-    learnt: new Set(),
   });
   const people: People = {
     targets,

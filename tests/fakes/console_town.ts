@@ -143,7 +143,9 @@ function packetsOf({ agoMs, user, place, client }: TownLogin): PacketRecord[] {
       code: CODES.accessChallenge,
       identifier: 81,
       state,
-      more: [text(18, "Authorize this login on your device with the number 47, then press continue.")],
+      more: [
+        text(18, "Authorize this login on your device with the number 47, then press continue or type ok."),
+      ],
     }, { inbound: false, verdict: "pushed" }),
     record(8900, { ...asked, identifier: 82, state }),
     record(8960, {

@@ -6,6 +6,8 @@ import { CODES } from "../ground/radius_packets.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
+const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
 /** Names as octets, by what is wrong with them. */
 const NAMES: Readonly<Record<string, Uint8Array>> = {
   "a line end": utf8("ada\r\n2026-01-01T00:00:00.000Z error forged line user=root"),
@@ -56,7 +58,9 @@ for (const format of ["text", "json"] as const) {
         callingStationId: at % 2 === 0 ? "place" : undefined,
         more: [{ type: 32, value: userName }, { type: 87, value: userName }, { type: 66, value: userName }],
       });
-      assertEquals([code, problems], [CODES.accessChallenge, []], Object.keys(NAMES)[at]);
+      const isRefused = /^\s|\s$|[\p{Cf}\0]/u.test(UTF8.decode(userName));
+      const expected = isRefused ? CODES.accessReject : CODES.accessChallenge;
+      assertEquals([code, problems], [expected, []], Object.keys(NAMES)[at]);
     }
     await client.ask({ userName: "the last one", password: "x", nasPort: 1 });
     await gateway.logged("the last one");
@@ -69,7 +73,7 @@ for (const format of ["text", "json"] as const) {
     }
     if (format === "json") {
       const users = new Set(lines.map((line) => JSON.parse(line).user));
-      for (const name of places) assert(users.has(new TextDecoder().decode(name)), Deno.inspect(name));
+      for (const name of places) assert(users.has(UTF8.decode(name)), Deno.inspect(name));
     }
   });
 }

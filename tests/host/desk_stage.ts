@@ -70,7 +70,7 @@ export async function openDeskStage(
   const openPairings = () => createPairings({ store, vault, clock, random, target: "default" });
   const pairings = openPairings();
   const limits = createLimits({ store, clock, settings: config.factors });
-  const learnt = createLearnt({ store, log });
+  const learnt = createLearnt({ store, log, clock });
   const totp = { at: totpAt, match: matchTotp };
   const settings = { requesterName: "Countersign", numberMatching: true, requestTtlMs: 60_000 };
   const embedded = config.secondFactor.url === ""

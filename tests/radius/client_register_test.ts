@@ -28,7 +28,10 @@ const CONTENT: ClientContent = {
   firstFactorServer: null,
   device: "challenge",
   appendMode: false,
+  appendSeparator: ",",
   unknownUsers: "allow",
+  stripDomains: [],
+  stripRealms: [],
 };
 
 /** How many replies a request made with a secret brings. */

@@ -12,7 +12,7 @@ interface Entry {
   readonly [key: string]: unknown;
 }
 
-function clientsOf(entries: readonly Entry[], learnt: readonly string[] = []) {
+function clientsOf(entries: readonly Entry[]) {
   const toml = entries.map((entry) => {
     const lines = Object.entries(entry).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
     return `[[radius.client]]\nsecret = "a-secret-of-${entry.name}"\n${lines.join("\n")}`;
@@ -22,7 +22,6 @@ function clientsOf(entries: readonly Entry[], learnt: readonly string[] = []) {
     settings: radius.clients,
     anyClient: radius.anyClient,
     anySecret: "any",
-    learnt: new Set(learnt),
   });
 }
 
@@ -133,26 +132,50 @@ Deno.test("createClients() takes any address while no client is configured, and 
   assertEquals(clients.choose(clients.behind("::1") ?? [], viewOf())?.name, "any");
 });
 
-const LEARNING: readonly (readonly [Entry, Pick<Client, "learns" | "requiresSignature">])[] = [
-  [{ name: "one", address: ["192.0.2.1"] }, { learns: true, requiresSignature: true }],
-  [{ name: "one", address: ["192.0.2.1/32"] }, { learns: true, requiresSignature: true }],
-  [{ name: "one", address: ["2001:db8::1/128"] }, { learns: true, requiresSignature: true }],
-  [{ name: "one", address: ["192.0.2.0/31"] }, { learns: false, requiresSignature: false }],
-  [{ name: "one", address: ["192.0.2.1", "192.0.2.2"] }, { learns: false, requiresSignature: false }],
-  [{ name: "one", address: ["192.0.2.1"], message_authenticator: "off" }, {
-    learns: false,
-    requiresSignature: false,
-  }],
-  [{ name: "one", address: ["192.0.2.0/24"], message_authenticator: "require" }, {
-    learns: false,
-    requiresSignature: true,
-  }],
-];
+const LEARNING: readonly (readonly [Entry, Pick<Client, "learns" | "requiresSignature" | "onlyAddress">])[] =
+  [
+    [{ name: "one", address: ["192.0.2.1"] }, {
+      learns: true,
+      requiresSignature: false,
+      onlyAddress: "192.0.2.1",
+    }],
+    [{ name: "one", address: ["192.0.2.1/32"] }, {
+      learns: true,
+      requiresSignature: false,
+      onlyAddress: "192.0.2.1",
+    }],
+    [{ name: "one", address: ["2001:db8::1/128"] }, {
+      learns: true,
+      requiresSignature: false,
+      onlyAddress: "2001:db8::1",
+    }],
+    [{ name: "one", address: ["192.0.2.0/31"] }, {
+      learns: true,
+      requiresSignature: false,
+      onlyAddress: null,
+    }],
+    [{ name: "one", address: ["192.0.2.1", "192.0.2.2"] }, {
+      learns: true,
+      requiresSignature: false,
+      onlyAddress: null,
+    }],
+    [{ name: "one", address: ["192.0.2.1"], message_authenticator: "off" }, {
+      learns: false,
+      requiresSignature: false,
+      onlyAddress: "192.0.2.1",
+    }],
+    [{ name: "one", address: ["192.0.2.0/24"], message_authenticator: "require" }, {
+      learns: false,
+      requiresSignature: true,
+      onlyAddress: null,
+    }],
+  ];
 for (const [entry, expected] of LEARNING) {
   const { address, message_authenticator: mode = "auto" } = entry;
-  Deno.test(`createClients() with what was learnt, for ${address} and "${mode}": ${JSON.stringify(expected)}`, () => {
-    const [client] = clientsOf([entry], ["one"]).all;
-    assertEquals({ learns: client?.learns, requiresSignature: client?.requiresSignature }, expected);
+  Deno.test(`createClients() for ${address} and "${mode}": ${JSON.stringify(expected)}`, () => {
+    const [client] = clientsOf([entry]).all;
+    const { learns, requiresSignature, onlyAddress } = client ?? {};
+    assertEquals({ learns, requiresSignature, onlyAddress }, expected);
   });
 }
 

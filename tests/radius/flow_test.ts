@@ -12,7 +12,7 @@ import { renderPrompt, splitReplyMessage } from "../../radius/pure/render.ts";
 import { rowsFrom } from "../../radius/pure/step.ts";
 
 const PLACES = [...Object.keys(STEPS), ...Object.keys(PASSAGES)] as Place[];
-const CANCEL = "Cancel starts over.";
+const CANCEL = "Type cancel to start over. ";
 /** What only a factor that succeeded makes true, and the effects after which it can be. */
 const PROOFS = new Map<Condition, readonly string[]>([
   ["approved", ["ask_approval", "hold", "ask_otp"]],

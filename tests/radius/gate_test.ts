@@ -1,6 +1,6 @@
 // The gate, in front of a whole gateway: every reason for silence has a vector, and what only looks odd is answered.
 
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
 import { packetName } from "../../radius/facts/codes.ts";
 import { readReply } from "../ground/radius_packets.ts";
@@ -108,12 +108,15 @@ for (const vector of DROPS) {
 const SIGNATURES: Readonly<Record<string, string>> = { good: "; sign first", none: "", bad: "; sign wrong" };
 const TABLE = await readVectors("message_authenticator.txt", 7);
 
-/** One client a row: of those of kind `auto` it may be learnt, so that no two rows may share one. */
+/**
+ * One client a row: of those of kind `auto` it may be learnt, so that no two rows may share one. Of kind `static` nothing is learnt,
+ * because unsigned logins of that address succeeded lately.
+ */
 function tableSettings(): string {
   return TABLE.map(([kind, required, limited], at) => `
 [[radius.client]]
 name = "row-${at}"
-address = ["10.0.${at}.1"${kind === "static" ? `, "10.0.${at}.2"` : ""}]
+address = ["10.0.${at}.1"]
 secret = "${SECRET}"
 message_authenticator = "${kind === "static" && required === "yes" ? "require" : "auto"}"
 limit_proxy_state = ${limited === "yes"}
@@ -125,7 +128,10 @@ Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in a
   const learnt = TABLE.flatMap(([kind, required], at) =>
     kind === "auto" && required === "yes" ? [`row-${at}`] : []
   );
-  await using gateway = await openWholeGateway(tableSettings(), { learnt });
+  const unsigned = TABLE.flatMap(([kind], at) =>
+    kind === "static" ? [[`row-${at}`, `10.0.${at}.1`] as const] : []
+  );
+  await using gateway = await openWholeGateway(tableSettings(), { learnt, unsigned });
   const outcomeOf = async (script: string, at: number, identifier: number): Promise<string> => {
     const risen = await gateway.counted(async () => {
       const from = { hostname: `10.0.${at}.1`, port: 1024 };
@@ -156,11 +162,107 @@ Deno.test("the gate remembers what auto learnt in the store, and forgetClient() 
     });
   await play("user ada; password x; sign first", 1);
   await until(() => gateway.radius.learnt.names.has("plain"));
-  assertEquals((await gateway.store.get(["learnt", "plain"])).value, true);
+  assertEquals((await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value, true);
   assertEquals((await play("user ada; password x", 2)).dropped_missing_message_authenticator, 1);
   assertEquals(await gateway.radius.forgetClient("plain"), true);
   assertEquals((await play("user ada; password x", 3)).challenges, 1);
-  assert((await gateway.logText()).includes("client signs its requests"));
+  assertMatch(
+    await gateway.logText(),
+    /warn +this address signs its requests.* client=plain source=192\.0\.2\.1 forget="?deno task client forget plain/,
+  );
+});
+
+/** A client of two addresses and one of a network, each with an address that signs. */
+const MANY = [["pair", "192.0.2.1", "192.0.2.2"], ["net", "10.1.0.7", "10.1.9.9"]] as const;
+const MANY_CLIENTS = `
+[[radius.client]]
+name = "pair"
+address = ["192.0.2.1", "192.0.2.2"]
+secret = "${SECRET}"
+[[radius.client]]
+name = "net"
+address = ["10.1.0.0/16"]
+secret = "${SECRET}"
+`;
+
+/** Plays one packet; what was counted of it. */
+function player(gateway: WholeGateway) {
+  let identifier = 0;
+  return async (script: string, hostname: string): Promise<string> => {
+    const octets = buildDatagram(script, { secret: SECRET, identifier: identifier++ & 0xff });
+    const risen = await gateway.counted(async () => {
+      await gateway.deliver(octets, { hostname, port: 1024 });
+      await gateway.finish();
+    });
+    const names = Object.keys(risen);
+    return names.find((name) => name.startsWith("dropped_"))?.slice(8) ??
+      names.find((name) => ["challenges", "rejects", "accepts", "status_answers"].includes(name)) ?? "";
+  };
+}
+
+const SIGNED = "user ada; password x; sign first";
+const UNSIGNED = "user ada; password x";
+const MISSING = "missing_message_authenticator";
+
+Deno.test("auto learns per source address, also of a client with several addresses or a network, and over a restart", async () => {
+  await using gateway = await openWholeGateway(MANY_CLIENTS);
+  for (const [name, signs, other] of MANY) {
+    const play = player(gateway);
+    assertEquals(await play(UNSIGNED, signs), "challenges");
+    assertEquals(await play(SIGNED, signs), "challenges");
+    assertEquals(await play(UNSIGNED, signs), MISSING);
+    assertEquals(await play(UNSIGNED, other), "challenges");
+    assertEquals(gateway.radius.learnt.addressesOf(name), [signs]);
+    const { signing } = gateway.radius.register.find(name) ?? {};
+    assertEquals(signing, { required: "learnt", addresses: [signs], count: 1, acceptsUnsigned: true });
+  }
+  await until(async () => (await gateway.store.get(["learnt", "net", "10.1.0.7"])).value === true);
+  const again = await gateway.reopen();
+  assertEquals([...again.learnt.names].sort(), ["net", "pair"]);
+  assertEquals(again.learnt.addressesOf("net"), ["10.1.0.7"]);
+});
+
+Deno.test("auto learns nothing from Status-Server and from EAP", async () => {
+  await using gateway = await openWholeGateway(MANY_CLIENTS);
+  const play = player(gateway);
+  assertEquals(await play("code 12; sign first", "192.0.2.1"), "status_answers");
+  assertEquals(await play("user ada; attr 79 0201000501; sign first", "192.0.2.1"), "rejects");
+  assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
+  assertEquals(gateway.radius.learnt.addressesOf("pair"), []);
+});
+
+Deno.test("auto learns nothing of an address whose unsigned logins succeeded in the last seven days", async () => {
+  await using gateway = await openWholeGateway(MANY_CLIENTS, { unsigned: [["pair", "192.0.2.1"]] });
+  const play = player(gateway);
+  const warnings = async () =>
+    (await gateway.logText()).split("sends signed and unsigned requests").length - 1;
+  for (let count = 0; count < 3; count++) {
+    assertEquals(await play(SIGNED, "192.0.2.1"), "challenges");
+    assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
+  }
+  assertEquals([gateway.radius.learnt.addressesOf("pair"), await warnings()], [[], 1]);
+  // Another address of the client is not meant.
+  await play(SIGNED, "192.0.2.2");
+  assertEquals(await play(UNSIGNED, "192.0.2.2"), MISSING);
+  gateway.clock.advance(7 * 24 * 3_600_000);
+  assertEquals(await play(SIGNED, "192.0.2.1"), "challenges");
+  assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
+});
+
+Deno.test("what 0.1.0 learnt of a client's name counts for its one address, and is stored for that address", async () => {
+  await using gateway = await openWholeGateway(CLIENTS, { learnt: ["plain"] });
+  const play = player(gateway);
+  assertEquals(gateway.radius.register.find("plain")?.signing, {
+    required: "learnt",
+    addresses: ["192.0.2.1"],
+    count: 1,
+    acceptsUnsigned: false,
+  });
+  assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
+  await until(async () => (await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value === true);
+  assertEquals((await gateway.store.get(["learnt", "plain"])).value, null);
+  assertEquals(await gateway.radius.forgetClient("plain"), true);
+  assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
 });
 
 Deno.test("Status-Server, EAP and accounting do not teach auto that a client signs its logins", async () => {

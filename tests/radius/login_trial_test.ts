@@ -91,7 +91,6 @@ for (const { says, client = "", status = "active", pairings: given = [], request
       settings: radius.clients,
       anyClient: radius.anyClient,
       anySecret: "a secret of any client",
-      learnt: new Set(),
     });
     const trials = createLoginTrials({
       settings: factors,

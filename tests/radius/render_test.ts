@@ -21,7 +21,7 @@ for (const name of NAMES) {
       const text = renderPrompt(name, context);
       assert(text !== "" && !/[{}]/.test(text), text);
       const row: { readonly text: string; readonly final?: true } = PROMPTS[name];
-      assertEquals(text.endsWith("Cancel starts over."), row.final !== true, text);
+      assertEquals(text.endsWith("Type cancel to start over. "), row.final !== true, text);
       for (const part of splitReplyMessage(text)) assert(part.length <= 253);
     }
   });

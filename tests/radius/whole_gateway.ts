@@ -51,15 +51,28 @@ export interface BreakableStore extends Store {
 const REJECT_WAIT_MS = 1200;
 const DEADLINE_MS = 5000;
 
-/** @param learnt names of clients that signed their requests before. */
+/**
+ * @param learnt names of clients that signed their requests before, as version 0.1.0 stored them.
+ * @param unsigned clients and addresses whose unsigned logins succeeded lately.
+ */
 export async function openWholeGateway(
   toml: string,
-  { learnt = [] }: { learnt?: readonly string[] } = {},
+  { learnt = [], unsigned = [] }: {
+    learnt?: readonly string[];
+    unsigned?: readonly (readonly [name: string, source: string])[];
+  } = {},
 ): Promise<WholeGateway> {
   const clock = createManualClock();
   const random = createSystemRandom();
   const store = breakable(createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs }));
-  const mutations = learnt.map((name) => ({ type: "set" as const, key: ["learnt", name], value: true }));
+  const mutations = [
+    ...learnt.map((name) => ({ type: "set" as const, key: ["learnt", name], value: true })),
+    ...unsigned.map((from) => ({
+      type: "set" as const,
+      key: ["unsigned_login", ...from],
+      value: clock.nowMs(),
+    })),
+  ];
   await store.commit({ mutations });
   const written: string[] = [];
   const log = createLog({
@@ -125,8 +138,8 @@ export async function openWholeGateway(
 }
 
 /** Waits for what needs no clock but real turns, such as a commit. Throws after 5 s. */
-export async function until(condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + DEADLINE_MS; !condition();) {
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + DEADLINE_MS; !(await condition());) {
     if (performance.now() > end) throw new Error(`It did not come about in time: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 0));
   }

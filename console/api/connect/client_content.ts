@@ -34,6 +34,7 @@ export function contentOf(
   const firstFactorServer = {
     address: serverAddressOf(connect, server.address),
     timeoutMs: server.timeoutMs,
+    messageAuthenticator: server.messageAuthenticator,
   };
   return {
     content: { ...given, address, firstFactorBackend, firstFactorServer },
@@ -70,7 +71,7 @@ export async function testFirstFactor(
   }
   const server = "client" in test
     ? connect.register.firstFactorServer(test.client)
-    : { address: serverAddressOf(connect, test.address), secret: test.secret, timeoutMs: test.timeoutMs };
+    : { ...test, address: serverAddressOf(connect, test.address) };
   if (server === null) throw new Refusal("no_server_secret");
   return { answers: await connect.askFirstFactor(server) !== "unavailable", detail: "" };
 }

@@ -167,7 +167,8 @@ function settled(outcome: RegisterOutcome): ShownClient {
 /** What is recorded of a client: never its secret. */
 function contentText(content: Omit<ClientContent, "name">): string {
   const { address, nasIdentifier, disabled, messageAuthenticator, firstFactor, device } = content;
-  const { firstFactorBackend, firstFactorServer, appendMode, unknownUsers } = content;
+  const { firstFactorBackend, firstFactorServer, appendMode, appendSeparator } = content;
+  const { unknownUsers, stripDomains, stripRealms } = content;
   return JSON.stringify({
     address,
     nasIdentifier,
@@ -178,7 +179,10 @@ function contentText(content: Omit<ClientContent, "name">): string {
     ...(firstFactorServer === null ? {} : { firstFactorServer }),
     device,
     appendMode,
+    ...(appendMode ? { appendSeparator } : {}),
     unknownUsers,
+    stripDomains,
+    stripRealms,
   });
 }
 

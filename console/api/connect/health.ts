@@ -23,6 +23,7 @@ interface Asked {
   readonly problem: string | null;
 }
 
+const MAX_UNSIGNED = 50;
 const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_WARNING_DAYS = 21;
 const SLOW_STORE_MS = 250;
@@ -47,6 +48,7 @@ export function createHealth({ store, clock }: HealthDeps, port: Connect): Healt
     ...outboxes(),
     service("second_factor", port.config.secondFactor.url),
     service("telephony", port.config.telephony.url),
+    ...unsigned(),
   ];
 
   /** It is served by what answers here, so it listens. */
@@ -121,6 +123,17 @@ export function createHealth({ store, clock }: HealthDeps, port: Connect): Healt
       const state = dead > 0 ? "bad" : owed > 0 ? "warning" : "ok";
       return [{ ...PLAIN, id: `outbox:${name}`, kind: "outbox", name, state, figure: owed + dead } as const];
     });
+
+  /** Whose unsigned requests are accepted; a warning once one was, or if the settings never require a signature. */
+  const unsigned = (): HealthPart[] =>
+    port.register.unsigned().slice(0, MAX_UNSIGNED).map(({ name, lastMs, isAlways }) => ({
+      ...PLAIN,
+      id: `unsigned:${name}`,
+      kind: "unsigned",
+      name,
+      state: isAlways || lastMs > 0 ? "warning" : "ok",
+      detail: "message_authenticator",
+    }));
 
   const service = (id: "second_factor" | "telephony", url: string): HealthPart => {
     if (url === "") return embedded(id);

@@ -68,6 +68,7 @@ export const HEALTH_KINDS = [
   "outbox",
   "second_factor",
   "telephony",
+  "unsigned",
 ] as const;
 
 export interface HealthPart {

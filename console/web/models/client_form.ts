@@ -4,12 +4,18 @@ import type { ClientRow } from "../../api/connect/client_shapes.ts";
 import type { ClientForm } from "./connect_calls.ts";
 
 /** What the form holds while it is typed. */
-export interface ClientDraft extends Omit<ClientForm, "address" | "firstFactorServer"> {
+export interface ClientDraft
+  extends Omit<Required<ClientForm>, "address" | "firstFactorServer" | "stripDomains" | "stripRealms"> {
   /** One address or range a line. */
   readonly addressText: string;
   /** `host:port` of another RADIUS server. */
   readonly serverText: string;
   readonly serverTimeoutMs: number;
+  /** Whether that server must sign its answers. */
+  readonly serverSignature: "require" | "auto";
+  /** Domains and realms to remove from User-Name, separated by blanks or commas. */
+  readonly domainsText: string;
+  readonly realmsText: string;
   /** "" keeps the one that is kept. It is never in what the server answers. */
   readonly serverSecret: string;
 }
@@ -25,9 +31,13 @@ export const CLIENT_FIELDS: readonly ClientField[] = [
   "firstFactorBackend",
   "serverText",
   "serverTimeoutMs",
+  "serverSignature",
   "device",
   "unknownUsers",
+  "domainsText",
+  "realmsText",
   "appendMode",
+  "appendSeparator",
   "disabled",
 ];
 
@@ -40,10 +50,14 @@ export const NEW_DRAFT: ClientDraft = {
   firstFactorBackend: "",
   serverText: "",
   serverTimeoutMs: 3000,
+  serverSignature: "require",
   serverSecret: "",
   device: "challenge",
   appendMode: false,
-  unknownUsers: "allow",
+  appendSeparator: ",",
+  unknownUsers: "auto",
+  domainsText: "",
+  realmsText: "",
 };
 
 export function draftOf(client: ClientRow): ClientDraft {
@@ -57,10 +71,14 @@ export function draftOf(client: ClientRow): ClientDraft {
     firstFactorBackend: client.firstFactorBackend,
     serverText: server === null ? "" : serverTextOf(server.address),
     serverTimeoutMs: server?.timeoutMs ?? NEW_DRAFT.serverTimeoutMs,
+    serverSignature: server?.messageAuthenticator ?? NEW_DRAFT.serverSignature,
     serverSecret: "",
     device: client.device,
     appendMode: client.appendMode,
+    appendSeparator: client.appendSeparator,
     unknownUsers: client.unknownUsers,
+    domainsText: client.stripDomains.join(" "),
+    realmsText: client.stripRealms.join(" "),
   };
 }
 
@@ -68,17 +86,25 @@ function serverTextOf({ hostname, port }: { hostname: string; port: number }): s
   return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }
 
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
+
 /** What the API takes. What another first factor would need is left out. */
 export function formOf(draft: ClientDraft): ClientForm {
-  const { addressText, serverText, serverTimeoutMs, serverSecret, firstFactorBackend, ...rest } = draft;
+  const { addressText, serverText, serverTimeoutMs, serverSignature, serverSecret, ...others } = draft;
+  const { firstFactorBackend, domainsText, realmsText, ...rest } = others;
   const server = {
     address: serverText.trim(),
     timeoutMs: serverTimeoutMs,
+    messageAuthenticator: serverSignature,
     ...(serverSecret === "" ? {} : { secret: serverSecret }),
   };
   return {
     ...rest,
-    address: addressText.split(/[\s,]+/).filter((one) => one !== ""),
+    address: wordsOf(addressText),
+    // Left empty, the usual separator is meant.
+    appendSeparator: rest.appendSeparator.trim() || NEW_DRAFT.appendSeparator,
+    stripDomains: wordsOf(domainsText),
+    stripRealms: wordsOf(realmsText),
     firstFactorBackend: rest.firstFactor === "ldap" ? firstFactorBackend : "",
     firstFactorServer: rest.firstFactor === "radius" ? server : null,
   };
@@ -93,7 +119,9 @@ export function changedFields(a: ClientDraft, b: ClientDraft): ClientField[] {
 function keyOf(draft: ClientDraft, field: ClientField): string {
   if (field === "addressText") return formOf(draft).address.join(" ");
   if (field === "firstFactorBackend") return formOf(draft).firstFactorBackend;
-  const isOfServer = field === "serverText" || field === "serverTimeoutMs";
+  if (field === "domainsText" || field === "realmsText") return wordsOf(draft[field]).join(" ");
+  if (field === "appendSeparator") return draft.appendMode ? formOf(draft).appendSeparator ?? "" : "";
+  const isOfServer = field === "serverText" || field === "serverTimeoutMs" || field === "serverSignature";
   if (isOfServer && draft.firstFactor !== "radius") return "";
   return String(draft[field]);
 }

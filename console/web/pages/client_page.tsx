@@ -4,8 +4,8 @@ import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../api/connect/client_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
-import { draftOf } from "../models/client_form.ts";
-import { endOverlap, fetchClient } from "../models/connect_calls.ts";
+import { draftOf, formOf } from "../models/client_form.ts";
+import { changeClient, endOverlap, fetchClient } from "../models/connect_calls.ts";
 import { useDeed } from "../models/deed.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { Button } from "../parts/button.tsx";
@@ -83,6 +83,13 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
       await endOverlap(models, client.name).finally(() => void page.reload());
       models.toasts.say(t("connect.overlap_ended"), { tone: "ok" });
     });
+  const requireSigned = () =>
+    deed.run(async () => {
+      const form = formOf({ ...draftOf(client), messageAuthenticator: "require" });
+      await changeClient(models, client.name, { ...form, version: client.version })
+        .finally(() => void page.reload());
+      models.toasts.say(t("connect.unsigned_required", { name: client.name }), { tone: "ok" });
+    });
   return (
     <Panel quiet title={t("connect.use")}>
       {overlapUntilMs !== null && (
@@ -94,8 +101,31 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
           </Button>
         </Note>
       )}
+      {client.signing.acceptsUnsigned && !client.disabled && (
+        <Note tone="wait" icon="alert">
+          {t("connect.unsigned_accepted")}{" "}
+          <Button
+            small
+            reason={whyNot(models, "owner") ??
+              (client.from === "settings" ? t("connect.in_settings") : undefined)}
+            onClick={requireSigned}
+          >
+            {t("connect.unsigned_require")}
+          </Button>
+        </Note>
+      )}
       <Problem of={deed.fault} />
       <div class="people-fields">
+        {client.signing.required === "learnt" && (
+          <FixedField label={t("connect.signing_addresses")}>
+            <bdi class="mono">{addressesText(client.signing) || t("frame.none")}</bdi>
+          </FixedField>
+        )}
+        {use.unsignedMs > 0 && (
+          <FixedField label={t("connect.unsigned_last")}>
+            <Time models={models} atMs={use.unsignedMs} />
+          </FixedField>
+        )}
         <FixedField label={t("connect.last_packet")}>
           {use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />}
         </FixedField>
@@ -118,6 +148,13 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
   );
 }
 
+const MAX_ADDRESSES = 8;
+
+function addressesText({ addresses, count }: OneClient["client"]["signing"]): string {
+  const shown = addresses.slice(0, MAX_ADDRESSES).join(", ");
+  return count > MAX_ADDRESSES ? `${shown} (+${count - MAX_ADDRESSES})` : shown;
+}
+
 /** Which secret it was heard with last, since there are two. */
 function secretWord({ use, secretMs }: OneClient["client"]): string {
   if (use.lastMs <= (secretMs ?? 0)) return t("connect.secret_unheard");
@@ -132,6 +169,8 @@ function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
     ["connect.addresses", client.address.join(", ")],
     ["connect.nas_identifier", client.nasIdentifier || t("frame.none")],
     ["connect.factor_backend", firstFactorBackend || null],
+    ["connect.domainsText", client.stripDomains.join(", ") || null],
+    ["connect.realmsText", client.stripRealms.join(", ") || null],
     ["connect.server", firstFactorServer && draftOf(client).serverText],
   ];
   const [first, last] = [named.slice(0, 2), named.slice(2)].map((rows) =>

@@ -148,7 +148,72 @@ Deno.test("append: words are read without case and blanks", async () => {
   assertEquals((await started(world, "pw, SMS ")).step, "AWAIT_SMS_DELIVERED_PASSCODE");
 });
 
-for (const password of ["pw", "pw,", "pw,12345", "pw,123456789", "pw,pushy", "push", "123456", "pw;123456"]) {
+Deno.test("append: blanks and dashes inside a code are removed", async () => {
+  await using world = await startInProcess({ toml: APPEND });
+  const pairing = await giveDevice(world, "anna");
+  world.secondFactor.setOtp(pairing.id, "246801");
+  for (const password of ["pw,246 801", "pw,246-801", "pw, 24-68 01 ", "pw,246\u00a0801"]) {
+    assertEquals((await started(world, password)).kind, "accept", password);
+  }
+});
+
+Deno.test("append: a code alone is a code if no first factor is checked", async () => {
+  await using world = await startInProcess({ toml: APPEND });
+  const pairing = await giveDevice(world, "anna");
+  world.secondFactor.setOtp(pairing.id, "246801");
+  assertEquals((await started(world, "246801")).kind, "accept");
+  assertEquals((await started(world, "246 801")).kind, "accept");
+  assertEquals(brief(await started(world, "246802")), MISMATCH);
+});
+
+Deno.test("append: a code alone is the password if a first factor is checked", async () => {
+  using server = startFirstFactorServer({ password: "246801" });
+  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
+  await giveDevice(world, "anna");
+  assertEquals((await started(world, "246801")).step, DEVICE);
+  assertEquals(brief(await started(world, "246802")), DENIED);
+});
+
+Deno.test("append: password,phone is password,call", async () => {
+  await using world = await startInProcess({ toml: APPEND });
+  await give(world, "anna", { kind: "voice", number: NUMBER });
+  assertEquals((await started(world, "pw,phone")).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
+});
+
+Deno.test("append: password,auto takes the factor that is picked without it, also with an empty password", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
+  await giveDevice(world, "anna");
+  assertEquals((await started(world, "right,auto")).step, DEVICE);
+  assertEquals(brief(await started(world, "wrong,auto")), DENIED);
+  await using open = await startInProcess({ toml: APPEND });
+  await giveDevice(open, "anna");
+  assertEquals((await started(open, ",auto")).step, DEVICE);
+  assertEquals((await started(open, "pw,auto")).step, DEVICE);
+});
+
+Deno.test("append: another separator takes the place of the comma", async () => {
+  using server = startFirstFactorServer({ password: "pass,123456" });
+  const toml = `${server.toml}append_mode = true\nappend_separator = "#"\n`;
+  await using world = await startInProcess({ toml });
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  assertEquals((await started(world, `pass,123456#${appCode(world.clock.nowMs())}`)).kind, "accept");
+  assertEquals((await started(world, "pass,123456")).step, "GET_DEVICE_GENERATED_PASSCODE");
+});
+
+for (
+  const password of [
+    "pw",
+    "pw,",
+    "pw,12345",
+    "pw,123456789",
+    "pw,pushy",
+    "push",
+    "auto",
+    "12345",
+    "pw;123456",
+  ]
+) {
   Deno.test(`append: "${password}" is a password and nothing else`, async () => {
     await using world = await startInProcess({ toml: APPEND });
     const pairing = await giveDevice(world, "anna");

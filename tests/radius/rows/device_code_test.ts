@@ -83,6 +83,13 @@ Deno.test("totp: another code is a Reject", async () => {
   assertEquals(brief(await login.answer(wrong)), MISMATCH);
 });
 
+Deno.test("totp: a code that is typed as phones show it is right", async () => {
+  await using world = await startInProcess();
+  const login = await withTotp(world);
+  const code = appCode(world.clock.nowMs());
+  assertEquals((await login.answer(`${code.slice(0, 3)} ${code.slice(3)}`)).kind, "accept");
+});
+
 for (const typed of ["", "12345", "1234567", "abcdef", "１２３４５６"]) {
   Deno.test(`totp: "${typed}" is no code and a Reject`, async () => {
     await using world = await startInProcess();

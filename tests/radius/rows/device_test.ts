@@ -9,7 +9,7 @@ import { jump } from "./passing_time.ts";
 import type { FakePairing } from "../../fakes/second_factor_server.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-const WAITING = "Still waiting for your device. Authorize there, then press continue.";
+const WAITING = "Still waiting for your device. Authorize there, then press continue or type ok.";
 const NOT_GIVEN = ["reject", "Device approval was not given."];
 
 /** A login that waits for the device. */
@@ -32,6 +32,31 @@ Deno.test("device: what is typed besides a passcode or cancel only means continu
   const { login, pairing } = await atDevice(world);
   decide(world, pairing, true);
   assertEquals((await login.answer("continue")).kind, "accept");
+});
+
+/** An empty answer as radcli (ocserv) and Authen::Radius write it: the attribute, without octets. */
+const WITHOUT_OCTETS = { password: undefined, more: [{ type: 2, value: new Uint8Array(0) }] };
+
+Deno.test("device: a User-Password without octets is an empty answer, and continues", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  assertEquals(brief(await login.answer("", WITHOUT_OCTETS)), [DEVICE, WAITING]);
+  decide(world, pairing, true);
+  assertEquals(brief(await login.answer("", WITHOUT_OCTETS)), ["accept", ""]);
+});
+
+Deno.test("start: a User-Password without octets is an empty password, and leads to the menu", async () => {
+  await using world = await startInProcess();
+  await giveDevice(world, "anna");
+  const reply = await world.login({ user: "anna" }).start("", WITHOUT_OCTETS);
+  assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
+});
+
+Deno.test("device: a passcode that is typed with a blank or a dash inside is one", async () => {
+  await using world = await startInProcess();
+  const { login, pairing } = await atDevice(world);
+  world.secondFactor.setOtp(pairing.id, "135790");
+  assertEquals((await login.answer("135-790")).kind, "accept");
 });
 
 Deno.test("device: not granted and not pending is a Reject", async () => {
@@ -158,7 +183,7 @@ for (
     world.secondFactor.failAlways(fault);
     assertEquals(brief(await login.answer("")), [
       DEVICE,
-      "The approval cannot be checked right now. Press continue to try again.",
+      "The approval cannot be checked right now. Press continue or type ok to try again.",
     ]);
     world.secondFactor.failAlways(null);
     // A circuit breaker may still be open for a while.

@@ -80,7 +80,7 @@ Deno.test("document: with a persisted pairing, initiate is posted with the pairi
   const reply = await login.start();
   assertEquals(brief(reply), [
     "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
-    "Authorize this login on your device, then press continue.",
+    "Authorize this login on your device, then press continue or type ok.",
   ]);
   const [initiate] = world.secondFactor.requests;
   assertEquals(initiate?.form.get("pairing_id"), pairing.id);

@@ -102,9 +102,27 @@ Deno.test("first factor: a State does not get around it", async () => {
   assertEquals([server.asked.length, world.secondFactor.requests.length], [0, 0]);
 });
 
-Deno.test("first factor: a server may leave its answers unsigned until it once signed one", async () => {
+Deno.test("first factor: an answer without Message-Authenticator is ignored, and the log says which setting allows it", async () => {
   using server = startFirstFactorServer({ password: "right", conduct: "unsigned" });
   await using world = await startInProcess({ toml: server.toml });
+  await giveDevice(world, "anna");
+  for (let tries = 0; tries < 2; tries++) {
+    assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
+  }
+  assertEquals(world.secondFactor.requests.length, 0);
+  assertEquals(world.radius.limits.failures("anna").total, 0);
+  const warnings = (await world.logLines()).filter((line) =>
+    line.includes("has no Message-Authenticator and is ignored")
+  );
+  assertEquals(warnings.length, 1);
+  server.conduct = "judge";
+  assertEquals((await world.login({ user: "anna" }).start("right")).step, DEVICE);
+});
+
+Deno.test("first factor auto: a server may leave its answers unsigned until it once signed one", async () => {
+  using server = startFirstFactorServer({ password: "right", conduct: "unsigned" });
+  const toml = `${server.toml}first_factor_server.message_authenticator = "auto"\n`;
+  await using world = await startInProcess({ toml });
   await giveDevice(world, "anna");
   const start = () => world.login({ user: "anna" }).start("right");
   assertEquals((await start()).step, DEVICE);

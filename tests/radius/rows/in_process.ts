@@ -30,6 +30,8 @@ export interface InProcessOptions {
   readonly embedded?: boolean;
   /** The store's file; in memory without one. */
   readonly kvPath?: string;
+  /** Active users of the directory, without numbers and groups; "anna" unless given. */
+  readonly users?: readonly string[];
   /** Who checks passwords for `first_factor = "directory"` and `"ldap"`. */
   readonly passwords?: Passwords;
   /** Clock, people and fakes of an earlier gateway, which go on. */
@@ -117,7 +119,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
 /** The parts as main.ts puts them together. */
 async function assemble(
   parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
-  { between = {}, passwords, after }: InProcessOptions,
+  { between = {}, passwords, after, users = ["anna"] }: InProcessOptions,
 ) {
   const { config, clock } = parts;
   const written: string[] = [];
@@ -131,6 +133,11 @@ async function assemble(
     },
   });
   const people = after?.people ?? createPeopleDirectory();
+  if (after === undefined) {
+    for (const userName of users) {
+      await people.put(userName, { userName, active: true, phoneNumbers: [], groups: [] });
+    }
+  }
   const services = await createServices({
     ...parts,
     totp: { at: totpAt, match: matchTotp },

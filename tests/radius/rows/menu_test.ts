@@ -26,7 +26,7 @@ Deno.test("menu: it lists the four choices and ends with the way to start over",
     "T - Text-message delivered passcode",
     "P - Phone-call delivered passcode",
     "D - Device-generated passcode",
-    "Cancel starts over.",
+    "Type cancel to start over. ",
   ]);
 });
 

@@ -54,7 +54,7 @@ Deno.test("pairing: a known phrase is sent with the user's name, and the phone m
   world.secondFactor.offerPhrase("maple river");
   assertEquals(brief(await login.answer("maple river")), [
     PAIRING,
-    "Confirm the pairing on your phone, then press continue.",
+    "Confirm the pairing on your phone, then press continue or type ok.",
   ]);
   const [created] = world.secondFactor.requests;
   assertEquals([created?.method, created?.target], ["POST", "/v1/pairings/create"]);
@@ -66,7 +66,7 @@ Deno.test("pairing: while the phone has not confirmed, the step stays", async ()
   const { login } = await confirming(world);
   assertEquals(brief(await login.answer("")), [
     PAIRING,
-    "The pairing is not confirmed yet. Confirm it on your phone, then press continue.",
+    "The pairing is not confirmed yet. Confirm it on your phone, then press continue or type ok.",
   ]);
   assertEquals([...world.radius.pairings.all()].length, 0);
 });
@@ -113,7 +113,7 @@ Deno.test("pairing: a service that cannot be asked keeps the step, and the phras
   world.secondFactor.failAlways({ kind: "close" });
   assertEquals(brief(await login.answer("")), [
     PAIRING,
-    "The pairing cannot be checked right now. Press continue to try again.",
+    "The pairing cannot be checked right now. Press continue or type ok to try again.",
   ]);
   world.secondFactor.failAlways(null);
   await jump(world.clock, 60_000);

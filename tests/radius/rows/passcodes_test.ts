@@ -35,6 +35,14 @@ for (const way of WAYS) {
     assertEquals(brief(await login.answer(passcode)), ["reject", "This login is over. Start a new one."]);
   });
 
+  Deno.test(`${at}: blanks and dashes inside the passcode are removed`, async () => {
+    for (const between of [" ", "-"]) {
+      await using world = await startInProcess();
+      const { login, passcode } = await awaiting(world, way);
+      assertEquals((await login.answer(passcode.split("").join(between))).kind, "accept");
+    }
+  });
+
   Deno.test(`${at}: another passcode is a Reject and ends the login`, async () => {
     await using world = await startInProcess();
     const { login, passcode } = await awaiting(world, way);

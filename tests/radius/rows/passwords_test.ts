@@ -116,6 +116,7 @@ Deno.test("passwords: an empty one never reaches an LDAP server, where its bind 
 Deno.test("passwords: a right one of the directory is checked once a minute, for the same user and the same octets", async () => {
   const judge = createJudge();
   await using world = await open(DIRECTORY, judge);
+  await register(world, "bert");
   const start = async (password: string, user = "anna") => (await world.login({ user }).start(password)).kind;
   assertEquals([await start("right"), await start("right")], ["challenge", "challenge"]);
   assertEquals(judge.asked.length, 1);
@@ -165,11 +166,9 @@ Deno.test("passwords: two are checked at once and 64 wait; who comes then is let
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
-  await using world = await startInProcess({ toml: DIRECTORY, passwords: judge });
-  const starts = Array.from(
-    { length: 66 },
-    (_, at) => world.login({ user: `user${at}` }).buildStart("right"),
-  );
+  const users = [...Array.from({ length: 66 }, (_, at) => `user${at}`), "late"];
+  await using world = await startInProcess({ toml: DIRECTORY, passwords: judge, users });
+  const starts = users.slice(0, 66).map((user) => world.login({ user }).buildStart("right"));
   for (const { bytes } of starts) await world.client.sendRaw(bytes);
   await becomes("they are worked on", () => world.radius.server.gateway.working === 66);
   assertEquals(judge.asked.length, 2);
@@ -203,7 +202,7 @@ Deno.test("passwords: in append mode the part before the comma is checked", asyn
 });
 
 Deno.test("passwords: who has no factor gets to the menu, and may enrol there", async () => {
-  await using world = await startInProcess({ toml: DIRECTORY, passwords: createJudge() });
+  await using world = await startInProcess({ toml: DIRECTORY, passwords: createJudge(), users: ["bert"] });
   const login = world.login({ user: "bert" });
   assertEquals((await login.start("right")).step, MENU);
   assertEquals((await login.answer("S")).step, "SECONDFACTOR_GET_PAIRING_PHRASE");

@@ -16,6 +16,14 @@ const chap = attribute(CHAP_PASSWORD, new Uint8Array(17).fill(7));
 const REFUSED: readonly [title: string, parts: RequestParts, counter: string, message: string][] = [
   ["no User-Name", { userName: undefined }, "no_user_name", "Access denied."],
   ["an empty User-Name", { userName: "" }, "no_user_name", "Access denied."],
+  ...["anna ", " anna", "an\u200bna", "anna\0", "\ufeffanna"].map((
+    userName,
+  ): [string, RequestParts, string, string] => [
+    `the User-Name ${JSON.stringify(userName)}`,
+    { userName },
+    "refused_user_name",
+    "Access denied.",
+  ]),
   [
     "two States",
     { more: [attribute(STATE, octets("CHOOSE_WHICH_MULTIFACTOR")), attribute(STATE, octets("x"))] },

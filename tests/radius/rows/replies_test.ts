@@ -133,7 +133,7 @@ Deno.test("replies: only a challenge carries State, and each carries a Reply-Mes
   ]);
 });
 
-Deno.test("replies: a text of over 253 octets is split at line breaks, and reads as one", async () => {
+Deno.test("replies: the longest prompt, with nine numbers, fits one Reply-Message: some clients show only the first", async () => {
   await using world = await startInProcess();
   const phoneNumbers = Array.from({ length: 9 }, (_, at) => `+1500555012345${at}`);
   await register(world, "anna", { phoneNumbers });
@@ -141,9 +141,7 @@ Deno.test("replies: a text of over 253 octets is split at line breaks, and reads
   await login.start("");
   const reply = await login.answer("T");
   const parts = reply.attributes.filter(({ type }) => type === TYPES.replyMessage).map(({ value }) => value);
-  assert(parts.length > 1, "it is longer than one attribute");
-  for (const part of parts) assert(part.length <= 253, `${part.length} octets`);
-  for (const part of parts.slice(0, -1)) assertEquals(part.at(-1), 0x0a);
+  assertEquals(parts.length, 1);
   assertEquals(reply.message.split("\n").length, 11);
 });
 
@@ -171,7 +169,7 @@ Deno.test("replies: every challenge of a walk through the menu fits and ends wit
     let reply = await login.start("");
     for (const answer of walk) reply = await login.answer(answer);
     assertEquals(reply.kind, "challenge", walk.join());
-    assert(reply.message.endsWith("\nCancel starts over."), reply.message);
+    assert(reply.message.endsWith("\nType cancel to start over. "), reply.message);
   }
 });
 

@@ -15,7 +15,7 @@ const FACTORS = [
     get: (world: InProcess, user: string) => giveDevice(world, user),
     begins: [
       "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
-      "Authorize this login on your device, then press continue.",
+      "Authorize this login on your device, then press continue or type ok.",
     ],
   },
   {

@@ -2,8 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/ports.ts";
+import { readContent } from "../../../scim/pure/content.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
-import { bodyOf, contentOf, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
+import { bodyOf, contentOf, DOCUMENT_MAPPING, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const NAME = { familyName: "", givenName: "" };
@@ -161,6 +162,10 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["user", { userName: 5 }, "userName", "a number for a name"],
   ["user", { userName: ["anna"] }, "userName", "a list for a name"],
   ["user", { userName: "a/b" }, "userName", "a slash in a name"],
+  ["user", { userName: "anna " }, "userName", "a blank at the end of a name"],
+  ["user", { userName: "\u00a0anna" }, "userName", "a blank at the start of a name"],
+  ["user", { userName: "an\u200bna" }, "userName", "a zero-width space in a name"],
+  ["user", { externalId: "an\u00adna" }, "externalId", "a soft hyphen in what becomes the name"],
   ["user", { externalId: "a/b" }, "externalId", "a slash in what becomes the name"],
   ["user", { id: 5 }, "id", "a number for what becomes the name"],
   ["group", { displayName: true }, "displayName", "a truth for a group's name"],
@@ -190,6 +195,16 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["group", { members: 5 }, "members[0]", "a number for the members"],
   ["group", { members: new Array(50_001).fill("a") }, "members", "50,001 members"],
 ];
+
+Deno.test("readContent() reads a stored user's name that no new user can get, and a group's", () => {
+  for (const name of ["anna ", "an\u200bna"]) {
+    assertEquals(contentOf("user", { userName: name }, { pathName: name }).name, name);
+    assertEquals(contentOf("group", { displayName: name }).name, name);
+    const options = { mapping: DOCUMENT_MAPPING, newName: () => "", isStored: true } as const;
+    const outcome = readContent("user", { userName: name }, options);
+    assertEquals(outcome.ok && outcome.content.name, name);
+  }
+});
 
 for (const [kind, body, names, why] of BAD) {
   Deno.test(`readContent() refuses ${why}, naming it`, () => {

@@ -40,11 +40,19 @@ const RULE_ROWS: Rows = [
   {
     name: "unknownUsers",
     label: "connect.unknownUsers",
-    choices: ["allow", "reject"],
+    choices: ["auto", "allow", "reject"],
     sayChoice: (value) => t(`connect.unknownUsers_${value}`),
   },
+  { name: "domainsText", label: "connect.domainsText", hint: "connect.domainsText_hint" },
+  { name: "realmsText", label: "connect.realmsText", hint: "connect.realmsText_hint" },
   { name: "appendMode", label: "connect.append_mode", hint: "connect.append_mode_hint" },
 ];
+const SEPARATOR_ROWS: Rows = [{
+  name: "appendSeparator",
+  label: "connect.appendSeparator",
+  hint: "connect.appendSeparator_hint",
+  input: { maxLength: 1 },
+}];
 
 interface FieldsProps extends FirstFactorPlace {
   readonly models: Models;
@@ -62,6 +70,7 @@ export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
           {fields(SIGNATURE_ROWS)}
           <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
           {fields(RULE_ROWS)}
+          {draft.value.appendMode && fields(SEPARATOR_ROWS)}
         </div>
       </details>
     </>

@@ -71,6 +71,9 @@ const LABELS: Partial<Record<ClientField, WordKey>> = {
   disabled: "connect.disabled",
 };
 
+/** Fields whose value is shown as it was typed. */
+const TYPED: ReadonlySet<ClientField> = new Set(["nasIdentifier", "serverText", "domainsText", "realmsText"]);
+
 function labelOf(field: ClientField): string {
   return t(LABELS[field] ?? `connect.${field}` as WordKey);
 }
@@ -83,10 +86,12 @@ function textOf(draft: ClientDraft, field: ClientField): string | null {
       ? t("connect.seconds", { count: draft.serverTimeoutMs / 1000 })
       : null;
   }
-  if (field === "serverText" && draft.firstFactor !== "radius") return null;
+  const isOfServer = field === "serverText" || field === "serverSignature";
+  if (isOfServer && draft.firstFactor !== "radius") return null;
   if (field === "firstFactorBackend") return formOf(draft).firstFactorBackend || null;
   if (typeof value === "boolean") return t(value ? "connect.yes" : "connect.no");
-  if (field === "nasIdentifier" || field === "serverText") return String(value) || null;
+  if (field === "appendSeparator") return draft.appendMode ? String(value) || null : null;
+  if (TYPED.has(field)) return String(value) || null;
   return t(`connect.${field}_${value}` as WordKey);
 }
 

@@ -98,6 +98,12 @@ function ServerFields(props: FactorProps) {
       choices: timeoutsMs,
       sayChoice: (ms) => t("connect.seconds", { count: ms / 1000 }),
     },
+    {
+      name: "serverSignature",
+      label: "connect.serverSignature",
+      choices: ["require", "auto"],
+      sayChoice: (value) => t(`connect.serverSignature_${value}`),
+    },
   ];
   return <Fields prefix="client" draft={draft} rows={rows} />;
 }
@@ -105,10 +111,12 @@ function ServerFields(props: FactorProps) {
 /** What a test of the first factor that is typed takes; the reason when it cannot be made yet. */
 function testOf({ draft, saved, ldap }: FactorProps) {
   const { firstFactor, firstFactorBackend, serverText, serverSecret, serverTimeoutMs } = draft.value;
+  const { serverSignature: messageAuthenticator } = draft.value;
   if (firstFactor === "ldap") return ldap.length === 0 ? null : { backend: firstFactorBackend };
   if (serverSecret === "") return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
   if (serverText.trim() === "") return null;
-  return { address: serverText.trim(), timeoutMs: serverTimeoutMs, secret: serverSecret };
+  const secret = serverSecret;
+  return { address: serverText.trim(), timeoutMs: serverTimeoutMs, messageAuthenticator, secret };
 }
 
 interface Told {

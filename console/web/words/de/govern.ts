@@ -162,6 +162,9 @@ export const words: SameWords<typeof en> = {
   part_firstFactorBackend: "LDAP-Backend",
   part_firstFactorServer: "Gefragter RADIUS-Server",
   part_device: "Freigabe am Telefon",
-  part_appendMode: "Code nach einem Komma",
+  part_appendMode: "Append-Modus",
+  part_appendSeparator: "Trennzeichen",
+  part_stripDomains: "Zu entfernende Domänen",
+  part_stripRealms: "Zu entfernende Realms",
   part_unknownUsers: "Unbekannte Benutzer",
 };

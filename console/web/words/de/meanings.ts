@@ -11,7 +11,8 @@ export const words: Readonly<Record<string, string>> = {
     "wie Browser und Telefone hierher finden; eine Loopback-Adresse erreichen Telefone nicht; nicht gesetzt: wo http.listen ist, auf Loopback, wenn das jede Adresse ist",
   "http.tls_cert": "Pfad einer PEM-Datei; beide oder keine",
   "http.tls_key": "Pfad einer PEM-Datei; beide oder keine",
-  "radius.listen": "IPv4 und IPv6; ohne IPv6 0.0.0.0; beide Platzhalter auf einem Port sind ein Fehler",
+  "radius.listen":
+    "ein Text oder eine Liste; IPv4 und IPv6; ohne IPv6 0.0.0.0; beide Platzhalter auf einem Port, oder ein Platzhalter und eine seiner Adressen, sind ein Fehler",
   "radius.secret":
     "für jede Clientadresse, solange kein Client angegeben ist; leer: beim ersten Start erzeugt",
   "radius.state":
@@ -68,7 +69,7 @@ export const words: Readonly<Record<string, string>> = {
   "console.oidc.viewers":
     "Werte, die jemanden zum Betrachter machen; wer keinen von allen hat, kommt nicht hinein",
   "radius.message_authenticator":
-    "require | auto | off; auto: geprüft, wenn vorhanden; bei einer einzigen Adresse ab dem ersten gültigen verlangt. Unter [radius] prüft auto nur, was vorhanden ist",
+    "require | auto | off; auto: geprüft, wenn vorhanden, und je Absenderadresse ab dem ersten signierten Access-Request verlangt. Unter [radius] prüft auto nur, was vorhanden ist",
   "radius.limit_proxy_state": "Proxy-State ohne Message-Authenticator verwerfen",
   "radius.first_factor": "none | directory | ldap | radius: wer das Passwort vor dem zweiten Faktor prüft",
   "radius.first_factor_backend":
@@ -77,8 +78,17 @@ export const words: Readonly<Record<string, string>> = {
     'der Server, den first_factor = "radius" fragt: eine IP-Adresse und ein Port',
   "radius.first_factor_server.secret": "das mit jenem Server geteilte Geheimnis",
   "radius.first_factor_server.timeout_ms": "wie lange auf seine Antwort gewartet wird",
+  "radius.first_factor_server.message_authenticator":
+    "require | auto; require: eine Antwort jenes Servers ohne Message-Authenticator wird ignoriert. auto: verlangt ab der ersten signierten Antwort, bis zum nächsten Neustart",
   "radius.device": "challenge | hold | hold_then_challenge: wie auf eine Freigabe am Telefon gewartet wird",
   "radius.hold_s": "längste Wartezeit innerhalb eines Access-Request",
-  "radius.append_mode": "„passwort,123456“ und „passwort,push|sms|call“ annehmen",
-  "radius.unknown_users": "allow | reject: ein User-Name, den das Verzeichnis nicht hat",
+  "radius.append_mode":
+    "„passwort,123456“ und „passwort,push|sms|call|phone|auto“ annehmen; wird kein erster Faktor geprüft, auch einen Code allein",
+  "radius.append_separator": "für append_mode: das Zeichen zwischen dem Passwort und dem, was folgt",
+  "radius.unknown_users":
+    "auto | allow | reject: für einen User-Name, der nicht im Verzeichnis ist; auto: abweisen, wenn ein erster Faktor geprüft wird, sonst zulassen",
+  "radius.strip_domains":
+    'Domänen, die vorn von User-Name entfernt werden, wie in ["CORP"]: CORP\\alice gilt als alice',
+  "radius.strip_realms":
+    'Realms, die hinten von User-Name entfernt werden, wie in ["corp.example"]: alice@corp.example gilt als alice',
 };

@@ -158,6 +158,9 @@ export const words = {
   part_firstFactorBackend: "LDAP backend",
   part_firstFactorServer: "RADIUS server asked",
   part_device: "Device approval",
-  part_appendMode: "Code after a comma",
+  part_appendMode: "Append mode",
+  part_appendSeparator: "Separator",
+  part_stripDomains: "Domains to remove",
+  part_stripRealms: "Realms to remove",
   part_unknownUsers: "Unknown users",
 } as const;

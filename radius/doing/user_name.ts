@@ -1,0 +1,58 @@
+// User names of Access-Requests: which are refused, which domains and realms are removed before the look-up, and what an unknown
+// name has in common with a known one.
+
+import { canonicalName, isDeceptiveName } from "../../canonical_name.ts";
+import type { ClientPolicy } from "../../config.ts";
+
+type Stripping = Pick<ClientPolicy, "stripDomains" | "stripRealms">;
+
+/**
+ * The name after the listed domain (`CORP\alice`) and the listed realm (`alice@corp.example`) are removed, each at most once. A form that is
+ * not listed stays, and so makes a different name.
+ */
+export function stripUserName(name: string, { stripDomains, stripRealms }: Stripping): string {
+  if (stripDomains.length === 0 && stripRealms.length === 0) return name;
+  const afterDomain = name.indexOf("\\") + 1;
+  const isDomain = afterDomain > 0 && isListed(stripDomains, name.slice(0, afterDomain - 1));
+  const user = isDomain ? name.slice(afterDomain) : name;
+  const realmAt = user.lastIndexOf("@");
+  return realmAt >= 0 && isListed(stripRealms, user.slice(realmAt + 1)) ? user.slice(0, realmAt) : user;
+}
+
+function isListed(list: readonly string[], affix: string): boolean {
+  const wanted = canonicalName(affix);
+  return list.some((entry) => canonicalName(entry) === wanted);
+}
+
+/** Whether an Access-Request with this name, after stripping, is rejected. */
+export function isRefusedUserName(name: string): boolean {
+  return name === "" || isDeceptiveName(name);
+}
+
+/** Whether a client's User-Names that are not in the directory are rejected. */
+export function rejectsUnknownUsers(
+  { unknownUsers, firstFactor }: Pick<ClientPolicy, "unknownUsers" | "firstFactor">,
+): boolean {
+  return unknownUsers === "reject" || (unknownUsers === "auto" && firstFactor !== "none");
+}
+
+/** What an unknown name has more than a name that may be known. */
+export interface SimilarName {
+  readonly name: string;
+  readonly but: "domain" | "realm" | "blanks" | "invisible";
+}
+
+/** Shorter forms of a name, to be looked up where the name itself is unknown. At most four. */
+export function similarNames(name: string): SimilarName[] {
+  const afterDomain = name.indexOf("\\") + 1;
+  const realmAt = name.lastIndexOf("@");
+  const found: SimilarName[] = [
+    { name: afterDomain > 0 ? name.slice(afterDomain) : name, but: "domain" },
+    { name: realmAt > 0 ? name.slice(0, realmAt) : name, but: "realm" },
+    { name: name.trim(), but: "blanks" },
+    { name: name.replace(/[\p{Cf}\0]/gu, "").trim(), but: "invisible" },
+  ];
+  return found.filter((one, at) =>
+    one.name !== "" && one.name !== name && found.findIndex((other) => other.name === one.name) === at
+  );
+}
