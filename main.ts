@@ -295,6 +295,7 @@ async function openHttp(
     store,
     admins,
     watch: radius.watch,
+    vpnSessions: radius.sessions,
     phone: services.embedded?.phone ?? null,
     desk: services.embedded?.desk ?? null,
     outbox: services.outbox?.desk ?? null,

@@ -3,6 +3,7 @@
 
 import { Hono } from "hono";
 import type { Log } from "../log.ts";
+import type { SessionList } from "../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../radius/doing/ports.ts";
 import { type Clock, type Random, toHex } from "../runtime.ts";
 import type { Store } from "../store.ts";
@@ -66,6 +67,8 @@ export interface HttpAppDeps {
   readonly store: Store;
   readonly admins: Admins;
   readonly watch: GatewayWatch;
+  /** Who is connected, by accounting; absent where the console runs without a gateway. */
+  readonly vpnSessions?: SessionList;
   /** `null` where an external service is used. */
   readonly phone: PhoneService | null;
   readonly desk: SecondFactorDesk | null;

@@ -39,7 +39,7 @@ export const ROOMS = {
   /** Comes while the board is drawn and its snapshot is on the way. */
   stream: {
     of:
-      /^(parts\/live\/(notices|waiting_panels|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
+      /^(parts\/live\/(notices|waiting_panels|sessions_panel|first_steps|reconnect_note|live_keys|live_summary)|models\/(shared_channel|dwell|hidden_tab))$/,
     cores: [...LISTS, "login_core"],
   },
   gate: {

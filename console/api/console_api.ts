@@ -10,6 +10,7 @@ import { createAuditRoutes } from "./govern/audit_routes.ts";
 import { type ApprovalRouteDeps, createApprovalRoutes } from "./live/approval_routes.ts";
 import { type ChartRouteDeps, createChartRoutes } from "./live/chart_routes.ts";
 import { type ClientRouteDeps, createClientRoutes } from "./connect/client_routes.ts";
+import { type ConnectedRouteDeps, createConnectedRoutes } from "./live/connected_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./connect/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./sign_in/factor_routes.ts";
 import { createHealthRoutes, type HealthRouteDeps } from "./connect/health_routes.ts";
@@ -47,6 +48,7 @@ export type ConsoleApiDeps =
   & LiveRouteDeps
   & FirstStepRouteDeps
   & HistoryRouteDeps
+  & ConnectedRouteDeps
   & SettingRouteDeps
   & ChartRouteDeps
   & ApprovalRouteDeps
@@ -96,6 +98,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/groups", createGroupRoutes(deps).route("/", createGroupReplyRoutes(deps)))
     .route("/devices", createDeviceRoutes(deps))
     .route("/", createBulkRoutes(deps))
+    .route("/", createConnectedRoutes(deps))
     .route("/imports", createImportRoutes(deps))
     .route("/export", createExportRoutes(deps))
     .route("/notices", createNoticeRoutes(deps))

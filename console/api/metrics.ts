@@ -1,6 +1,7 @@
 // What monitoring asks: alive, ready, and how many of what (Prometheus text format 0.0.4). No names, no secrets.
 
 import { Hono } from "hono";
+import type { SessionList } from "../../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../../radius/doing/ports.ts";
 import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
 import type { HttpEnv } from "./http_env.ts";
@@ -14,6 +15,7 @@ export interface Readiness {
 export interface MonitoringDeps {
   readonly ready: () => Readiness;
   readonly watch: GatewayWatch;
+  readonly vpnSessions?: Pick<SessionList, "connectedCount">;
   readonly desk: SecondFactorDesk | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
@@ -30,7 +32,8 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 }
 
 /** All metrics: counters of the gateway, then gauges. */
-export function metricsText({ watch, desk, ready, residentOctets, openStreams }: MonitoringDeps): string {
+export function metricsText(deps: MonitoringDeps): string {
+  const { watch, vpnSessions, desk, ready, residentOctets, openStreams } = deps;
   const lines: string[] = [];
   const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
     lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
@@ -40,6 +43,7 @@ export function metricsText({ watch, desk, ready, residentOctets, openStreams }:
   }
   const gauges: readonly (readonly [string, number])[] = [
     ["conversations_live", watch.alive()],
+    ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
     ["approvals_pending", desk?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
     ["ready", ready().ok ? 1 : 0],

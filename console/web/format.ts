@@ -51,6 +51,16 @@ export function spanText(spanMs: number): string {
   return offsetText(spanMs).slice(1);
 }
 
+/** An amount of data in the unit that gives one to three digits: "980 B", "1.2 MB". */
+export function octetsText(octets: number): string {
+  let amount = octets;
+  for (const unit of ["B", "kB", "MB", "GB", "TB"]) {
+    if (amount < 1000) return `${unit === "B" ? amount : amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`;
+    amount /= 1000;
+  }
+  return `${amount.toFixed(1)} PB`;
+}
+
 /** Minutes and seconds left: "0:42". */
 export function countdownText(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1000));

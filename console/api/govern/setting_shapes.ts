@@ -26,6 +26,7 @@ export interface KeptRow {
 export type KeptName =
   | "history"
   | "audit"
+  | "vpn_sessions"
   | "charts_hour"
   | "charts_minute"
   | "invitations"

@@ -11,6 +11,7 @@ import type {
   UserChange,
   UserView,
 } from "../../api/people/user_shapes.ts";
+import type { UserSessionsAnswer } from "../../api/live/session_shapes.ts";
 import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";
 
@@ -77,6 +78,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
       ),
     timeline: (before: string) =>
       ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
+    sessions: () => ask(() => as<UserSessionsAnswer>(one.sessions.$get({ param }))),
     tryLogin: (json: TrialInput) => ask(() => as<LoginTrial>(one.trial.$post({ param, json }))),
     invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
     makeMeLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),

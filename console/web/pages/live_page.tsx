@@ -28,6 +28,7 @@ const LiveKeys = late(async () => (await import("../parts/live/live_keys.tsx")).
 const LiveSummary = late(async () => (await import("../parts/live/live_summary.tsx")).LiveSummary);
 const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);
 const FirstSteps = late(async () => (await import("../parts/live/first_steps.tsx")).FirstSteps);
+const SessionsPanel = late(async () => (await import("../parts/live/sessions_panel.tsx")).SessionsPanel);
 const OutboxPanel = late(async () => (await import("../parts/live/waiting_panels.tsx")).OutboxPanel);
 
 export default function LivePage({ models: frame }: PageProps) {
@@ -77,6 +78,7 @@ export default function LivePage({ models: frame }: PageProps) {
           <OutboxPanel models={models} />
         </div>
       )}
+      <SessionsPanel models={models} />
     </main>
   );
 }

@@ -24,6 +24,7 @@ const UserBackends = late(async () => (await import("../parts/people/user_backen
 const UserFactors = late(async () => (await import("../parts/people/user_factors.tsx")).UserFactors);
 const UserGroups = late(async () => (await import("../parts/people/user_groups.tsx")).UserGroups);
 const UserProfile = late(async () => (await import("../parts/people/user_profile.tsx")).UserProfile);
+const UserSessions = late(async () => (await import("../parts/people/user_sessions.tsx")).UserSessions);
 const UserTimeline = late(async () => (await import("../parts/people/user_timeline.tsx")).UserTimeline);
 const CreateThisUser = late(async () =>
   (await import("../parts/people/create_this_user.tsx")).CreateThisUser
@@ -170,6 +171,7 @@ function Parts(part: UserPart) {
       {current === "groups" && <UserGroups {...part} />}
       {current === "devices" && user.login !== null && <UserFactors {...part} login={user.login} />}
       {current === "backends" && <UserBackends {...part} />}
+      {current === "sessions" && user.login !== null && <UserSessions {...part} />}
       {current === "timeline" && <UserTimeline {...part} />}
     </>
   );
@@ -186,9 +188,10 @@ function tabsOf({ record, login, backends }: UserView): Tab[] {
     { hash: "", label: t("people.profile") },
     { hash: "groups", label: t("frame.groups"), count: record.groups.length },
   ];
-  const devices: Tab[] = login === null
-    ? []
-    : [{ hash: "devices", label: t("people.factors"), count: factorCount(login) }];
+  const devices: Tab[] = login === null ? [] : [
+    { hash: "devices", label: t("people.factors"), count: factorCount(login) },
+    { hash: "sessions", label: t("live.sessions_tab") },
+  ];
   const held: Tab[] = record === null
     ? []
     : [{ hash: "backends", label: t("people.backends"), count: backends.length }];

@@ -61,6 +61,7 @@ export const words: SameWords<typeof en> = {
   most: "die neuesten {count}",
   octets: "{count} MiB",
   kept_history: "Beendete Anmeldungen",
+  kept_vpn_sessions: "VPN-Sitzungen (Accounting)",
   kept_audit: "Protokoll",
   kept_charts_hour: "Diagramme nach Stunden",
   kept_charts_minute: "Diagramme nach Minuten",

@@ -57,6 +57,7 @@ export const words = {
   most: "the newest {count}",
   octets: "{count} MiB",
   kept_history: "Finished logins",
+  kept_vpn_sessions: "VPN sessions (accounting)",
   kept_audit: "Audit",
   kept_charts_hour: "Charts by the hour",
   kept_charts_minute: "Charts by the minute",
