@@ -94,8 +94,10 @@ export const words: SameWords<typeof en> = {
   fix_truncated:
     "Nach einer Firewall oder einem Tunnel zwischen {source} und hier suchen, die große Datagramme abschneiden.",
   why_code_not_served:
-    "{source} hat etwas anderes als eine Anmeldung an diesen Port gesendet, etwa Accounting.",
-  fix_code_not_served: "Den Client so einstellen, dass er Accounting anderswohin sendet oder gar nicht.",
+    "{source} hat an diesen Port ein Paket gesendet, das keine Anfrage eines RADIUS-Clients ist, etwa CoA.",
+  fix_code_not_served: "Den Absender so einstellen, dass er es anderswohin sendet oder gar nicht.",
+  why_wrong_port: "{client} hat eine Anmeldung an den Accounting-Port gesendet.",
+  fix_wrong_port: "Bei {client} den Port für Anmeldungen auf den von radius.listen setzen, meist 1812.",
   why_malformed_attribute: "Ein Paket von {source} enthält ein kaputtes Attribut.",
   fix_malformed_attribute: "Den Client aktualisieren oder suchen, was Pakete unterwegs verändert.",
   why_wrong_message_authenticator: {
@@ -104,6 +106,14 @@ export const words: SameWords<typeof en> = {
   },
   fix_wrong_message_authenticator:
     "Bei {client} und hier dasselbe Geheimnis einstellen. Ein Wechsel hier lässt eine Weile beide zu.",
+  why_wrong_request_authenticator: {
+    one:
+      "{client} verwendet für Accounting ein anderes gemeinsames Geheimnis: {count} Paket scheiterte seit {since}.",
+    other:
+      "{client} verwendet für Accounting ein anderes gemeinsames Geheimnis: {count} Pakete scheiterten seit {since}.",
+  },
+  fix_wrong_request_authenticator:
+    "Bei {client} und hier dasselbe Geheimnis für Accounting einstellen. Ein Wechsel hier lässt eine Weile beide zu.",
   why_missing_message_authenticator: {
     one: "{client} muss seine Anfragen signieren, und {count} kam seit {since} ohne Signatur.",
     other: "{client} muss seine Anfragen signieren, und {count} kamen seit {since} ohne Signatur.",
@@ -118,6 +128,8 @@ export const words: SameWords<typeof en> = {
   fix_unsigned_status_server: "Message-Authenticator bei {client} einschalten: die Frage muss signiert sein.",
   why_unsigned_eap: "{client} hat EAP ohne Signatur gesendet.",
   fix_unsigned_eap: "{client} auf PAP stellen; EAP endet hier ohnehin.",
+  why_incomplete_accounting: "{client} hat Accounting ohne Acct-Status-Type oder Acct-Session-Id gesendet.",
+  fix_incomplete_accounting: "{client} aktualisieren: RFC 2866 verlangt beide Attribute.",
   why_store_not_answering:
     "{client} hat gefragt, ob dieser Server lebt, während der Speicher nicht antwortete.",
   fix_store_not_answering: "Den Speicher unter Zustand ansehen.",
@@ -152,13 +164,16 @@ export const words: SameWords<typeof en> = {
   title_too_short: "Zu kurz",
   title_too_long: "Zu lang",
   title_truncated: "Abgeschnitten",
-  title_code_not_served: "Keine Anmeldung",
+  title_code_not_served: "Code wird nicht bedient",
+  title_wrong_port: "Anmeldung auf dem Accounting-Port",
   title_malformed_attribute: "Kaputtes Attribut",
   title_wrong_message_authenticator: "Falscher Message-Authenticator",
+  title_wrong_request_authenticator: "Falscher Request Authenticator",
   title_missing_message_authenticator: "Fehlender Message-Authenticator",
   title_unsigned_proxy_state: "Proxy-State ohne Signatur",
   title_unsigned_status_server: "Status-Server ohne Signatur",
   title_unsigned_eap: "EAP ohne Signatur",
+  title_incomplete_accounting: "Unvollständiges Accounting",
   title_store_not_answering: "Der Speicher antwortet nicht",
   title_duplicate_in_progress: "Noch einmal gesendet, während daran gearbeitet wurde",
   title_overtaken: "Von einem neueren Paket überholt",

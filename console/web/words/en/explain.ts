@@ -81,8 +81,11 @@ export const words = {
   fix_too_long: "Something else than RADIUS may be sending to this port.",
   why_truncated: "A packet from {source} arrived shorter than it says: a part was lost on the way.",
   fix_truncated: "Look for a firewall or tunnel between {source} and here that cuts large datagrams.",
-  why_code_not_served: "{source} sent something else than a login, such as accounting, to this port.",
-  fix_code_not_served: "Set the client to send accounting elsewhere, or not at all.",
+  why_code_not_served:
+    "{source} sent a packet that is no request of a RADIUS client, such as CoA, to this port.",
+  fix_code_not_served: "Set the sender to send it elsewhere, or not at all.",
+  why_wrong_port: "{client} sent a login to the accounting port.",
+  fix_wrong_port: "Set the authentication port of {client} to that of radius.listen, usually 1812.",
   why_malformed_attribute: "A packet from {source} has a broken attribute.",
   fix_malformed_attribute: "Update the client, or look for what changes packets on the way.",
   why_wrong_message_authenticator: {
@@ -91,6 +94,12 @@ export const words = {
   },
   fix_wrong_message_authenticator:
     "Set the same secret at {client} and here. Rotating it here allows both for a while.",
+  why_wrong_request_authenticator: {
+    one: "{client} uses another shared secret for accounting: {count} packet failed since {since}.",
+    other: "{client} uses another shared secret for accounting: {count} packets failed since {since}.",
+  },
+  fix_wrong_request_authenticator:
+    "Set the same secret for accounting at {client} and here. Rotating it here allows both for a while.",
   why_missing_message_authenticator: {
     one: "{client} must sign its requests, and {count} came unsigned since {since}.",
     other: "{client} must sign its requests, and {count} came unsigned since {since}.",
@@ -105,6 +114,8 @@ export const words = {
   fix_unsigned_status_server: "Switch Message-Authenticator on at {client}: the question must be signed.",
   why_unsigned_eap: "{client} sent EAP without signing it.",
   fix_unsigned_eap: "Set {client} to PAP; EAP ends here anyhow.",
+  why_incomplete_accounting: "{client} sent accounting without Acct-Status-Type or Acct-Session-Id.",
+  fix_incomplete_accounting: "Update {client}: RFC 2866 requires both attributes.",
   why_store_not_answering: "{client} asked whether this server is alive while the store did not answer.",
   fix_store_not_answering: "Look at the store under Health.",
   why_duplicate_in_progress: "{client} sent the same packet again while it was being worked on.",
@@ -137,13 +148,16 @@ export const words = {
   title_too_short: "Too short",
   title_too_long: "Too long",
   title_truncated: "Truncated",
-  title_code_not_served: "No login",
+  title_code_not_served: "Not a served code",
+  title_wrong_port: "Login on the accounting port",
   title_malformed_attribute: "Malformed attribute",
   title_wrong_message_authenticator: "Wrong Message-Authenticator",
+  title_wrong_request_authenticator: "Wrong Request Authenticator",
   title_missing_message_authenticator: "Missing Message-Authenticator",
   title_unsigned_proxy_state: "Unsigned Proxy-State",
   title_unsigned_status_server: "Unsigned Status-Server",
   title_unsigned_eap: "Unsigned EAP",
+  title_incomplete_accounting: "Incomplete accounting",
   title_store_not_answering: "The store does not answer",
   title_duplicate_in_progress: "Sent again while under way",
   title_overtaken: "Overtaken by a newer packet",
