@@ -51,7 +51,7 @@ browserTest("Live says what is left, and a first login is watched on the diagram
   await list.getByRole("button", { name: "Skip Connect a target" }).click();
   await list.waitFor({ state: "detached" });
   await page.reload();
-  await page.getByRole("link", { name: "ada" }).waitFor();
+  await page.getByRole("row").getByRole("link", { name: "ada" }).waitFor();
   assertEquals(await list.count(), 0);
 });
 
