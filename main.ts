@@ -11,7 +11,7 @@ import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
-import { serveHttp } from "./console/listener.ts";
+import { type HttpListener, serveHttp } from "./console/listener.ts";
 import { type BannerFacts, bannerText, unsignedNotes, writeFirstStart } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
@@ -19,6 +19,7 @@ import { createDesk } from "./host/desk.ts";
 import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
 import { listenRadius, type RadiusSockets } from "./host/listening.ts";
+import { stopSignal } from "./host/stop_signal.ts";
 import { startHeartbeat } from "./host/store_heartbeat.ts";
 import { hostAddresses, wildcardWarnings } from "./host/wildcard_warning.ts";
 import { createLog, wholeWrites } from "./log.ts";
@@ -42,8 +43,6 @@ import { createServices, type Services } from "./upstream/services.ts";
 const VERSION = "0.1.0";
 /** How long requests that are under way may still take after SIGTERM. */
 const DRAIN_MS = 10_000;
-/** A second SIGTERM or Ctrl-C within this time is the same one arriving twice. */
-const SAME_SIGNAL_MS = 2000;
 const STORE_SILENT_MS = 5000;
 
 const USAGE = `Run the gateway.
@@ -94,6 +93,12 @@ globalThis.addEventListener("error", (event) => {
   log.error("a task failed", { fault: String(event.error) });
 });
 
+/** Ends the process after a fault that it cannot repair; the service manager starts it again. */
+function endNow(message: string): void {
+  log.error(message);
+  void log.flush().finally(() => fail(message));
+}
+
 await start().catch(async (fault: unknown) => {
   await log.flush();
   const message = fault instanceof Error ? fault.message : String(fault);
@@ -115,13 +120,7 @@ async function start(): Promise<void> {
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = holdInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
-  const listener = serveHttp({
-    listen: config.http.listen,
-    tls: config.http.tls,
-    app: app.promise,
-    log,
-    clock,
-  });
+  const listener = await serveHttp({ ...config.http, app: app.promise, log, clock, onGiveUp: endNow });
   // Links name the port: nothing that makes one may be made before it is known.
   ({ config, settings } = withChosenPort({ config, settings }, listener.address.port));
   const generated = config.radius.clients.length === 0 && config.radius.secret === ""
@@ -181,7 +180,16 @@ async function start(): Promise<void> {
   const stopHeartbeat = startHeartbeat({ store, clock, log });
 
   const control = await openControl({ dataDir, services, radius, identity });
-  const opened = await openHttp({ dataDir, dist, sockets, services, radius, identity, identityClient });
+  const opened = await openHttp({
+    listener,
+    dataDir,
+    dist,
+    sockets,
+    services,
+    radius,
+    identity,
+    identityClient,
+  });
   app.resolve(opened.app);
   const serving = [
     ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
@@ -197,7 +205,7 @@ async function start(): Promise<void> {
     generatedSecret: hasClients ? null : generated?.secret ?? null,
     notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
   });
-  await signalled();
+  await stopSignal(clock);
 
   log.info("stopping: requests under way are finished");
   await control.close();
@@ -263,7 +271,8 @@ interface Http {
 }
 
 async function openHttp(
-  { dataDir, dist, sockets, services, radius, identity, identityClient }: {
+  { listener, dataDir, dist, sockets, services, radius, identity, identityClient }: {
+    listener: HttpListener;
     dataDir: DataDir;
     dist: Dist;
     sockets: RadiusSockets;
@@ -338,7 +347,12 @@ async function openHttp(
     },
     ready: () => {
       const silent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
-      return { ok: !silent, parts: { radius: "listening", store: silent ? "does not answer" : "answers" } };
+      const parts = {
+        radius: "listening",
+        store: silent ? "does not answer" : "answers",
+        http: listener.isServing() ? "listening" : "does not accept connections",
+      };
+      return { ok: !silent && listener.isServing(), parts };
     },
     dist,
     mounts: [identity.app],
@@ -379,20 +393,4 @@ async function announce(
   const told = { radius: facts.radius, accounting: facts.accounting, http: facts.http, pid: Deno.pid };
   await Deno.writeTextFile(`${readyFile}.new`, JSON.stringify(told));
   await Deno.rename(`${readyFile}.new`, readyFile);
-}
-
-/** Resolves at the first SIGTERM or SIGINT; the same one arriving again within two seconds is ignored, a later one ends at once. */
-function signalled(): Promise<void> {
-  return new Promise((resolve) => {
-    let firstMs: number | null = null;
-    const note = (): void => {
-      if (firstMs === null) {
-        firstMs = clock.nowMs();
-        return resolve();
-      }
-      if (clock.nowMs() - firstMs > SAME_SIGNAL_MS) Deno.exit(130);
-    };
-    Deno.addSignalListener("SIGTERM", note);
-    Deno.addSignalListener("SIGINT", note);
-  });
 }

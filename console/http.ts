@@ -30,7 +30,7 @@ import { assetResponse, type Dist } from "./assets.ts";
 import { lateNeeds, meNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
-import { createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { type AdmittedRequest, createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./me_pages/approve_routes.ts";
 import { withSecurityHeaders } from "./security_headers.ts";
 
@@ -39,10 +39,18 @@ export interface PeerInfo {
   readonly remoteAddress: string;
 }
 
+/** What a mount gets with a request. */
+export interface MountInfo extends PeerInfo {
+  /** Called once the sender's credential was checked; before, a body may have 64 KiB only. */
+  readonly allowLargeBody: () => void;
+  /** A fault of the listener, such as a body that is too large; `null` for any other fault. */
+  readonly listenerRefusal: (fault: unknown) => ListenerRefusal | null;
+}
+
 /** Another part's door on the same listener, such as SCIM: everything below `prefix` is its own. */
 export interface Mount {
   readonly prefix: string;
-  readonly handle: (request: Request, info: PeerInfo) => Promise<Response> | Response;
+  readonly handle: (request: Request, info: MountInfo) => Promise<Response> | Response;
   /** Says what the listener refused below the prefix in the part's own form; the console's form unless given. */
   readonly refuse?: (refused: ListenerRefusal) => Response;
 }
@@ -101,6 +109,8 @@ export interface HttpApp {
 /** Addresses that are pages of the console; the page itself reads which one it is. */
 const CONSOLE_PAGES = ["/", ...Object.values(PLACES).map(({ pattern }) => pattern)];
 const JSON_TYPE = { "content-type": "application/json" };
+/** Requests whose response is being made; open streams do not count. */
+const MAX_IN_PROGRESS = 512;
 const MAX_STREAMS = { console: 64, phones: 2000 };
 const MAX_STREAMS_EACH = { console: 12, phones: 6 };
 
@@ -124,16 +134,24 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   charts.start();
   const routes = createRoutes(deps, { streams, charts });
 
+  let inProgress = 0;
   const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
     const mount = mountOf(request.url, deps.mounts ?? []);
+    let admitted: AdmittedRequest | null = null;
+    inProgress += 1;
     try {
-      const admitted = await gate.admit(request);
-      return await (mount?.handle(admitted, info) ?? routes.fetch(admitted, info));
+      if (inProgress > MAX_IN_PROGRESS) throw new Refusal("overloaded", { "retry-after": "1" });
+      admitted = gate.admit(request);
+      const { allowLargeBody } = admitted;
+      const known = { ...info, allowLargeBody, listenerRefusal: (fault: unknown) => refusalOf(fault) };
+      return await (mount?.handle(admitted.request, known) ?? routes.fetch(admitted.request, known));
     } catch (fault) {
-      if (fault instanceof Refusal && mount?.refuse !== undefined) {
-        return mount.refuse(listenerRefusal(fault));
-      }
+      const refused = refusalOf(fault);
+      if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused);
       return faultResponse(fault, { log, random: deps.random });
+    } finally {
+      inProgress -= 1;
+      admitted?.release();
     }
   };
   const app = async (request: Request, info: PeerInfo): Promise<Response> => {
@@ -155,7 +173,9 @@ function mountOf(address: string, mounts: readonly Mount[]): Mount | undefined {
   return mounts.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
 }
 
-function listenerRefusal({ code, message, headers }: Refusal): ListenerRefusal {
+function refusalOf(fault: unknown): ListenerRefusal | null {
+  if (!(fault instanceof Refusal)) return null;
+  const { code, message, headers } = fault;
   return { code, status: REFUSALS[code].status, message, headers };
 }
 

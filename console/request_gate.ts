@@ -1,5 +1,5 @@
-// What a request must be before any route sees it: a known method, a Host that is ours, a path as its target, and a
-// body that arrives whole, in time and within 1 MiB. Deno.serve checks none of this.
+// Checks each request before any route sees it: a known method, a Host of this server, and a path as the target. The
+// body is limited in size and time while a route reads it.
 
 import type { Clock } from "../runtime.ts";
 import type { SocketAddress } from "../config.ts";
@@ -15,47 +15,80 @@ export interface HttpSettings {
 
 /** Lets requests through, or throws a {@link Refusal}. */
 export interface RequestGate {
-  admit(request: Request): Promise<Request>;
+  admit(request: Request): AdmittedRequest;
+}
+
+/** A request whose body is limited while it is read; routes read it only after their own checks. */
+export interface AdmittedRequest {
+  readonly request: Request;
+  /** The sender proved who they are: from now on the body may have {@link MAX_BODY_OCTETS}. */
+  allowLargeBody(): void;
+  /** Gives the memory of the body back; called when the response exists. */
+  release(): void;
 }
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 export const MAX_BODY_OCTETS = 1024 * 1024;
+/** Of a sender who has not proved who they are. */
+export const MAX_ANONYMOUS_BODY_OCTETS = 64 * 1024;
+/** Bodies of all requests in progress together. */
+const MAX_BUFFERED_OCTETS = 64 * 1024 * 1024;
 const MAX_TARGET_CHARACTERS = 8192;
 const BODY_DEADLINE_MS = 10_000;
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]", ""]);
 
-/** @param deps.bodyDeadlineMs how long a body may take to arrive; 10 s unless told. */
-export function createRequestGate(
-  deps: { settings: HttpSettings; clock: Clock; bodyDeadlineMs?: number },
-): RequestGate {
+export interface RequestGateDeps {
+  readonly settings: HttpSettings;
+  readonly clock: Clock;
+  /** How long a body may take to arrive; 10 s unless given. */
+  readonly bodyDeadlineMs?: number;
+  /** The limit of all bodies together; 64 MiB unless given. */
+  readonly maxBufferedOctets?: number;
+}
+
+export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const isOurs = createHostCheck(deps.settings);
   const deadlineMs = deps.bodyDeadlineMs ?? BODY_DEADLINE_MS;
+  const maxBuffered = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
+  let buffered = 0;
   return {
-    async admit(request) {
+    admit(request) {
       if (!METHODS.some((method) => method === request.method)) {
         throw new Refusal("method", { allow: METHODS.join(", ") });
       }
       if (request.url.length > MAX_TARGET_CHARACTERS) throw new Refusal("target_too_long");
       checkHost(request, isOurs);
-      if (request.body === null) return request;
-      const body = await readBody(request.body, { clock: deps.clock, deadlineMs });
-      // GET and HEAD carry none for us; what was sent along is read (so the connection can go on) and forgotten.
-      if (request.method === "GET" || request.method === "HEAD") return withoutBody(request);
-      return new Request(request.url, {
-        method: request.method,
-        headers: request.headers,
-        body,
+      if (request.body === null) {
+        return {
+          request,
+          allowLargeBody: () => undefined,
+          release: () => undefined,
+        };
+      }
+      let maxOctets = MAX_ANONYMOUS_BODY_OCTETS;
+      let held = 0;
+      const body = limitBody(request.body, {
+        clock: deps.clock,
+        deadlineMs,
+        announced: Number(request.headers.get("content-length") ?? 0),
+        maxOctets: () => maxOctets,
+        take(octets) {
+          if (buffered + octets > maxBuffered) throw new Refusal("overloaded", { "retry-after": "1" });
+          buffered += octets;
+          held += octets;
+        },
       });
+      return {
+        request: new Request(request.url, { method: request.method, headers: request.headers, body }),
+        allowLargeBody: () => maxOctets = MAX_BODY_OCTETS,
+        release() {
+          buffered -= held;
+          held = 0;
+        },
+      };
     },
   };
-}
-
-function withoutBody(request: Request): Request {
-  return new Request(request.url, {
-    method: request.method,
-    headers: request.headers,
-  });
 }
 
 function checkHost(request: Request, isOurs: (host: string) => boolean): void {
@@ -109,44 +142,53 @@ function parseUrl(text: string): URL | null {
   return URL.parse(text);
 }
 
-/** Reads a body within the cap and the deadline. The rest of a body that is too large is not read. */
-export async function readBody(
-  body: ReadableStream<Uint8Array>,
-  { clock, deadlineMs, maxOctets = MAX_BODY_OCTETS }: {
-    clock: Clock;
-    deadlineMs: number;
-    maxOctets?: number;
-  },
-): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = body.getReader();
-  const late = Promise.withResolvers<"late">();
-  const stop = clock.after(deadlineMs, () => late.resolve("late"));
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  try {
-    while (true) {
-      const step = await Promise.race([reader.read(), late.promise]);
-      if (step === "late") throw new Refusal("body_too_slow", { connection: "close" });
-      if (step.done) return joined(chunks, total);
-      total += step.value.length;
-      if (total > maxOctets) throw new Refusal("body_too_large", { connection: "close" });
-      chunks.push(step.value);
-    }
-  } catch (fault) {
-    // Cancelling may reject once more when the peer is gone; the refusal below already says so.
-    reader.cancel().catch(() => undefined);
-    throw fault instanceof Refusal ? fault : new Refusal("body_broken");
-  } finally {
-    stop();
-  }
+export interface BodyLimits {
+  readonly clock: Clock;
+  /** From the first read to the end of the body. */
+  readonly deadlineMs: number;
+  /** The Content-Length that the sender announced; 0: unknown. */
+  readonly announced?: number;
+  /** Asked at each chunk, because the limit grows once the sender is known. */
+  readonly maxOctets: () => number;
+  /** Counts octets among those of all requests; throws when there are too many. */
+  readonly take?: (octets: number) => void;
 }
 
-function joined(chunks: readonly Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+/** The same body, which fails with a {@link Refusal} when it is too large or too slow. Reads nothing before it is read. */
+export function limitBody(body: ReadableStream<Uint8Array>, limits: BodyLimits): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const late = Promise.withResolvers<"late">();
+  let stopTimer: (() => void) | null = null;
+  let total = 0;
+  const close = { connection: "close" };
+  const next = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    if ((limits.announced ?? 0) > limits.maxOctets()) throw new Refusal("body_too_large", close);
+    stopTimer ??= limits.clock.after(limits.deadlineMs, () => late.resolve("late"));
+    const step = await Promise.race([reader.read(), late.promise]);
+    if (step === "late") throw new Refusal("body_too_slow", close);
+    if (step.done) {
+      stopTimer();
+      return controller.close();
+    }
+    total += step.value.length;
+    if (total > limits.maxOctets()) throw new Refusal("body_too_large", close);
+    limits.take?.(step.value.length);
+    controller.enqueue(step.value);
+  };
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        await next(controller);
+      } catch (fault) {
+        stopTimer?.();
+        controller.error(fault instanceof Refusal ? fault : new Refusal("body_broken"));
+        // Cancelling may reject when the peer is gone; the refusal above reports that.
+        await reader.cancel().catch(() => undefined);
+      }
+    },
+    async cancel() {
+      stopTimer?.();
+      await reader.cancel().catch(() => undefined);
+    },
+  }, { highWaterMark: 0 });
 }

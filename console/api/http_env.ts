@@ -12,6 +12,8 @@ export interface HttpEnv {
     readonly remoteAddress: string;
     /** Whether the browser reached us over https, so that cookies may be Secure. */
     readonly secure: boolean;
+    /** Called once the sender is known; before, a body may have 64 KiB only. */
+    readonly allowLargeBody: () => void;
   };
   Variables: {
     session: Session;

@@ -30,7 +30,11 @@ export const REFUSALS = {
   foreign_host: { status: 421, message: "This server is not known by that name. Set http.public_url to it." },
   method: { status: 405, message: "That method is not supported here." },
   target_too_long: { status: 414, message: "The address is too long." },
-  body_too_large: { status: 413, message: "The body is over 1 MiB." },
+  overloaded: { status: 503, message: "Too many requests are in progress. Try again in a moment." },
+  body_too_large: {
+    status: 413,
+    message: "The body is too large: at most 1 MiB, and 64 KiB before you are signed in.",
+  },
   body_too_slow: { status: 408, message: "The body took too long to arrive." },
   body_broken: { status: 400, message: "The body ended early." },
   not_json: { status: 415, message: "Send application/json." },

@@ -40,6 +40,7 @@ export function createRoleGate(
       c.set("requireFreshFactor", requireFreshFactor);
       if (row.stepUp) requireFreshFactor();
       c.set("session", session);
+      c.env.allowLargeBody();
     }
     await next();
   };

@@ -28,17 +28,26 @@ export interface ListenerRefusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What is known of a request besides itself. */
+export interface CallerInfo {
+  readonly remoteAddress: string;
+  /** Called once the credential was checked; before, a body may have 64 KiB only. */
+  readonly allowLargeBody: () => void;
+  /** A fault of the listener, such as a body that is too large; `null` for any other fault. */
+  readonly listenerRefusal: (fault: unknown) => ListenerRefusal | null;
+}
+
 export interface ScimApp {
   /** Everything below it is this application's. */
   readonly prefix: string;
   /** Answers a request; never rejects. */
-  handle(request: Request, info: { readonly remoteAddress: string }): Promise<Response>;
+  handle(request: Request, info: CallerInfo): Promise<Response>;
   /** Says a refusal of the listener in this interface's form (RFC 7644 §3.12). */
   refuse(refused: ListenerRefusal): Response;
 }
 
 /** A request that is allowed to go on to the routes. */
-interface Admitted {
+interface Admitted extends Pick<CallerInfo, "listenerRefusal"> {
   readonly url: URL;
   readonly target: Target;
   readonly credential: Credential;
@@ -62,7 +71,7 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
     return credential;
   };
 
-  const admit = async (request: Request, source: string): Promise<Admitted> => {
+  const admit = async (request: Request, source: string): Promise<Omit<Admitted, "listenerRefusal">> => {
     const credential = await authenticate(request, source);
     const url = new URL(request.url);
     const name = decoded(url.pathname.split("/")[TARGET_SEGMENT] ?? "");
@@ -77,17 +86,22 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
 
   return {
     prefix: SCIM_PREFIX,
-    async handle(request, { remoteAddress }) {
+    async handle(request, { remoteAddress, allowLargeBody, listenerRefusal }) {
       try {
         const admitted = await admit(request, remoteAddress);
+        allowLargeBody();
         refuseUnderAnyPath(admitted.url.pathname);
-        return await routes.fetch(asGet(request), admitted);
+        return await routes.fetch(asGet(request), { ...admitted, listenerRefusal });
       } catch (fault) {
         return faultAnswer(fault, deps);
       }
     },
-    refuse: ({ status, message, headers }) => errorAnswer({ status, detail: message, headers }),
+    refuse: refusedAnswer,
   };
+}
+
+function refusedAnswer({ status, message, headers }: ListenerRefusal): Response {
+  return errorAnswer({ status, detail: message, headers });
 }
 
 /** HEAD is answered as GET; the listener leaves the body out, and says its length all the same (RFC 9110 §9.3.2). */
@@ -127,7 +141,10 @@ function rowsByPath(): Map<string, RouteRow[]> {
 
 function createRoutes(deps: ScimAppDeps): Hono<{ Bindings: Admitted }> {
   const app = new Hono<{ Bindings: Admitted }>();
-  app.onError((fault) => faultAnswer(fault, deps));
+  app.onError((fault, { env }) => {
+    const refused = env.listenerRefusal(fault);
+    return refused === null ? faultAnswer(fault, deps) : refusedAnswer(refused);
+  });
   app.notFound(() => faultAnswer(new ScimRefusal("no_such_path"), deps));
   for (const [path, rows] of rowsByPath()) {
     for (const row of rows) {

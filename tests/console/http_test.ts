@@ -1,13 +1,6 @@
 // What every answer carries, pages and their files, and what monitoring asks.
 
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertRejects,
-  assertStringIncludes,
-  assertThrows,
-} from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { packingsOf } from "../../console/packing.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
 import { lateNeeds } from "../../console/late_needs.ts";
@@ -213,7 +206,7 @@ Deno.test("createHttpApp() hands a mount everything below its prefix, with body 
 Deno.test("serveHttp() says which setting to change when the port is taken", async () => {
   await using site = await startConsole();
   const port = Number(new URL(site.origin).port);
-  assertThrows(
+  await assertRejects(
     () =>
       serveHttp({
         listen: { hostname: "127.0.0.1", port },

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
-import { sourceKey } from "../../console/api/sign_in/attempts.ts";
+import { sourceKey } from "../../source_key.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createSystemRandom } from "../../runtime.ts";
 

@@ -1,7 +1,12 @@
 // What never reaches a route: odd methods, foreign hosts, absolute targets, bodies too large or too slow.
 
-import { assertEquals, assertRejects } from "@std/assert";
-import { createHostCheck, createRequestGate, MAX_BODY_OCTETS, readBody } from "../../console/request_gate.ts";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  createHostCheck,
+  createRequestGate,
+  limitBody,
+  MAX_BODY_OCTETS,
+} from "../../console/request_gate.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
@@ -56,7 +61,7 @@ Deno.test("createHttpApp() answers odd requests on the wire with a status, and t
   }
 });
 
-Deno.test("createHttpApp() refuses a body over 1 MiB, also when its length is not announced", async () => {
+Deno.test("createHttpApp() refuses a body over 64 KiB before a sign-in, also when its length is not announced", async () => {
   await using site = await startConsole();
   const chunk = new Uint8Array(64 * 1024).fill(32);
   let sent = 0;
@@ -76,29 +81,79 @@ Deno.test("createHttpApp() refuses a body over 1 MiB, also when its length is no
   assertEquals((await response.json()).error.code, "body_too_large");
 });
 
-Deno.test("readBody() takes exactly the cap and refuses one octet more", async () => {
+Deno.test("createHttpApp() refuses a stranger and an unknown path before it reads the body", async () => {
+  await using site = await startConsole();
+  for (const [path, status] of [["/console/api/users", 401], ["/nothing", 404]] as const) {
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(64 * 1024));
+        // The sender never ends its body: an answer can only come without it.
+        return new Promise((resolve) => setTimeout(resolve, 50));
+      },
+    });
+    const response = await fetch(site.origin + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: site.origin },
+      body,
+    });
+    assertEquals([path, response.status], [path, status]);
+    assert(pulled < 1000);
+    await response.body?.cancel();
+  }
+});
+
+const MANUAL = { deadlineMs: 1000, maxOctets: () => 100 };
+
+Deno.test("limitBody() passes exactly the limit and refuses one octet more", async () => {
   const clock = createManualClock();
   const bodyOf = (octets: number) => new Blob([new Uint8Array(octets)]).stream();
-  assertEquals((await readBody(bodyOf(100), { clock, deadlineMs: 1000, maxOctets: 100 })).length, 100);
-  const fault = await assertRejects(
-    () => readBody(bodyOf(101), { clock, deadlineMs: 1000, maxOctets: 100 }),
-    Refusal,
-  );
+  const read = (octets: number) => new Response(limitBody(bodyOf(octets), { ...MANUAL, clock })).bytes();
+  assertEquals((await read(100)).length, 100);
+  const fault = await assertRejects(() => read(101), Refusal);
   assertEquals(fault.code, "body_too_large");
 });
 
-Deno.test("readBody() gives up on a body that does not arrive in time", async () => {
+Deno.test("limitBody() refuses an announced length without reading", async () => {
+  let read = false;
+  const body = new ReadableStream<Uint8Array>({ pull: () => void (read = true) }, { highWaterMark: 0 });
+  const limited = limitBody(body, { ...MANUAL, clock: createManualClock(), announced: 101 });
+  const fault = await assertRejects(() => new Response(limited).bytes(), Refusal);
+  assertEquals([fault.code, read], ["body_too_large", false]);
+});
+
+Deno.test("limitBody() gives up on a body that does not arrive in time", async () => {
   const clock = createManualClock();
   const stuck = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new Uint8Array(3)),
   });
-  const reading = readBody(stuck, { clock, deadlineMs: 10_000 });
-  const refused = assertRejects(() => reading, Refusal);
-  clock.advance(10_000);
+  const reader = limitBody(stuck, { ...MANUAL, clock }).getReader();
+  await reader.read();
+  const refused = assertRejects(() => reader.read(), Refusal);
+  clock.advance(1000);
   assertEquals((await refused).code, "body_too_slow");
 });
 
-Deno.test("createRequestGate() refuses credentials in the address", async () => {
+Deno.test("createRequestGate() limits the bodies of all requests together, and gives the memory back", async () => {
+  const gate = createRequestGate({ settings, clock: createManualClock(), maxBufferedOctets: 100 });
+  const send = () =>
+    gate.admit(
+      new Request("http://localhost/", {
+        method: "POST",
+        headers: { host: "localhost" },
+        body: new Uint8Array(60),
+      }),
+    );
+  const first = send();
+  await first.request.bytes();
+  const second = send();
+  assertEquals((await assertRejects(() => second.request.bytes(), Refusal)).code, "overloaded");
+  first.release();
+  assertEquals((await send().request.bytes()).length, 60);
+});
+
+Deno.test("createRequestGate() refuses credentials in the address", () => {
   const gate = createRequestGate({ settings, clock: createManualClock() });
   // The fetch API would refuse to make such a request; a listener could still hand one over.
   const request = {
@@ -107,6 +162,6 @@ Deno.test("createRequestGate() refuses credentials in the address", async () => 
     headers: new Headers({ host: "127.0.0.1" }),
     body: null,
   };
-  const fault = await assertRejects(() => gate.admit(request as unknown as Request), Refusal);
+  const fault = assertThrows(() => gate.admit(request as unknown as Request), Refusal);
   assertEquals(fault.code, "bad_host");
 });

@@ -1,4 +1,4 @@
-// The listener with a certificate: HTTP/2, Secure cookies with the __Host- prefix, and a body through it all.
+// The listener with a certificate: Secure cookies with the __Host- prefix, and a body through it all.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { serveHttp } from "../../console/listener.ts";
@@ -43,13 +43,13 @@ async function makeCertificate(): Promise<{ certPem: string; keyPem: string } | 
 
 const tls = await makeCertificate();
 
-const NAME = "serveHttp() with TLS speaks HTTP/2 and sets __Host- cookies";
+const NAME = "serveHttp() with TLS sets __Host- cookies";
 const reason = tls === null ? " (missing here: apt-get install openssl)" : "";
 
 Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
   if (tls === null) return;
   await using site = await startConsole();
-  const listener = serveHttp({
+  const listener = await serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },
     tls,
     app: site.app,
@@ -57,7 +57,7 @@ Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
     clock: systemClock,
   });
   const origin = `https://localhost:${listener.address.port}`;
-  const client = Deno.createHttpClient({ caCerts: [tls.certPem], http1: false, http2: true });
+  const client = Deno.createHttpClient({ caCerts: [tls.certPem], http1: true, http2: false });
   // Named first: the browser's types, which the console needs, do not know Deno's `client`.
   const signIn: RequestInit & { client: Deno.HttpClient } = {
     client,

@@ -99,7 +99,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     { close: () => app?.close() },
   );
   // The application must know its address, which is known once it listens.
-  const listener = serveHttp({
+  const listener = await serveHttp({
     listen: { hostname: "127.0.0.1", port: options.port ?? 0 },
     tls: null,
     app: late,

@@ -1,6 +1,7 @@
 // Counts failed sign-ins of each source address, so that guessing is slow. Kept in memory and bounded.
 
 import type { Clock } from "../../../runtime.ts";
+import { sourceKey } from "../../../source_key.ts";
 import { Refusal } from "../refusal.ts";
 
 /** Five failures a minute from one source; then it waits. */
@@ -54,17 +55,4 @@ function forgetFirst(map: Map<string, unknown>): void {
     map.delete(key);
     return;
   }
-}
-
-/** Of an IPv6 address the first 64 bits: one network may use all addresses below them. */
-export function sourceKey(address: string): string {
-  const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address);
-  if (mapped?.[1] !== undefined) return mapped[1];
-  if (!address.includes(":")) return address;
-  const [head = "", tail] = (address.split("%")[0] ?? "").split("::");
-  const front = head === "" ? [] : head.split(":");
-  const back = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - front.length - back.length);
-  const groups = [...front, ...Array<string>(zeros).fill("0"), ...back];
-  return groups.slice(0, 4).map((group) => group.toLowerCase().replace(/^0+(?=.)/, "")).join(":") + "::/64";
 }

@@ -1,0 +1,136 @@
+// One HTTP or HTTPS server over node:http, which has what Deno.serve lacks: deadlines for request heads and TLS
+// handshakes, and a limit on connections. Deno.serve cannot close a silent TLS handshake at all.
+
+import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
+import type { SocketAddress } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { Clock } from "../runtime.ts";
+import { type ConnectionTable, createConnectionTable } from "./connection_table.ts";
+import { toRequest, writeResponse } from "./fetch_bridge.ts";
+import type { HttpApp } from "./http.ts";
+
+/** For a TLS handshake; and from the connection, or the first octet of the next request, to the end of the head. */
+const SILENCE_MS = 10_000;
+/** A whole request; the request gate answers a slow body before that. */
+const REQUEST_MS = 30_000;
+/** Longer than reverse proxies keep an idle connection (60 s), so that the proxy closes first. */
+const KEEP_ALIVE_MS = 65_000;
+const CHECK_MS = 500;
+const MAX_HEAD_OCTETS = 16 * 1024;
+
+export interface HttpServerDeps {
+  readonly listen: SocketAddress;
+  readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+  readonly app: HttpApp | Promise<HttpApp>;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly maxConnections: number;
+  /** For request heads and TLS handshakes; 10 s unless given. */
+  readonly silenceMs?: number;
+  readonly isProxy?: (address: string) => boolean;
+  /** Called for each accepted connection, with the port of the peer. */
+  readonly onConnection: (peerPort: number) => void;
+  /** The server can accept no more connections. */
+  readonly onFailure: (fault: Error) => void;
+}
+
+/** A server that listens. */
+export interface HttpServer {
+  readonly address: SocketAddress;
+  readonly connections: ConnectionTable;
+  /** Accepts no more connections, and closes those without a request in progress. Others continue. */
+  stopAccepting(): void;
+}
+
+/** Starts a server. Rejects with the fault of the operating system when the address cannot be used. */
+export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
+  const { tls, listen, silenceMs = SILENCE_MS } = deps;
+  const connections = createConnectionTable(deps);
+  let accepting = true;
+  const limits = {
+    headersTimeout: silenceMs,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_MS,
+    maxHeaderSize: MAX_HEAD_OCTETS,
+    // The request gate refuses a missing Host, with the security headers.
+    requireHostHeader: false,
+  };
+  const server: Server = tls === null ? http.createServer(limits) : https.createServer({
+    ...limits,
+    cert: tls.certPem,
+    key: tls.keyPem,
+    minVersion: "TLSv1.2",
+    handshakeTimeout: silenceMs,
+    ALPNProtocols: ["http/1.1"],
+  });
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
+    void answer(incoming, outgoing, { ...deps, connections, isAccepting: () => accepting });
+
+  server.on("connection", (socket: Socket) => {
+    const peer = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
+    deps.onConnection(peer.port);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => connections.remove(peer));
+    const added = connections.add({ ...peer, close: () => void socket.destroy() });
+    if (!added || !accepting) socket.destroy();
+  });
+  server.on("request", handle);
+  // Answered like every other request: with 405.
+  server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
+    const outgoing = new http.ServerResponse(incoming);
+    outgoing.shouldKeepAlive = false;
+    outgoing.assignSocket(socket);
+    outgoing.on("finish", () => socket.destroySoon());
+    handle(incoming, outgoing);
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: listen.hostname, port: listen.port, backlog: 511 }, () => {
+      server.off("error", reject);
+      server.on("error", deps.onFailure);
+      const bound = server.address();
+      const port = typeof bound === "object" && bound !== null ? bound.port : listen.port;
+      resolve({
+        address: { hostname: listen.hostname, port },
+        connections,
+        stopAccepting() {
+          accepting = false;
+          server.close();
+          connections.close("idle");
+        },
+      });
+    });
+  });
+}
+
+interface AnswerDeps extends HttpServerDeps {
+  readonly connections: ConnectionTable;
+  readonly isAccepting: () => boolean;
+}
+
+/** Answers one request. Never rejects. */
+async function answer(incoming: IncomingMessage, outgoing: ServerResponse, deps: AnswerDeps): Promise<void> {
+  const { connections, log } = deps;
+  const { socket } = incoming;
+  const peer = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
+  connections.begin(peer);
+  // A client that leaves while a response is written causes errors here; "close" reports the end.
+  outgoing.on("error", () => outgoing.destroy());
+  try {
+    const request = toRequest(incoming, { secure: deps.tls !== null });
+    const response = await (await deps.app)(request, { remoteAddress: peer.address });
+    if (!deps.isAccepting()) outgoing.setHeader("connection", "close");
+    await writeResponse(response, { incoming, outgoing, clock: deps.clock });
+  } catch (fault) {
+    log.warn("an HTTP response was not sent", {
+      error: fault instanceof Error ? fault.message : String(fault),
+    });
+    outgoing.destroy();
+  } finally {
+    connections.end(peer);
+    if (!deps.isAccepting()) socket.destroySoon();
+  }
+}

@@ -1,0 +1,100 @@
+// The HTTP listener: connection limits, deadlines for silent connections, and opening it again after a failure.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createConnectionTable } from "../../console/connection_table.ts";
+import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "../../console/descriptors.ts";
+import type { HttpApp } from "../../console/http.ts";
+import { type ListenerDeps, type ProbeResult, serveHttp } from "../../console/listener.ts";
+import { createLog } from "../../log.ts";
+import { systemClock } from "../../runtime.ts";
+import { healthWithin, INCOMPLETE_HEAD, openHalf } from "../security/half_open.ts";
+
+const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
+const app: HttpApp = Object.assign(() => Promise.resolve(new Response("ok")), { close: () => undefined });
+const start = (more: Partial<ListenerDeps>) =>
+  serveHttp({
+    listen: { hostname: "127.0.0.1", port: 0 },
+    tls: null,
+    app,
+    log,
+    clock: systemClock,
+    maxConnections: 100,
+    ...more,
+  });
+
+for (const [what, text] of [["a silent connection", ""], ["an incomplete head", INCOMPLETE_HEAD]] as const) {
+  Deno.test(`serveHttp() closes ${what} after the deadline`, async () => {
+    const listener = await start({ silenceMs: 300 });
+    using held = await openHalf(listener.address.port, { count: 5, text });
+    assertEquals(await held.closedByServer(5000), 5);
+    await listener.stop({ deadlineMs: 500 });
+  });
+}
+
+Deno.test("serveHttp() opens the listener again when it accepts no connections, on the same port", async () => {
+  let dead = true;
+  const listener = await start({
+    // What a listener looks like whose accept loop ended: connected, and never accepted.
+    probe: () =>
+      Promise.resolve<ProbeResult>(
+        dead ? { outcome: "connected", port: -1, close: () => undefined } : { outcome: "unknown" },
+      ),
+  });
+  const { port } = listener.address;
+  const lost = new Promise<void>((resolve) => {
+    const look = setInterval(() => {
+      if (listener.isServing()) return;
+      clearInterval(look);
+      resolve();
+    }, 20);
+  });
+  await lost;
+  dead = false;
+  assertEquals(await healthWithin(`http://127.0.0.1:${port}`, 10_000), 200);
+  assertEquals(listener.address.port, port);
+  await listener.stop({ deadlineMs: 500 });
+});
+
+Deno.test("createConnectionTable() closes the oldest idle connection when it is full, and never a busy one", () => {
+  const closed: number[] = [];
+  const table = createConnectionTable({ maxConnections: 2 });
+  const of = (port: number) => ({ address: `192.0.2.${port}`, port, close: () => void closed.push(port) });
+  assert(table.add(of(1)) && table.add(of(2)));
+  table.begin(of(1));
+  assert(table.add(of(3)));
+  assertEquals(closed, [2]);
+  table.begin(of(3));
+  assertEquals([table.add(of(4)), closed], [false, [2]]);
+  table.end(of(1));
+  assert(table.add(of(4)));
+  assertEquals([closed, table.size()], [[2, 1], 2]);
+});
+
+Deno.test("createConnectionTable() leaves half of the connections to other sources, but a proxy may have all", () => {
+  const closed: number[] = [];
+  const table = createConnectionTable({ maxConnections: 4, isProxy: (address) => address === "10.0.0.1" });
+  const of = (address: string, port: number) => ({ address, port, close: () => void closed.push(port) });
+  for (const port of [1, 2, 3]) table.add(of(`2001:db8:0:1::${port}`, port));
+  assertEquals([closed, table.size()], [[1], 2]);
+  table.close("all");
+  closed.length = 0;
+  for (const port of [1, 2, 3, 4]) table.add(of("10.0.0.1", port));
+  assertEquals([closed, table.size()], [[], 4]);
+});
+
+Deno.test("connectionLimit() leaves descriptors to the other parts", () => {
+  let open = 0;
+  const descriptor = () => {
+    if (open === 230) throw new Error("Too many open files");
+    open += 1;
+    return { [Symbol.dispose]: () => void (open -= 1) };
+  };
+  assertEquals([countFreeDescriptors(descriptor), open], [230, 0]);
+  assertEquals([connectionLimit(230), connectionLimit(PROBED_DESCRIPTORS)], [130, 2400]);
+});
+
+Deno.test("serveHttp() refuses connections once it was stopped", async () => {
+  const listener = await start({});
+  await listener.stop({ deadlineMs: 500 });
+  await assertRejects(() => Deno.connect({ hostname: "127.0.0.1", port: listener.address.port }));
+});

@@ -1,0 +1,65 @@
+// Attack: open more connections than the process has file descriptors. The HTTP listener must serve again, and RADIUS
+// must answer all the time.
+
+import { assertEquals } from "@std/assert";
+import { makeAuthority } from "../ground/certificates.ts";
+import { startGateway } from "../ground/gateway.ts";
+import { testNeeding } from "../ground/needing.ts";
+import { CODES } from "../ground/radius_numbers.ts";
+import { healthWithin, INCOMPLETE_HEAD, openHalf } from "./half_open.ts";
+
+const OPEN_FILES = 256;
+const CONNECTIONS = 300;
+
+for (
+  const [what, text] of [["silent connections", ""], ["incomplete request heads", INCOMPLETE_HEAD]] as const
+) {
+  Deno.test(`${CONNECTIONS} ${what} with ${OPEN_FILES} descriptors stop neither HTTP nor RADIUS`, async () => {
+    await using gateway = await startGateway({ maxDescriptors: OPEN_FILES });
+    using radius = gateway.client();
+    const port = Number(new URL(gateway.httpUrl).port);
+    {
+      using _held = await openHalf(port, { count: CONNECTIONS, text });
+      const during = await radius.ask({ userName: "alice", password: "" });
+      assertEquals(during.code, CODES.accessChallenge);
+      assertEquals(await healthWithin(gateway.httpUrl, 3000), 200, "while the connections are open");
+    }
+    assertEquals(await healthWithin(gateway.httpUrl, 5000), 200, "after the connections were closed");
+    const ready = await fetch(`${gateway.httpUrl}/readyz`);
+    assertEquals([ready.status, (await ready.json()).parts.http], [200, "listening"]);
+    const after = await radius.ask({ userName: "bob", password: "" });
+    assertEquals(after.code, CODES.accessChallenge);
+  });
+}
+
+Deno.test(`SIGTERM ends the process in time with ${CONNECTIONS} half-open connections`, async () => {
+  await using gateway = await startGateway();
+  const port = Number(new URL(gateway.httpUrl).port);
+  using _held = await openHalf(port, { count: CONNECTIONS, text: INCOMPLETE_HEAD });
+  // stop() sends SIGKILL after ten seconds, which ends the process without the code 0.
+  assertEquals((await gateway.stop()).code, 0);
+});
+
+testNeeding(
+  { peers: ["opensslProgram"] },
+  `${CONNECTIONS} silent TLS handshakes with ${OPEN_FILES} descriptors do not stop HTTPS`,
+  async () => {
+    const folder = await Deno.makeTempDir({ prefix: "countersign-tls-" });
+    try {
+      const authority = await makeAuthority(folder);
+      const { certFile, keyFile } = await authority.issue(["IP:127.0.0.1"]);
+      await using gateway = await startGateway({
+        maxDescriptors: OPEN_FILES,
+        toml: `[http]\ntls_cert = "${certFile}"\ntls_key = "${keyFile}"\n`,
+      });
+      using client = Deno.createHttpClient({ caCerts: [authority.caPem] });
+      const url = gateway.httpUrl.replace("http:", "https:");
+      const port = Number(new URL(url).port);
+      using _held = await openHalf(port, { count: CONNECTIONS, text: "" });
+      assertEquals(await healthWithin(url, 5000, client), 200);
+      assertEquals((await gateway.stop()).code, 0, "SIGTERM");
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+);

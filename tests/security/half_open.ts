@@ -1,0 +1,68 @@
+// Raw TCP connections of an attacker who sends an incomplete request, or nothing.
+
+/** Connections that stay open until they are closed here. */
+export interface HalfOpen extends Disposable {
+  readonly count: number;
+  /** How many of them the server has closed by now, waited for up to `withinMs` until all are. */
+  closedByServer(withinMs: number): Promise<number>;
+}
+
+/** Opens `count` connections and sends `text` on each. Connections that the server refuses are counted as opened. */
+export async function openHalf(
+  port: number,
+  { count, text }: { count: number; text: string },
+): Promise<HalfOpen> {
+  const connections: Deno.TcpConn[] = [];
+  let closed = 0;
+  const watch = async (connection: Deno.TcpConn): Promise<void> => {
+    try {
+      while (await connection.read(new Uint8Array(4096)) !== null);
+    } catch (_reset) {
+      // A reset is a close.
+    }
+    closed += 1;
+  };
+  for (let at = 0; at < count; at++) {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    connections.push(connection);
+    // The server may have closed it already.
+    if (text !== "") await connection.write(new TextEncoder().encode(text)).catch(() => 0);
+    void watch(connection);
+  }
+  return {
+    count,
+    async closedByServer(withinMs) {
+      for (const end = performance.now() + withinMs; performance.now() < end && closed < count;) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return closed;
+    },
+    [Symbol.dispose]() {
+      for (const connection of connections) connection.close();
+    },
+  };
+}
+
+/** A request head without its end. */
+export const INCOMPLETE_HEAD = "GET / HTTP/1.1\r\nHost: x\r\nX-A: ";
+
+/** Asks for `/healthz` on connections of its own until it answers, for up to `withinMs`; the last status, or 0. */
+export async function healthWithin(url: string, withinMs: number, client?: Deno.HttpClient): Promise<number> {
+  let status = 0;
+  for (const end = performance.now() + withinMs; performance.now() < end && status !== 200;) {
+    try {
+      const init: RequestInit & { client?: Deno.HttpClient } = {
+        client,
+        headers: { connection: "close" },
+        signal: AbortSignal.timeout(2000),
+      };
+      const answer = await fetch(`${url}/healthz`, init);
+      status = answer.status;
+      await answer.body?.cancel();
+    } catch (_noAnswer) {
+      status = 0;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  return status;
+}
