@@ -32,9 +32,9 @@ export interface ListenerRefusal {
 export interface CallerInfo {
   readonly remoteAddress: string;
   /** Called once the credential was checked; before, a body may have 64 KiB only. */
-  readonly allowLargeBody: () => void;
+  readonly allowLargeBody?: () => void;
   /** A fault of the listener, such as a body that is too large; `null` for any other fault. */
-  readonly listenerRefusal: (fault: unknown) => ListenerRefusal | null;
+  readonly listenerRefusal?: (fault: unknown) => ListenerRefusal | null;
 }
 
 export interface ScimApp {
@@ -89,7 +89,7 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
     async handle(request, { remoteAddress, allowLargeBody, listenerRefusal }) {
       try {
         const admitted = await admit(request, remoteAddress);
-        allowLargeBody();
+        allowLargeBody?.();
         refuseUnderAnyPath(admitted.url.pathname);
         return await routes.fetch(asGet(request), { ...admitted, listenerRefusal });
       } catch (fault) {
@@ -142,7 +142,7 @@ function rowsByPath(): Map<string, RouteRow[]> {
 function createRoutes(deps: ScimAppDeps): Hono<{ Bindings: Admitted }> {
   const app = new Hono<{ Bindings: Admitted }>();
   app.onError((fault, { env }) => {
-    const refused = env.listenerRefusal(fault);
+    const refused = env.listenerRefusal?.(fault) ?? null;
     return refused === null ? faultAnswer(fault, deps) : refusedAnswer(refused);
   });
   app.notFound(() => faultAnswer(new ScimRefusal("no_such_path"), deps));
