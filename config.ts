@@ -175,6 +175,8 @@ export interface Config {
     /** Without a trailing slash. */
     readonly publicUrl: string;
     readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+    /** Canonical addresses and ranges whose X-Forwarded-For is trusted. */
+    readonly trustedProxies: readonly string[];
   };
   readonly radius: {
     readonly listen: readonly SocketAddress[];
@@ -255,6 +257,8 @@ export interface ConfigSources {
   readonly env: (name: string) => string | undefined;
   /** Throws as `Deno.readTextFileSync` does. */
   readonly readTextFile: (path: string) => string;
+  /** Permission bits of a file; `null` where the host has none. */
+  readonly fileMode?: (path: string) => number | null;
   /** The working directory, absolute; relative paths start there. */
   readonly cwd: string;
   /** Says what is wrong with an attribute of a reply, or `null`. */

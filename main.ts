@@ -6,7 +6,12 @@ import { canonicalName } from "./canonical_name.ts";
 import { type ToldSettings, withChosenPort } from "./config/chosen_port.ts";
 import type { SocketAddress } from "./config.ts";
 import { loadConfig } from "./config/load.ts";
-import { canonicalRange, parseSocketAddress, socketAddressText } from "./config/addresses.ts";
+import {
+  canonicalRange,
+  createRangeCheck,
+  parseSocketAddress,
+  socketAddressText,
+} from "./config/addresses.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
@@ -69,6 +74,7 @@ const random = createSystemRandom();
 const loaded = loadConfig({
   env: Deno.env.get,
   readTextFile: Deno.readTextFileSync,
+  fileMode: (path) => Deno.statSync(path).mode,
   cwd: Deno.cwd(),
   checkReplyAttribute: replyAttributeProblem,
 });
@@ -120,7 +126,15 @@ async function start(): Promise<void> {
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = holdInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
-  const listener = await serveHttp({ ...config.http, app: app.promise, log, clock, onGiveUp: endNow });
+  const isProxy = createRangeCheck(config.http.trustedProxies);
+  const listener = await serveHttp({
+    ...config.http,
+    app: app.promise,
+    log,
+    clock,
+    isProxy,
+    onGiveUp: endNow,
+  });
   // Links name the port: nothing that makes one may be made before it is known.
   ({ config, settings } = withChosenPort({ config, settings }, listener.address.port));
   const generated = config.radius.clients.length === 0 && config.radius.secret === ""
@@ -295,6 +309,7 @@ async function openHttp(
   });
   const app = createHttpApp({
     http: config.http,
+    isProxy: createRangeCheck(config.http.trustedProxies),
     console: config.console,
     fetch: identityClient.fetch,
     log,

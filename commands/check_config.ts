@@ -164,6 +164,7 @@ if (import.meta.main) {
   const { out, err, exitCode } = checkConfig(Deno.args, {
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
+    fileMode: (path) => Deno.statSync(path).mode,
     cwd: Deno.cwd(),
     checkReplyAttribute: replyAttributeProblem,
   });

@@ -81,6 +81,17 @@ export function canonicalRange(text: string): string | null {
   return prefix === width ? base : `${base}/${prefix}`;
 }
 
+/** Tells whether an address is in one of the ranges, which {@link canonicalRange} wrote. */
+export function createRangeCheck(ranges: readonly string[]): (address: string) => boolean {
+  const known = new Set(ranges);
+  const prefixes = ranges.flatMap((range) => range.includes("/") ? [Number(range.split("/")[1])] : []);
+  return (address) => {
+    const own = canonicalIp(address.split("%")[0] ?? "");
+    if (own === null || known.size === 0) return false;
+    return known.has(own) || prefixes.some((prefix) => known.has(canonicalRange(`${own}/${prefix}`) ?? ""));
+  };
+}
+
 /** `host:port` or `[IPv6]:port`, port 0 to 65535; `null` for anything else. */
 export function parseSocketAddress(text: string): SocketAddress | null {
   const at = text.lastIndexOf(":");

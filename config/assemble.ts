@@ -147,7 +147,12 @@ export function assemble(parts: Parts): Config {
       logFormat: general["server.log_format"],
       logLevel: general["server.log_level"],
     },
-    http: { listen: general["http.listen"], publicUrl: parts.publicUrl, tls: parts.tls },
+    http: {
+      listen: general["http.listen"],
+      publicUrl: parts.publicUrl,
+      tls: parts.tls,
+      trustedProxies: general["http.trusted_proxies"],
+    },
     radius: {
       listen: general["radius.listen"],
       accounting: {

@@ -8,6 +8,7 @@ import { type Found, parseToml, type Shape, sortTable, type Table } from "./docu
 import { FAULT_CHECKS, type View } from "./fault_checks.ts";
 import { readRows } from "./read_rows.ts";
 import { readFailure } from "./references.ts";
+import { readableSecrets } from "./readable_secrets.ts";
 import { sealed } from "./secrets.ts";
 import { GENERAL_ROWS, POLICY_ROWS } from "./settings.ts";
 import { shownSettings } from "./shown_settings.ts";
@@ -118,6 +119,11 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
     ...check(view),
   ]);
+  if (file.path !== null) {
+    warnings.push(
+      ...readableSecrets(parsed.table, { path: file.path, mode: sources.fileMode?.(file.path) ?? null }),
+    );
+  }
   return {
     ok: true,
     config: sealed(view.config),

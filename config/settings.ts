@@ -161,6 +161,10 @@ export const GENERAL_ROWS = {
   }),
   "http.tls_cert": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
   "http.tls_key": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+  "http.trusted_proxies": row(value.ranges, [], {
+    doc: "addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, read from the right",
+    example: ["127.0.0.1"],
+  }),
 
   "radius.listen": row(value.listens, ["[::]:1812"], {
     doc:

@@ -162,6 +162,15 @@ function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> 
   }
 }
 
+/** The check of http.public_url reads the address that browsers use; this one reads where the server listens. */
+function* clearText({ config: { http } }: View): Iterable<ConfigWarning> {
+  if (http.tls !== null || isLoopback(http.listen.hostname)) return;
+  const problem = http.trustedProxies.length > 0
+    ? "it is not on loopback and has no TLS; the way from the proxy to here carries passwords in clear text"
+    : "it is not on loopback and has no TLS; passwords and sessions cross the network in clear text";
+  yield { key: "http.listen", problem };
+}
+
 export const WARNING_CHECKS: readonly Check[] = [
   clients,
   keysWithoutEffect,
@@ -169,4 +178,5 @@ export const WARNING_CHECKS: readonly Check[] = [
   outbox,
   services,
   publicUrl,
+  clearText,
 ];

@@ -27,6 +27,7 @@ import { Refusal, type RefusalBody, type RefusalCode, refusalResponse, REFUSALS 
 import type { Installation } from "./api/govern/setting_shapes.ts";
 import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
+import { clientAddress } from "./client_address.ts";
 import { lateNeeds, meNeeds } from "./late_needs.ts";
 import { type PageName, pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
@@ -98,6 +99,8 @@ export interface HttpAppDeps {
   readonly openApi?: () => string;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;
+  /** Whether an address is a reverse proxy whose X-Forwarded-For is trusted; none unless given. */
+  readonly isProxy?: (address: string) => boolean;
 }
 
 /** Answers requests; never rejects. `close` ends the event streams, so that the listener can stop. */
@@ -156,7 +159,11 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   };
   const app = async (request: Request, info: PeerInfo): Promise<Response> => {
     const secure = isSecure(request.url, publicUrl);
-    return withSecurityHeaders(await answer(request, { ...info, secure }), { secure });
+    const remoteAddress = clientAddress(info.remoteAddress, {
+      forwarded: request.headers.get("x-forwarded-for"),
+      isProxy: deps.isProxy ?? (() => false),
+    });
+    return withSecurityHeaders(await answer(request, { remoteAddress, secure }), { secure });
   };
   return Object.assign(app, {
     close() {

@@ -2,6 +2,7 @@
 // remembered for a minute as a keyed hash, so that a request costs no half second.
 
 import type { ScimCredentialSettings } from "../../config.ts";
+import { createProvenDigests } from "../../failure_limit.ts";
 import type { Log } from "../../log.ts";
 import { HasherBusy } from "../../password_hasher.ts";
 import { equalDigests, type Vault } from "../../vault.ts";
@@ -67,6 +68,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   const { vault, clock, hasher, log } = deps;
   const records = createCredentialRecords(deps);
   const limit = createSourceLimit(deps);
+  const proven = createProvenDigests(deps);
   const digestOf = (name: string, password: string): string =>
     vault.digest("scim credential", `${name}\0${password.normalize("NFC")}`);
   const settings = new Map(
@@ -120,31 +122,50 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     return kept !== null || settings.has(name);
   };
 
-  const checkInTurn = async (given: Given, source: string): Promise<Credential | null> => {
-    refuseWhenLimited(limit.waitMs(source));
+  /** @param options.limited answer a wrong credential with 429 instead of 401. */
+  const checkInTurn = async (
+    given: Given,
+    { source, limited }: { source: string; limited: boolean },
+  ): Promise<Credential | null> => {
+    const caller = { source, name: given.name };
+    if (!limited && !proven.has(given.digest)) refuseWhenLimited(limit.waitMs(caller));
     const known = recall(given.name, given.digest);
-    if (known !== null) return known;
+    if (known !== null) {
+      proven.add(given.digest);
+      return known;
+    }
     const found = await verifyOnce(given).catch((fault: unknown) => {
       throw fault instanceof HasherBusy ? busy(fault.retryAfterS) : fault;
     });
-    if (found === null) {
-      limit.fail(source);
+    if (found !== null) proven.add(given.digest);
+    else {
+      proven.forget(given.digest);
+      // A check beyond the limit does not make the limit last longer.
+      if (!limited) limit.fail(caller);
       log.warn("a credential of the identity interface was refused", {
         // What is nobody's name may be a password in the wrong place.
         credential: await isSomebody(given.name) ? given.name : "no such name",
         source,
       });
+      if (limited) refuseWhenLimited(limit.waitMs(caller));
     }
     return found;
   };
 
   return {
     check({ name, password }, source) {
-      refuseWhenLimited(limit.waitMs(source));
       const given = { name, password, digest: digestOf(name, password) };
-      const known = recall(name, given.digest);
-      if (known !== null) return known;
-      const checking = limit.inTurn(source, () => checkInTurn(given, source));
+      const caller = { source, name };
+      const isProven = proven.has(given.digest);
+      const waitMs = isProven ? 0 : limit.waitMs(caller);
+      const limited = waitMs > 0;
+      if (limited && !limit.takeLimitedCheck(source)) refuseWhenLimited(waitMs);
+      const known = limited ? null : recall(name, given.digest);
+      if (known !== null) {
+        if (!isProven) proven.add(given.digest);
+        return known;
+      }
+      const checking = limit.inTurn(caller, () => checkInTurn(given, { source, limited }));
       if (checking === null) throw busy(1);
       return checking;
     },

@@ -23,6 +23,7 @@ const GROUND = [
   "user_record.ts",
   "password_hasher.ts",
   "source_key.ts",
+  "failure_limit.ts",
 ];
 const EVERYTHING = [""];
 
@@ -75,6 +76,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "platform/", code: ["canonical_name.ts"], types: [] },
   { at: "user_record.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "source_key.ts", code: [], types: [] },
+  { at: "failure_limit.ts", code: ["canonical_name.ts", "source_key.ts", "runtime.ts"], types: [] },
   // Names keys; the store writes them in the commit of the deed.
   { at: "audit_index.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },

@@ -175,7 +175,7 @@ async function embeddedWorld(): Promise<SecondFactorWorld> {
       const { invitation } = await embedded.desk.invite(userName);
       return right(await embedded.phone.acceptInvitation(invitation, { token, source: "test" })).pairingId;
     },
-    offerPhrase: async () => right(await embedded.phone.newPhrase(token, "test")).phrase,
+    offerPhrase: async () => right(await embedded.phone.newPhrase(token)).phrase,
     confirmPairing: async (id) =>
       void right(await embedded.phone.decidePairing(token, id, { approve: true })),
     approve: async (id) =>

@@ -76,7 +76,7 @@ export interface PhoneService {
     source: string,
   ): Promise<PhoneResult<{ token: string; phrase: string; deadlineMs: number }>>;
   /** A further phrase for a phone that has a token. */
-  newPhrase(token: string, source: string): Promise<PhoneResult<{ phrase: string; deadlineMs: number }>>;
+  newPhrase(token: string): Promise<PhoneResult<{ phrase: string; deadlineMs: number }>>;
   /** What an invitation is for; looking consumes nothing. */
   lookAtInvitation(invitation: string, source: string): Promise<InviteView>;
   /** Pairs the phone with the invitation's user. Uses `token` when the phone already has a valid one. `name`: what the phone shall be called. */

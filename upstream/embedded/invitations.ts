@@ -2,6 +2,7 @@
 // 128 bits, good once, for 24 hours; looking at one uses nothing up.
 
 import { toBase64Url } from "../../runtime.ts";
+import { sourceKey } from "../../source_key.ts";
 import type { Mutation } from "../../store.ts";
 import type { House } from "./house.ts";
 import type { InviteView, PhoneResult } from "./interfaces.ts";
@@ -41,12 +42,12 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
     vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
 
   const find = (text: string, source: string): PhoneResult<{ digest: string; row: InvitationRow }> => {
-    // Only misses are counted: whoever holds a right link is not slowed down by their neighbours behind one address.
-    if (wrong.isUsedUp(source)) return refused("too_many_tries");
+    const key = sourceKey(source);
     const digest = digestOf(text);
     const row = invitations.get(digest);
+    // A correct link (128 bits) passes whatever others behind the same address did.
     if (row === undefined) {
-      wrong.take(source);
+      if (!wrong.take(key)) return refused("too_many_tries");
       return refused("unknown_invitation");
     }
     if (row.usedMs !== null) return refused("already_used");

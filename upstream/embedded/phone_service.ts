@@ -83,9 +83,9 @@ export function createPhoneService(
       const { token, phrase } = started;
       return { ok: true, value: { token, phrase: phrase.text, deadlineMs: phrase.deadlineMs } };
     },
-    newPhrase: (token, source) =>
+    newPhrase: (token) =>
       withPhone(token, async (phone) => {
-        const shown = await phrases.renew(phone, source);
+        const shown = await phrases.renew(phone);
         if (shown === null) return refused("too_many_tries");
         return { ok: true, value: { phrase: shown.text, deadlineMs: shown.deadlineMs } };
       }),

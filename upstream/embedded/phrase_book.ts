@@ -1,6 +1,7 @@
 // Pairing phrases of the embedded second-factor service: shown on a phone, typed at a login, good once for ten minutes.
 
 import { toBase64Url } from "../../runtime.ts";
+import { sourceKey } from "../../source_key.ts";
 import type { House } from "./house.ts";
 import type { Pairings } from "./pairings.ts";
 import { createPhrase, normalizePhrase } from "./phrases.ts";
@@ -23,8 +24,8 @@ export type TypedPhrase =
 export interface PhraseBook {
   /** A new phone with its first phrase; `null` when the source asked too often or there are too many phones. */
   startPhone(source: string): Promise<{ token: string; phrase: ShownPhrase } | null>;
-  /** A further phrase for a known phone; the one before is void. `null` when the source asked too often. */
-  renew(phone: string, source: string): Promise<ShownPhrase | null>;
+  /** A further phrase for a known phone; the one before is void. `null` when the phone asked too often. */
+  renew(phone: string): Promise<ShownPhrase | null>;
   /** The phrase that a phone shows now. */
   shown(phone: string): ShownPhrase | null;
   /** A phrase typed at a login: becomes a pairing that waits for the phone's approval. */
@@ -62,6 +63,11 @@ export function createPhraseBook(house: House, pairings: Pairings): PhraseBook {
     count: settings.phrasesPerMinute ?? PHRASES_PER_MINUTE,
     windowMs: MINUTE_MS,
   });
+  // A phone that is already known has a limit of its own, so that others behind its address cannot block it.
+  const perPhone = createRateLimit(nowMs, {
+    count: settings.phrasesPerMinute ?? PHRASES_PER_MINUTE,
+    windowMs: MINUTE_MS,
+  });
   const wrongPerUser = createRateLimit(nowMs, { count: WRONG_PER_USER, windowMs: MINUTE_MS });
   const wrongOverall = createRateLimit(nowMs, { count: WRONG_OVERALL, windowMs: MINUTE_MS });
   const digestOf = (text: string): string => vault.digest("embedded phrase", normalizePhrase(text));
@@ -82,7 +88,7 @@ export function createPhraseBook(house: House, pairings: Pairings): PhraseBook {
 
   return {
     async startPhone(source) {
-      if (!perSource.take(source)) return null;
+      if (!perSource.take(sourceKey(source))) return null;
       if (phones.size() >= CAPS.phones || phones.count(UNPAIRED) >= CAPS.unpairedPhones) return null;
       const { token, phone } = createToken(house);
       const { shown, change } = write(phone);
@@ -90,9 +96,9 @@ export function createPhraseBook(house: House, pairings: Pairings): PhraseBook {
       await shelves.commit([phones.add(phone, row), change]);
       return { token, phrase: shown };
     },
-    async renew(phone, source) {
+    async renew(phone) {
       const row = phones.get(phone);
-      if (row === undefined || !perSource.take(source) || pairings.isFull(phone)) return null;
+      if (row === undefined || !perPhone.take(phone) || pairings.isFull(phone)) return null;
       const { shown, change } = write(phone);
       const old = phrases.under(byPhone(phone)).map(({ digest }) => phrases.change(digest, null));
       const later = row.deadlineMs === null

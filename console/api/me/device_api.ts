@@ -78,7 +78,7 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
       const held = phoneToken(c);
       const source = c.env.remoteAddress;
       if (held !== "") {
-        const next = await service().newPhrase(held, source);
+        const next = await service().newPhrase(held);
         if (next.ok) return c.json({ ...next.value, nowMs: clock.nowMs() });
         if (next.reason !== "unknown_token") throw new Refusal(next.reason);
       }

@@ -76,7 +76,7 @@ export function createMeApi(deps: MeApiDeps) {
     .post("/session/stay", jsonBody(NOTHING), async (c) => c.json(await answer(c, await door().held(c))))
     .post("/session/step-up", jsonBody(CODE), async (c) => {
       const me = await door().held(c);
-      const attempt = attempts.take(c.env.remoteAddress);
+      const attempt = attempts.take({ source: null, name: me.person.canonical });
       const code = c.req.valid("json").code.replace(/[\s-]/g, "");
       const people = required(deps.people);
       if (!await useOwnCode({ ...deps, people }, { canonical: me.person.canonical, code })) {

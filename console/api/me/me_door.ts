@@ -7,7 +7,7 @@ import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
-import type { Attempts } from "../sign_in/attempts.ts";
+import { type Attempts, countGuesses } from "../sign_in/attempts.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { cookieName, cookieOptions, type HttpEnv } from "../http_env.ts";
 import { createMeLinks } from "./me_links.ts";
@@ -52,17 +52,9 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
   const links = createMeLinks(deps);
 
   /** Only a wrong link counts as a guess. */
-  const guarded = async <T>(source: string, call: () => Promise<T>): Promise<T> => {
-    const attempt = attempts.take(source);
-    try {
-      const value = await call();
-      attempt.forgive();
-      return value;
-    } catch (fault) {
-      if (!(fault instanceof Refusal) || fault.code !== "bad_me_link") attempt.forgive();
-      throw fault;
-    }
-  };
+  const isGuess = (fault: unknown): boolean => fault instanceof Refusal && fault.code === "bad_me_link";
+  const guarded = <T>(source: string, call: () => Promise<T>): Promise<T> =>
+    countGuesses(attempts, { source, name: "me link", isGuess }, call);
   const enter = async (
     c: Context<HttpEnv>,
     entrance: Omit<MeEntrance, "source">,

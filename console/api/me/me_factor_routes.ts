@@ -88,7 +88,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     })
     .post("/totp/confirm", jsonBody(CODE), async (c) => {
       const me = await heldToAdd(c);
-      const attempt = deps.attempts.take(c.env.remoteAddress);
+      const attempt = deps.attempts.take({ source: null, name: me.person.canonical });
       try {
         const id = (await deps.store.get<string>(begunKey(me))).value;
         if (id === null) throw new Refusal("no_totp_begun");

@@ -2,9 +2,9 @@
 // locks out nobody: the first attempt of every source is still checked, and a source from which the account signed in keeps the normal limit.
 
 import type { Clock } from "../../../runtime.ts";
+import { sourceKey } from "../../../source_key.ts";
 import { Refusal } from "../refusal.ts";
 import { adminKeyName } from "./admin_records.ts";
-import { sourceKey } from "./attempts.ts";
 
 /** Wrong sign-ins within {@link ACCOUNT_WINDOW_MS} from which on the account counts as under attack. */
 export const MAX_ACCOUNT_FAILURES = 10;

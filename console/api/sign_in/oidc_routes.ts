@@ -132,7 +132,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       const journey = journeyOf(c);
       // Any site can make a browser open this address, so a request without this browser's own journey is not a failed sign-in.
       if (journey === null) return c.redirect(`/?problem=${"oidc_state" satisfies RefusalCode}`, 303);
-      const attempt = deps.attempts.take(c.env.remoteAddress);
+      const attempt = deps.attempts.take({ source: c.env.remoteAddress, name: "sign-in provider" });
       try {
         await finish(c, await arrive(c, journey));
         attempt.forgive();

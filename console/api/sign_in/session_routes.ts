@@ -63,8 +63,18 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     at: { session: Session; origin: string; source: string },
   ) =>
     "response" in given
-      ? signIn.withPasskey({ response: given.response, origin: at.origin, source: at.source })
-      : signIn.withPassword({ ...given, name: at.session.admin.name, source: at.source, hasSession: true });
+      ? signIn.withPasskey({
+        response: given.response,
+        origin: at.origin,
+        source: at.source,
+        session: at.session.id,
+      })
+      : signIn.withPassword({
+        ...given,
+        name: at.session.admin.name,
+        source: at.source,
+        session: at.session.id,
+      });
   const letIn = async (c: Context<HttpEnv>, { admin, by, isFresh }: Shown) => {
     const session = await beginSession(c, { sessions, admin, by, ...(isFresh ? {} : { freshMs: 0 }) });
     log.info("console sign-in", { admin: admin.name, role: admin.role, source: c.env.remoteAddress, by });

@@ -4,7 +4,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import type { Admin } from "./admins.ts";
-import type { Attempts } from "./attempts.ts";
+import { type Attempts, countGuesses } from "./attempts.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 import { beginSession } from "./session_cookie.ts";
@@ -27,17 +27,9 @@ export function createSetUpRoutes(deps: SetUpRouteDeps) {
   const { admins, sessions, passkeys, factors } = deps;
   const answer = createSessionAnswer(deps);
   /** What the form can mend is no guess at the link. */
-  const guarded = async <T>(source: string, call: () => Promise<T>): Promise<T> => {
-    const attempt = deps.attempts.take(source);
-    try {
-      const value = await call();
-      attempt.forgive();
-      return value;
-    } catch (fault) {
-      if (!(fault instanceof Refusal) || !LINK_GUESSES.has(fault.code)) attempt.forgive();
-      throw fault;
-    }
-  };
+  const isGuess = (fault: unknown): boolean => fault instanceof Refusal && LINK_GUESSES.has(fault.code);
+  const guarded = <T>(source: string, call: () => Promise<T>): Promise<T> =>
+    countGuesses(deps.attempts, { source, name: "set-up link", isGuess }, call);
   const purpose = (token: string, name: string) => `set up\0${token}\0${name}`;
 
   return new Hono<HttpEnv>()

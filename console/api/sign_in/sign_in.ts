@@ -2,7 +2,11 @@
 // factor again.
 
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
+import { canonicalName } from "../../../canonical_name.ts";
+import { createProvenDigests } from "../../../failure_limit.ts";
 import type { Log } from "../../../log.ts";
+import type { Clock } from "../../../runtime.ts";
+import type { Vault } from "../../../vault.ts";
 import type { AccountAttempts } from "./account_attempts.ts";
 import type { Admin, Admins } from "./admins.ts";
 import type { Attempts } from "./attempts.ts";
@@ -34,8 +38,8 @@ export interface Typed {
   readonly password: string;
   readonly code?: string;
   readonly source: string;
-  /** The account's own session asks, as for a step-up: the limit of the account does not hold for it. */
-  readonly hasSession?: boolean;
+  /** The live session that shows a factor again. It has a limit of its own, so that strangers cannot block it. */
+  readonly session?: string;
 }
 
 export interface SignIn {
@@ -47,7 +51,12 @@ export interface SignIn {
   withPassword(typed: Typed): Promise<Shown>;
   /** Whose passkey answered. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
   withPasskey(
-    shown: { response: AuthenticationResponseJSON; origin: string; source: string },
+    shown: {
+      response: AuthenticationResponseJSON;
+      origin: string;
+      source: string;
+      session?: string;
+    },
   ): Promise<Shown>;
 }
 
@@ -58,6 +67,8 @@ export interface SignInDeps {
   readonly attempts: Attempts;
   readonly accountAttempts: AccountAttempts;
   readonly refused: RefusedSignIns;
+  readonly vault: Pick<Vault, "digest">;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -79,13 +90,25 @@ const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 
 export function createSignIn(deps: SignInDeps): SignIn {
   const { admins, factors, passkeys, attempts, accountAttempts, refused, log } = deps;
+  const proven = createProvenDigests(deps);
+  const proofOf = (name: string, password: string): string =>
+    deps.vault.digest("console password", `${canonicalName(name)}\0${password.normalize("NFC")}`);
 
   /** Takes a place among the source's attempts, and gives it back unless it was a wrong guess. */
   const counted = async (
-    { name, source }: { name: string | null; source: string },
+    { name, source, session, isProven = false }: {
+      name: string | null;
+      source: string;
+      session: string | undefined;
+      /** Correct within the last day: no guess, so no limit applies. */
+      isProven?: boolean;
+    },
     judge: () => Promise<Shown>,
   ): Promise<Shown> => {
-    const attempt = attempts.take(source);
+    const key = session === undefined
+      ? { source, name: name ?? "passkey" }
+      : { source: null, name: `session ${session}` };
+    const attempt = isProven ? { forgive: () => undefined } : attempts.take(key);
     try {
       const shown = await judge();
       attempt.forgive();
@@ -101,14 +124,18 @@ export function createSignIn(deps: SignInDeps): SignIn {
   };
 
   return {
-    withPassword: ({ name, password, code, source, hasSession }) =>
-      counted({ name, source }, async () => {
-        if (hasSession !== true) accountAttempts.refuseAttacker({ name, source });
+    withPassword({ name, password, code, source, session }) {
+      const proof = proofOf(name, password);
+      const isProven = proven.has(proof);
+      return counted({ name, source, session, isProven }, async () => {
+        if (session === undefined && !isProven) accountAttempts.refuseAttacker({ name, source });
         const admin = await admins.check(name, password);
         if (admin === null) {
+          proven.forget(proof);
           accountAttempts.failed({ name, source });
           throw new Refusal("wrong_sign_in");
         }
+        proven.add(proof);
         const { record } = await factors.read(admin.id);
         if (record.totp === undefined) {
           accountAttempts.succeeded({ name, source });
@@ -119,9 +146,10 @@ export function createSignIn(deps: SignInDeps): SignIn {
         accountAttempts.succeeded({ name, source });
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
         return { admin, by: kind === "recovery" ? "password_recovery" : "password_code", isFresh: true };
-      }),
-    withPasskey: ({ response, origin, source }) =>
-      counted({ name: null, source }, async () => {
+      });
+    },
+    withPasskey: ({ response, origin, source, session }) =>
+      counted({ name: null, source, session }, async () => {
         const owner = await passkeys.use({ origin, response });
         const admin = await admins.find(owner.name);
         // Another account of the same name is somebody else.

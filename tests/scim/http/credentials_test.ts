@@ -155,7 +155,7 @@ Deno.test("createCredentials() hashes once for the same password asked for at on
   assertEquals([found.every((one) => one?.name === "saas"), stage.hashed.length], [true, 1]);
 });
 
-Deno.test("createCredentials() stops a source after five failures, the right password too, and no other source", async () => {
+Deno.test("createCredentials() limits guesses for one name from one source; a proven credential and other names pass", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   const right = { name: "saas", password };
@@ -163,13 +163,34 @@ Deno.test("createCredentials() stops a source after five failures, the right pas
   for (let guess = 0; guess < 5; guess++) {
     assertEquals(await stage.credentials.check({ name: "saas", password: `guess ${guess}` }, HERE), null);
   }
-  const before = stage.hashed.length;
-  assertEquals(await outcome(() => stage.credentials.check(right, HERE)), ["too_many_failures", "60"]);
-  assertEquals(await outcome(() => stage.credentials.check(SETTING, HERE)), ["too_many_failures", "60"]);
-  assertEquals(stage.hashed.length, before);
-  assertEquals((await stage.credentials.check(right, "192.0.2.2"))?.name, "saas");
-  stage.clock.advance(60_000);
+  const guess = { name: "saas", password: "guess" };
   assertEquals((await stage.credentials.check(right, HERE))?.name, "saas");
+  assertEquals((await stage.credentials.check(SETTING, HERE))?.name, SETTING.name);
+  const before = stage.hashed.length;
+  assertEquals(await outcome(() => stage.credentials.check(guess, HERE)), ["too_many_failures", "60"]);
+  assertEquals(await outcome(() => stage.credentials.check(guess, HERE)), ["too_many_failures", "60"]);
+  assertEquals(stage.hashed.length, before + 1, "beyond the limit, one check a second");
+  assertEquals(await stage.credentials.check(guess, "192.0.2.2"), null);
+  stage.clock.advance(60_000);
+  assertEquals(await stage.credentials.check(guess, HERE), null);
+});
+
+Deno.test("createCredentials() lets a correct credential pass that was never used before, one check a second beyond the limit", async () => {
+  await using stage = await openStage();
+  const password = await make(stage, "saas");
+  for (let at = 0; at < 5; at++) {
+    await stage.credentials.check({ name: "saas", password: `guess ${at}` }, HERE);
+  }
+  assertEquals((await stage.credentials.check({ name: "saas", password }, HERE))?.name, "saas");
+});
+
+Deno.test("createCredentials() limits a source that tries many names", async () => {
+  await using stage = await openStage();
+  const outcomes: unknown[] = [];
+  for (let at = 0; at < 40; at++) {
+    outcomes.push(await outcome(() => stage.credentials.check({ name: `name ${at}`, password: "x" }, HERE)));
+  }
+  assertEquals(outcomes.filter((one) => one === null).length, 30);
 });
 
 Deno.test("createCredentials() evaluates no sixth guess, however many are sent at once", async () => {
