@@ -17,7 +17,7 @@ import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";
-import { type BannerFacts, bannerText, unsignedNotes, writeFirstStart } from "./host/banner.ts";
+import { type BannerFacts, bannerText, removeSetUpLink, unsignedNotes, writeFirstStart } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
@@ -82,6 +82,7 @@ if (!loaded.ok) fail(printFaults(loaded.faults));
 const { warnings } = loaded;
 let { config, settings }: ToldSettings = loaded;
 const startedMs = clock.nowMs();
+const isProxy = createRangeCheck(config.http.trustedProxies);
 
 const log = createLog({
   format: config.server.logFormat,
@@ -98,12 +99,6 @@ globalThis.addEventListener("error", (event) => {
   event.preventDefault();
   log.error("a task failed", { fault: String(event.error) });
 });
-
-/** Ends the process after a fault that it cannot repair; the service manager starts it again. */
-function endNow(message: string): void {
-  log.error(message);
-  void log.flush().finally(() => fail(message));
-}
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
@@ -126,14 +121,13 @@ async function start(): Promise<void> {
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = holdInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
-  const isProxy = createRangeCheck(config.http.trustedProxies);
   const listener = await serveHttp({
     ...config.http,
     app: app.promise,
     log,
     clock,
     isProxy,
-    onGiveUp: endNow,
+    onGiveUp: (message) => void log.flush().finally(() => fail(message)),
   });
   // Links name the port: nothing that makes one may be made before it is known.
   ({ config, settings } = withChosenPort({ config, settings }, listener.address.port));
@@ -306,10 +300,11 @@ async function openHttp(
     configAdmins: config.console.admins,
     log,
     publicUrl: config.http.publicUrl,
+    onSetUp: () => removeSetUpLink(config),
   });
   const app = createHttpApp({
     http: config.http,
-    isProxy: createRangeCheck(config.http.trustedProxies),
+    isProxy,
     console: config.console,
     fetch: identityClient.fetch,
     log,

@@ -53,7 +53,7 @@ export interface Mount {
   readonly prefix: string;
   readonly handle: (request: Request, info: MountInfo) => Promise<Response> | Response;
   /** Says what the listener refused below the prefix in the part's own form; the console's form unless given. */
-  readonly refuse?: (refused: ListenerRefusal) => Response;
+  readonly refuse?: (refused: ListenerRefusal, url: string) => Response;
 }
 
 /** A request that no part saw, because the listener refused it. */
@@ -114,8 +114,9 @@ const CONSOLE_PAGES = ["/", ...Object.values(PLACES).map(({ pattern }) => patter
 const JSON_TYPE = { "content-type": "application/json" };
 /** Requests whose response is being made; open streams do not count. */
 const MAX_IN_PROGRESS = 512;
-const MAX_STREAMS = { console: 64, phones: 2000 };
-const MAX_STREAMS_EACH = { console: 12, phones: 6 };
+const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
+/** For each administrator, for each paired phone, and for each source of phones that are not paired yet. */
+const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
 
 export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const { clock, log, http } = deps;
@@ -128,6 +129,11 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       maxPerOwner: MAX_STREAMS_EACH.console,
     }),
     phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
+    unpaired: createEventStreams({
+      clock,
+      maxOpen: MAX_STREAMS.unpaired,
+      maxPerOwner: MAX_STREAMS_EACH.unpaired,
+    }),
   };
   const charts = createChartStore({
     ...deps,
@@ -150,7 +156,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       return await (mount?.handle(admitted.request, known) ?? routes.fetch(admitted.request, known));
     } catch (fault) {
       const refused = refusalOf(fault);
-      if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused);
+      if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused, request.url);
       return faultResponse(fault, { log, random: deps.random });
     } finally {
       inProgress -= 1;
@@ -170,6 +176,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       charts.stop();
       streams.console.closeAll();
       streams.phones.closeAll();
+      streams.unpaired.closeAll();
     },
   });
 }
@@ -194,7 +201,7 @@ function isSecure(url: string, publicUrl: URL): boolean {
       (publicUrl.protocol === "https:" && asked.hostname === publicUrl.hostname));
 }
 
-type Streams = Record<"console" | "phones", ReturnType<typeof createEventStreams>>;
+type Streams = Record<"console" | "phones" | "unpaired", ReturnType<typeof createEventStreams>>;
 
 function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams; charts: ChartStore }) {
   const { clock, log, dist, phone } = deps;
@@ -210,7 +217,8 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   const monitoring = createMonitoringRoutes({
     ...deps,
     residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
-    openStreams: () => streams.console.openCount() + streams.phones.openCount(),
+    openStreams: () =>
+      streams.console.openCount() + streams.phones.openCount() + streams.unpaired.openCount(),
   });
   const page = (name: PageName) => () => pageResponse(name, dist);
   const app = new Hono<HttpEnv>();
@@ -224,7 +232,10 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   });
   app.route("/", monitoring);
   app.route(CONSOLE_API_PATH, consoleApi);
-  app.route("/device/api", createDeviceApi({ phone, streams: streams.phones, clock }));
+  app.route(
+    "/device/api",
+    createDeviceApi({ phone, streams: streams.phones, unpairedStreams: streams.unpaired, clock }),
+  );
   const door = createLazyDoor(deps);
   app.route("/me/approve", createApproveRoutes({ ...deps, door }));
   app.route("/me/api", createMeApi({ ...deps, door }));

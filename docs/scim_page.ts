@@ -14,6 +14,9 @@ const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
 Generated from the tables of the interface by \`deno task docs\`; do not edit.
 
+**This is not the interface for identity providers such as Okta or Entra ID.** They send \`filter=\`, which this interface ignores: it would answer with all
+users, and the provider would change the wrong one. Do not enter its address there.
+
 Programs read, create, replace and delete the users and groups of a target with HTTP and JSON, in the style of SCIM 2.0 (RFC 7643, RFC 7644). A
 target is a directory of the settings (\`[targets.<name>]\`); without settings there is one, \`default\`. A running server describes the same
 interface for programs at \`/openapi.json\`.
@@ -27,8 +30,14 @@ prints a password once, and a line to try. The examples below ask for that passw
 ## Credentials
 
 Every request carries HTTP Basic authentication. A credential is for named targets, and may \`read\`, or \`read\` and \`write\`. It is made by
-\`deno task scim-credential\` or stands in the settings as \`[[scim.credential]]\`; one that is revoked is refused at once. After five failures within a minute
-an address is answered 429 until the oldest of them is a minute old, whatever it sends. Behind a reverse proxy all callers share the address of the proxy.
+\`deno task scim-credential\` or stands in the settings as \`[[scim.credential]]\`; one that is revoked is refused at once. The limit for
+wrong ones is five a minute for one name from one address, and 30 a minute from one address. Beyond it a wrong credential is answered 429 with \`Retry-After\`. A
+credential that was correct within the last day always passes; one that was never used is checked once a second. Addresses of one IPv6 /64 count as one. Behind a
+reverse proxy, list the proxy in \`http.trusted_proxies\`; otherwise all callers share its address.
+
+A request with a foreign \`Origin\`, or with \`Sec-Fetch-Site: cross-site\` or \`same-site\`, is refused with 403. A browser that sends a
+body with the content type of a form (\`text/plain\`, \`multipart/form-data\`, \`application/x-www-form-urlencoded\`) is refused with 415. No page of another site
+can therefore use a credential that a browser remembers. Programs may send any content type.
 
 Without TLS (\`http.tls_cert\`, or a proxy that does it) the password goes over the network in clear.
 
@@ -39,13 +48,16 @@ const NAMES = `## Names
 
 \`userName\` names a user, \`displayName\` a group; without it \`externalId\`, then \`id\`, then a UUID that is made up. The name is the resource's \`id\` and
 \`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and kept as given. A name has 1 to
-256 characters and no slash, control character or bidirectional override. It cannot be changed: create the new one, delete the old one.
+256 characters and no slash, control character or bidirectional override, and is not \`.\`, \`..\` or \`.search\`. It cannot be changed: create the new one, delete the old one.
 
 What every backend of the target that can hold it keeps for itself (\`read_only\` of the settings) is read-only (RFC 7643 §2.2): values that a
 body gives are ignored, and what is there stays (RFC 7644 §3.3, §3.5.1).
 
 No attribute is required. A replacement replaces: what its body leaves out is gone, except the password, which is never answered and stays; \`active\`
 is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need not be users. Attributes that are not in any table are kept as given.
+
+A body has at most 1 MiB (64 KiB before the credential was checked), 32 levels and 200,000 values, and a list has at most 10,000 entries. A resource with its
+indexes must fit into one commit of the store: about 512 KiB of text in single attributes.
 
 ## Versions
 

@@ -108,6 +108,9 @@ function reachable(address: SocketAddress | undefined): string {
   return hostname === "::" || hostname === "0.0.0.0" ? `127.0.0.1:${port}` : addressText(address);
 }
 
+const SET_UP_LINK = "Console set-up link";
+const SHARED_SECRET = "RADIUS shared secret";
+
 /** Writes `first-start.txt` (mode 0600) when there is something secret to tell; otherwise removes an old one. */
 export async function writeFirstStart({ config, generatedSecret, setupLink }: BannerFacts): Promise<void> {
   const file = `${config.server.dataDir}/first-start.txt`;
@@ -121,11 +124,24 @@ export async function writeFirstStart({ config, generatedSecret, setupLink }: Ba
     "Countersign: what the first start made. Keep it private; each start writes it anew.",
     "",
   ];
-  if (generatedSecret !== null) lines.push(`RADIUS shared secret: ${generatedSecret}`, "");
+  if (generatedSecret !== null) lines.push(`${SHARED_SECRET}: ${generatedSecret}`, "");
   if (setupLink !== null) {
-    lines.push(`Console set-up link (once, one hour; the next start makes a new one): ${setupLink}`, "");
+    lines.push(`${SET_UP_LINK} (once, one hour; the next start makes a new one): ${setupLink}`, "");
   }
   await writePrivate(file, lines.join("\n"));
+}
+
+/** Removes the used set-up link from `first-start.txt`, and the file when it holds nothing else. */
+export async function removeSetUpLink({ server }: Config): Promise<void> {
+  const file = `${server.dataDir}/first-start.txt`;
+  const text = await Deno.readTextFile(file).catch((fault: unknown) => {
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw fault;
+  });
+  if (text === null || !text.includes(SET_UP_LINK)) return;
+  const rest = text.split("\n").filter((line) => !line.startsWith(SET_UP_LINK));
+  if (rest.some((line) => line.startsWith(SHARED_SECRET))) await writePrivate(file, rest.join("\n"));
+  else await Deno.remove(file);
 }
 
 /** The one target, or how many there are to choose from. */

@@ -62,6 +62,11 @@ export const SCIM_REFUSALS = {
     ref: "RFC 7617 §2",
   },
   forbidden: { status: 403, detail: "This credential may not do that.", ref: "RFC 7644 §3.12" },
+  cross_site: {
+    status: 403,
+    detail: "That request came from a page of another site.",
+    ref: "Fetch, Sec-Fetch-Site",
+  },
   not_found: { status: 404, detail: "There is no such resource.", ref: "RFC 7644 §3.12" },
   unknown_target: { status: 404, detail: "There is no target of that name.", ref: "RFC 7644 §3.12" },
   no_such_path: { status: 404, detail: "This interface has nothing at that path.", ref: "RFC 7644 §3.12" },
@@ -84,6 +89,16 @@ export const SCIM_REFUSALS = {
     ref: "RFC 7644 §3.14",
   },
   too_large: { status: 413, detail: "The body is over 1 MiB.", ref: "RFC 7644 §3.12" },
+  media_type: {
+    status: 415,
+    detail: "Send application/scim+json or application/json.",
+    ref: "RFC 9110 §15.5.16",
+  },
+  wrong_host: {
+    status: 421,
+    detail: "This server is not known by that name. Set http.public_url to it.",
+    ref: "RFC 9110 §15.5.20",
+  },
   too_many_failures: {
     status: 429,
     detail: "Too many failed attempts came from this address.",

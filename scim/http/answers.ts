@@ -7,7 +7,7 @@ import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "../facts/refusals.t
 import type { Receipt } from "../ports.ts";
 import { renderError } from "../pure/render.ts";
 
-/** On every answer, with or without a body. */
+/** On every answer; `content-type` only with a body. */
 export const ALWAYS = {
   "content-type": "application/scim+json",
   "content-language": "en",
@@ -23,7 +23,11 @@ export function answer(
   text: string | null,
   { status, headers = {} }: { status: number; headers?: Readonly<Record<string, string>> },
 ): Response {
-  return new Response(text, { status, headers: { ...ALWAYS, ...headers } });
+  const { "content-type": type, ...others } = ALWAYS;
+  return new Response(text, {
+    status,
+    headers: text === null ? { ...others, ...headers } : { "content-type": type, ...others, ...headers },
+  });
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Target, Targets } from "../ports.ts";
 import { errorAnswer, faultAnswer } from "./answers.ts";
 import { BASIC_CHALLENGE, readBasic } from "./basic_auth.ts";
 import type { Credential, Credentials } from "./credentials.ts";
+import { refuseCrossSite } from "./cross_site.ts";
 import { DEEDS } from "./deeds.ts";
 
 export interface ScimAppDeps {
@@ -42,8 +43,8 @@ export interface ScimApp {
   readonly prefix: string;
   /** Answers a request; never rejects. */
   handle(request: Request, info: CallerInfo): Promise<Response>;
-  /** Says a refusal of the listener in this interface's form (RFC 7644 §3.12). */
-  refuse(refused: ListenerRefusal): Response;
+  /** Answers a refusal of the listener in this interface's form (RFC 7644 §3.12). @param url what was asked for. */
+  refuse(refused: ListenerRefusal, url?: string): Response;
 }
 
 /** A request that is allowed to go on to the routes. */
@@ -88,6 +89,7 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
     prefix: SCIM_PREFIX,
     async handle(request, { remoteAddress, allowLargeBody, listenerRefusal }) {
       try {
+        refuseCrossSite(request, deps);
         const admitted = await admit(request, remoteAddress);
         allowLargeBody?.();
         refuseUnderAnyPath(admitted.url.pathname);
@@ -96,7 +98,15 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
         return faultAnswer(fault, deps);
       }
     },
-    refuse: refusedAnswer,
+    refuse(refused, url) {
+      if (refused.status !== 405 || url === undefined) return refusedAnswer(refused);
+      // A method that the listener does not know: the methods of the path, or 404 where there is no such path.
+      const rows = rowsAt(URL.parse(url)?.pathname ?? "");
+      if (rows.length === 0) return faultAnswer(new ScimRefusal("no_such_path"), deps);
+      const isSupported = rows.some(({ supported }) => supported);
+      if (!isSupported) return faultAnswer(new ScimRefusal("unsupported"), deps);
+      return refusedAnswer({ ...refused, headers: { ...refused.headers, allow: allowOf(rows) } });
+    },
   };
 }
 
@@ -137,6 +147,19 @@ function rowsByPath(): Map<string, RouteRow[]> {
     byPath.set(path, [...byPath.get(path) ?? [], row]);
   }
   return byPath;
+}
+
+/** The rows of a path; none where the interface has nothing. */
+function rowsAt(pathname: string): readonly RouteRow[] {
+  const segments = pathname.split("/").slice(TARGET_SEGMENT + 1);
+  if (ANYWHERE.some((ending) => pathname.endsWith(ending))) {
+    return SCIM_ROUTES.filter(({ path }) => path.startsWith(ANY_PREFIX));
+  }
+  return SCIM_ROUTES.filter(({ path }) => {
+    const wanted = path.split("/").slice(1);
+    return wanted.length === segments.length &&
+      wanted.every((part, at) => part.startsWith("<") ? segments[at] !== "" : part === segments[at]);
+  });
 }
 
 function createRoutes(deps: ScimAppDeps): Hono<{ Bindings: Admitted }> {

@@ -11,7 +11,7 @@ import {
 } from "../facts/routes.ts";
 import type { JsonObject, JsonValue } from "../ports.ts";
 import { ALWAYS, RECEIPT_HEADER } from "./answers.ts";
-import { componentSchemas, schemaRef } from "./openapi_schemas.ts";
+import { componentSchemas, NAME_SCHEMA, schemaRef } from "./openapi_schemas.ts";
 
 const TITLE = "Countersign identity interface";
 const VERSION = "1.0.0";
@@ -22,7 +22,9 @@ const MEDIA_TYPE = ALWAYS["content-type"];
 const ALWAYS_POSSIBLE: readonly ScimRefusalCode[] = [
   "unauthorized",
   "forbidden",
+  "cross_site",
   "unknown_target",
+  "wrong_host",
   "too_many_failures",
   "internal",
 ];
@@ -31,6 +33,7 @@ const BODY_FAILS: readonly ScimRefusalCode[] = [
   "invalid_syntax",
   "invalid_value",
   "too_large",
+  "media_type",
   "body_too_slow",
 ];
 
@@ -189,6 +192,7 @@ function successOf(
 ): JsonObject {
   const text = { schema: { type: "string" } };
   const headers: Record<string, JsonValue> = {
+    ...answerHeaders(),
     ...success === 204 ? {} : { ETag: text },
     ...success === 201 ? { Location: text } : {},
     ...writes ? { [RECEIPT_HEADER]: { ...text, description: RECEIPT } } : {},
@@ -206,9 +210,31 @@ function refusalsOf(codes: readonly ScimRefusalCode[]): Record<string, JsonValue
     byStatus.set(status, [...byStatus.get(status) ?? [], detail]);
   }
   const entries = [...byStatus].map(([status, details]) =>
-    [status, { description: [...new Set(details)].join(" "), content: contentOf("Error") }] as const
+    [status, {
+      description: [...new Set(details)].join(" "),
+      headers: { ...answerHeaders(), ...REFUSAL_HEADERS[status] },
+      content: contentOf("Error"),
+    }] as const
   );
   return Object.fromEntries(entries);
+}
+
+const RETRY_AFTER = {
+  "Retry-After": { schema: { type: "integer", minimum: 1 }, description: "Seconds until the next try." },
+};
+
+/** Headers of refusals, by status. */
+const REFUSAL_HEADERS: Readonly<Record<number, JsonObject>> = {
+  401: { "WWW-Authenticate": { required: true, schema: { type: "string" } } },
+  405: { Allow: { required: true, schema: { type: "string" } } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
+/** Headers that every answer carries. OpenAPI describes Content-Type by the media type of the content. */
+function answerHeaders(): JsonObject {
+  const names = Object.entries(ALWAYS).filter(([name]) => name !== "content-type");
+  return Object.fromEntries(names.map(([name, value]) => [name, { schema: { const: value } }]));
 }
 
 function contentOf(schema: string): JsonObject {
@@ -233,16 +259,19 @@ function parameters(): JsonObject {
 
 function schemaOfParameter(name: QueryName, type: string): JsonObject {
   if (name === "backends") {
-    return { style: "form", explode: false, schema: { type: "array", items: { type: "string" } } };
+    return { style: "form", explode: false, schema: BACKEND_LIST };
   }
-  return { schema: name === "page" ? { type, minimum: 1 } : { type } };
+  if (name === "page") return { schema: { type, minimum: 1, maximum: Number.MAX_SAFE_INTEGER } };
+  return { schema: name === "q" ? { type, maxLength: 2048 } : { type } };
 }
+
+const BACKEND_LIST = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
 
 function pathParameters(path: string): JsonValue {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
-    schema: { type: "string" },
+    schema: name === "target_id" ? { type: "string" } : NAME_SCHEMA,
   }));
 }

@@ -57,7 +57,7 @@ function resourceSchema(kind: keyof typeof KINDS): JsonObject {
   for (const [name, row] of Object.entries<AttributeRow>(rows)) {
     properties[name] = name === "schemas"
       ? { type: "array", items: { type: "string", examples: [schema, ...extensions] } }
-      : attributeSchema(row);
+      : { ...attributeSchema(row), ...LIMITS[name] };
   }
   return {
     type: "object",
@@ -67,9 +67,29 @@ function resourceSchema(kind: keyof typeof KINDS): JsonObject {
   };
 }
 
+/** No slash, control character or bidirectional override; not `.`, `..` or `.search`. */
+const NAME_PATTERN =
+  "^(?!\\.{1,2}$|\\.[sS][eE][aA][rR][cC][hH]$)[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]+$";
+
+/** What a name in a path or a body must be. */
+export const NAME_SCHEMA = { type: "string", minLength: 1, maxLength: 256, pattern: NAME_PATTERN } as const;
+
+const { type: _string, ...NAME_LIMITS } = NAME_SCHEMA;
+
+/** Limits beyond the type, by attribute. */
+const LIMITS: Readonly<Record<string, JsonObject>> = {
+  userName: NAME_LIMITS,
+  displayName: {},
+  password: { minLength: 1, maxLength: 1024 },
+};
+
+/** Entries of a list (read_attributes.ts), each given as an object or as the text of its value. */
+const MAX_ENTRIES = 10_000;
+
 function attributeSchema(row: AttributeRow): JsonObject {
   const one = row.type === "complex" ? complexSchema(row) : SIMPLE[row.type];
-  const schema: JsonObject = row.multi === true ? { type: "array", items: one } : one;
+  const many = row.plain === undefined ? one : { anyOf: [one, { type: "string" }] };
+  const schema: JsonObject = row.multi === true ? { type: "array", maxItems: MAX_ENTRIES, items: many } : one;
   return {
     ...schema,
     description: row.ref,

@@ -30,9 +30,10 @@ const READERS: Readonly<Record<QueryName, (text: string, reading: Reading) => Pa
     return { refresh: text === "true" };
   },
   page(text) {
-    const page = /^[0-9]{1,10}$/.test(text) ? Number(text) : 0;
-    if (page < 1 || page > MAX_PAGE) throw invalid("page is a whole number from 1.");
-    return { page };
+    const page = /^[0-9]{1,16}$/.test(text) ? Number(text) : 0;
+    if (page < 1) throw invalid("page is a whole number from 1, with at most 16 digits.");
+    // No target has so many pages, so this one is empty as well.
+    return { page: Math.min(page, MAX_PAGE) };
   },
   q(text) {
     if (text.length > MAX_Q_CHARACTERS) throw invalid("q has at most 2,048 characters.");

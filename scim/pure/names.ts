@@ -17,8 +17,8 @@ const FORBIDDEN = [
   { pattern: /[\u202a-\u202e\u2066-\u2069]/, problem: "a name holds no bidirectional overrides or isolates" },
 ] as const;
 
-/** What a path takes for a step (RFC 3986 §5.2.4). */
-const DOT_SEGMENTS = new Set([".", ".."]);
+/** Names that a path cannot hold: `.` and `..` (RFC 3986 §5.2.4), and the search endpoint (RFC 7644 §3.4.3). */
+const RESERVED = new Set([".", "..", ".search"]);
 
 /**
  * Reads a name as somebody gave it.
@@ -36,7 +36,7 @@ export function readName(text: string): NameOutcome {
   if (countCharacters(name) > MAX_CHARACTERS) {
     return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
   }
-  if (DOT_SEGMENTS.has(name)) return refuse("a name is not . or ..");
+  if (RESERVED.has(name.toLowerCase())) return refuse("a name is not ., .. or .search");
   const found = FORBIDDEN.find(({ pattern }) => pattern.test(name));
   return found === undefined ? { ok: true, name } : refuse(found.problem);
 }

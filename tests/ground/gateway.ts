@@ -57,6 +57,11 @@ export const PROGRAM_PERMISSIONS = [
   "--allow-read",
   "--allow-write",
   "--allow-env",
+  "--cached-only",
+  "--no-remote",
+  "--deny-run",
+  "--deny-ffi",
+  "--deny-sys",
 ] as const;
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;

@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { readPhoneName } from "../../../phone_name.ts";
 import type { Clock } from "../../../runtime.ts";
+import { sourceKey } from "../../../source_key.ts";
 import type { PhoneResult, PhoneService, PhoneView } from "../../../upstream/embedded/interfaces.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
 import { type HttpEnv, jsonBody, sameOrigin } from "../http_env.ts";
@@ -14,6 +15,8 @@ import { Refusal } from "../refusal.ts";
 export interface DeviceApiDeps {
   readonly phone: PhoneService | null;
   readonly streams: EventStreams;
+  /** A small pool for phones without a pairing, so that tokens that anybody can get do not hold all streams. */
+  readonly unpairedStreams: EventStreams;
   readonly clock: Clock;
 }
 
@@ -33,7 +36,7 @@ const DECISION = v.strictObject({
   number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
 });
 
-export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
+export function createDeviceApi({ phone, streams, unpairedStreams, clock }: DeviceApiDeps) {
   const service = (): PhoneService => {
     if (phone === null) throw new Refusal("no_phone_page");
     return phone;
@@ -47,10 +50,12 @@ export function createDeviceApi({ phone, streams, clock }: DeviceApiDeps) {
     })
     .get("/stream", async (c) => {
       const token = phoneToken(c);
-      if (token === "" || await service().view(token) === null) throw new Refusal("unknown_token");
+      const view = token === "" ? null : await service().view(token);
+      if (view === null) throw new Refusal("unknown_token");
       if (c.req.method === "HEAD") return c.body(null);
-      return streams.open({
-        owner: token,
+      const isPaired = view.pairings.length > 0;
+      return (isPaired ? streams : unpairedStreams).open({
+        owner: isPaired ? token : sourceKey(c.env.remoteAddress),
         start: (sink) => followPhone(token, { phone: service(), clock, sink }),
         isStillAllowed: async () => await service().view(token) !== null,
       });

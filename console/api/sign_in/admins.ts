@@ -71,6 +71,8 @@ export interface AdminsDeps {
   /** The set-up link starts with it. */
   readonly publicUrl: string;
   readonly hasher?: PasswordHasher;
+  /** An account was set up, so the set-up link is void. */
+  readonly onSetUp?: () => Promise<void>;
 }
 
 export const MIN_PASSWORD_CHARACTERS = 12;
@@ -151,6 +153,11 @@ export function createAdmins(deps: AdminsDeps): Admins {
         throw new Refusal("changed_meanwhile");
       }
       deps.log.info("an administrator was set up", { admin: record.name, role: record.role });
+      await deps.onSetUp?.().catch((fault: unknown) =>
+        deps.log.error("the used set-up link could not be removed from first-start.txt", {
+          fault: String(fault),
+        })
+      );
       return admin;
     },
     async check(name, password) {

@@ -52,6 +52,7 @@ function Owners({ models }: { models: Models }) {
       title={t("frame.credentials")}
       says={SAYS}
       resource={list}
+      note={() => <Note tone="idle">{t("connect.credentials_not_providers")}</Note>}
       actions={
         <Button kind="primary" icon="plus" onClick={() => adding.value = true}>
           {t("connect.credential_add")}

@@ -224,6 +224,8 @@ export const words: SameWords<typeof en> = {
   read_only: "Nur lesen",
   mapping_toml: "Setzen Sie das in die Einstellungsdatei und starten Sie neu.",
   credential_add: "Zugang hinzufügen",
+  credentials_not_providers:
+    "Diese Schnittstelle ist nicht für Identitätsanbieter wie Okta oder Entra ID. Tragen Sie ihre Adresse dort nicht ein.",
   credentials_none: "Noch keine SCIM-Zugänge.",
   credentials_none_next: "Fügen Sie einen für das Programm hinzu, das hier Leute verwalten wird.",
   credential_in_settings: "Er steht in der Einstellungsdatei",

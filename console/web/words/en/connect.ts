@@ -219,6 +219,8 @@ export const words = {
   read_only: "Read-only",
   mapping_toml: "Put this into the settings file, then restart.",
   credential_add: "Add a credential",
+  credentials_not_providers:
+    "This interface is not for identity providers such as Okta or Entra ID. Do not enter its address there.",
   credentials_none: "No SCIM credentials yet.",
   credentials_none_next: "Add one for the program that will manage people here.",
   credential_in_settings: "It stands in the settings file",

@@ -1,0 +1,28 @@
+// Refuses requests that a page of another site made a browser send. Browsers repeat HTTP Basic credentials, so without
+// this check such a page could create users.
+
+import { ScimRefusal } from "../facts/refusals.ts";
+
+/** Content types that an HTML form can send. curl -d and fetch() send them too, so only browsers are refused. */
+const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);
+
+/**
+ * @param publicUrl the address that browsers use; a proxy may have changed the scheme of the request's own.
+ * @throws ScimRefusal `cross_site`, `media_type`.
+ */
+export function refuseCrossSite(request: Request, { publicUrl }: { publicUrl: string }): void {
+  const site = request.headers.get("sec-fetch-site");
+  if (site === "cross-site" || site === "same-site") throw new ScimRefusal("cross_site");
+  const origin = request.headers.get("origin");
+  const own = [new URL(publicUrl).origin, new URL(request.url).origin];
+  if (origin !== null && !own.includes(origin)) throw new ScimRefusal("cross_site");
+  if (request.body === null || !isBrowser(request)) return;
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+  if (FORM_TYPES.has(type)) throw new ScimRefusal("media_type");
+}
+
+/** Every browser names Mozilla; current ones also send Origin or Sec-Fetch-Site with a form. */
+function isBrowser({ headers }: Request): boolean {
+  return headers.has("origin") || headers.has("sec-fetch-site") ||
+    headers.get("user-agent")?.startsWith("Mozilla/") === true;
+}
