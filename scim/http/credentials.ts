@@ -165,7 +165,9 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
         if (!isProven) proven.add(given.digest);
         return known;
       }
-      const checking = limit.inTurn(caller, () => checkInTurn(given, { source, limited }));
+      const checking = isProven
+        ? checkInTurn(given, { source, limited })
+        : limit.inTurn(source, () => checkInTurn(given, { source, limited }));
       if (checking === null) throw busy(1);
       return checking;
     },

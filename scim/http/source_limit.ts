@@ -1,12 +1,12 @@
-// Rate limit for failed credentials of the identity interface, and an order of checks: those of one name from one source
-// run one after another, so that many at once do not exceed the limit.
+// Rate limit for failed credentials of the identity interface, and an order of checks: those of one source run one after
+// another, so that many at once do not exceed the limit and do not take all password hashers.
 
 import { createFailureLimit, type FailureKey, type FailureLimit } from "../../failure_limit.ts";
 import type { Clock } from "../../runtime.ts";
 import { sourceKey } from "../../source_key.ts";
 
 const MAX_SOURCES = 10_000;
-/** Checks of one name from one source that may wait for their turn. */
+/** Checks of one source that may wait for their turn. */
 const MAX_WAITING = 64;
 /** Beyond the limit, a source gets one check in this time: a correct credential passes, guessing is slow. */
 const LIMITED_CHECK_MS = 1000;
@@ -22,8 +22,8 @@ export interface SourceLimit {
   fail(caller: Caller): void;
   /** Whether a limited source may have one credential checked now. `true` uses the chance up. */
   takeLimitedCheck(source: string): boolean;
-  /** Runs `work` when earlier work of the same caller has ended; `null` when too much waits already. */
-  inTurn<T>(caller: Caller, work: () => Promise<T>): Promise<T> | null;
+  /** Runs `work` when earlier work of the same source has ended; `null` when too much waits already. */
+  inTurn<T>(source: string, work: () => Promise<T>): Promise<T> | null;
 }
 
 export function createSourceLimit({ clock }: { clock: Clock }): SourceLimit {
@@ -46,8 +46,8 @@ export function createSourceLimit({ clock }: { clock: Clock }): SourceLimit {
       }
       return true;
     },
-    inTurn({ source, name }, work) {
-      const key = `${sourceKey(source)}\n${name}`;
+    inTurn(source, work) {
+      const key = sourceKey(source);
       const turn = turns.get(key) ?? { last: Promise.resolve(), waiting: 0 };
       if (turn.waiting >= MAX_WAITING) return null;
       turns.set(key, turn);

@@ -4,8 +4,6 @@ import { assertEquals } from "@std/assert";
 import { createSourceLimit } from "../../../scim/http/source_limit.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
-const callerOf = (source: string) => ({ source, name: "saas" });
-
 Deno.test("createSourceLimit() lets a limited source have one check a second", () => {
   const clock = createManualClock();
   const limit = createSourceLimit({ clock });
@@ -25,9 +23,9 @@ Deno.test("createSourceLimit() runs the work of one source in turn, of others be
     if (name === "a0") throw new Error("failed");
     return name;
   };
-  const started = Array.from({ length: 64 }, (_, at) => limit.inTurn(callerOf("a"), work(`a${at}`)));
-  assertEquals([limit.inTurn(callerOf("a"), work("one too many")), started.includes(null)], [null, false]);
-  const beside = limit.inTurn(callerOf("b"), work("b"));
+  const started = Array.from({ length: 64 }, (_, at) => limit.inTurn("a", work(`a${at}`)));
+  assertEquals([limit.inTurn("a", work("one too many")), started.includes(null)], [null, false]);
+  const beside = limit.inTurn("b", work("b"));
   await Promise.resolve();
   assertEquals(running, ["a0", "b"]);
   gate.resolve();
@@ -38,5 +36,5 @@ Deno.test("createSourceLimit() runs the work of one source in turn, of others be
     Array.from({ length: 64 }, (_, at) => `a${at}`),
   );
   await beside;
-  assertEquals(await limit.inTurn(callerOf("a"), () => Promise.resolve("room again")), "room again");
+  assertEquals(await limit.inTurn("a", () => Promise.resolve("room again")), "room again");
 });
