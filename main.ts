@@ -17,20 +17,25 @@ import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";
-import { type BannerFacts, bannerText, removeSetUpLink, unsignedNotes, writeFirstStart } from "./host/banner.ts";
+import {
+  type BannerFacts,
+  bannerText,
+  removeSetUpLink,
+  unsignedNotes,
+  writeFirstStart,
+} from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
 import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
+import { directoryOf } from "./host/login_directory.ts";
 import { listenRadius, type RadiusSockets } from "./host/listening.ts";
 import { stopSignal } from "./host/stop_signal.ts";
 import { startHeartbeat } from "./host/store_heartbeat.ts";
 import { hostAddresses, wildcardWarnings } from "./host/wildcard_warning.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
-import type { Directory } from "./radius/doing/ports.ts";
-import { reducePhoneNumber } from "./radius/pure/phone_number.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
 import { createSystemRandom, systemClock } from "./runtime.ts";
 import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
@@ -229,20 +234,6 @@ async function start(): Promise<void> {
   log.info("stopped");
   await log.flush();
   Deno.exit(0);
-}
-
-/** The directory as the gateway asks for it. */
-function directoryOf({ logins: { directory } }: Identity): Directory {
-  return {
-    prepare: directory.prepareLogin,
-    lookUp(name) {
-      const user = directory.login(name);
-      return {
-        ...user,
-        phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []),
-      };
-    },
-  };
 }
 
 /** The socket through which `deno task pair` and its like reach the running server. */

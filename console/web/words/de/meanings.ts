@@ -15,7 +15,6 @@ export const words: Readonly<Record<string, string>> = {
     "ein Text oder eine Liste; IPv4 und IPv6; ohne IPv6 0.0.0.0; beide Platzhalter auf einem Port, oder ein Platzhalter und eine seiner Adressen, sind ein Fehler",
   "http.trusted_proxies":
     "Adressen oder CIDR-Bereiche von Reverse-Proxys, deren X-Forwarded-For gilt, von rechts gelesen",
-  "radius.listen": "IPv4 und IPv6; ohne IPv6 0.0.0.0; beide Platzhalter auf einem Port sind ein Fehler",
   "radius.secret":
     "für jede Clientadresse, solange kein Client angegeben ist; leer: beim ersten Start erzeugt",
   "radius.state":
