@@ -14,6 +14,7 @@ import { type AccessServiceDeps, createAccessServices } from "./api/sign_in/acce
 import { type ChartStore, createChartStore } from "./api/live/chart_store.ts";
 import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
 import { createDeviceApi } from "./api/me/device_api.ts";
+import { phoneNoticesOf } from "./api/me/user_notices.ts";
 import { createEventStreams } from "./api/live/event_stream.ts";
 import type { GroupRouteDeps } from "./api/people/group_routes.ts";
 import type { HttpEnv } from "./api/http_env.ts";
@@ -234,7 +235,13 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route(
     "/device/api",
-    createDeviceApi({ phone, streams: streams.phones, unpairedStreams: streams.unpaired, clock }),
+    createDeviceApi({
+      phone,
+      streams: streams.phones,
+      unpairedStreams: streams.unpaired,
+      clock,
+      notices: phoneNoticesOf(deps),
+    }),
   );
   const door = createLazyDoor(deps);
   app.route("/me/approve", createApproveRoutes({ ...deps, door }));

@@ -3,6 +3,7 @@
 import type { Log } from "../log.ts";
 import type { Radius } from "../radius/gateway.ts";
 import type { SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import { userNotice } from "../platform/user_notice.ts";
 import { type FindUserRecord, isUsableFor } from "../user_record.ts";
 
 export interface FollowingDeps {
@@ -26,7 +27,12 @@ export function followPhones(
     const record = await findUserRecord(userName);
     const device = { id: pairingId, userName, totpLength, name };
     const isStored = isUsableFor(recordId, record) &&
-      await pairings.addDevice(device, { checks: [record.check] });
+      await pairings.addDevice(device, {
+        checks: [record.check],
+        also: ({ createdMs }) => [
+          userNotice(userName, { atMs: createdMs, what: "device", by: "phone", recordId }, pairingId),
+        ],
+      });
     if (!isStored) {
       log.warn("a phone was unpaired: its user is gone or inactive", {
         user: userName,

@@ -4,11 +4,13 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
+import { fullTimeText } from "../web/format.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { Mark } from "../web/parts/frame/mark.tsx";
 import { Note } from "../web/parts/note.tsx";
 import { PairingQuestion, PairingRow, RequestCard } from "./paired.tsx";
 import type { PhoneModel } from "./phone_model.ts";
+import { ADDED } from "./words.ts";
 import { InvitationCard, PhraseCard, WaysToPair } from "./unpaired.tsx";
 
 interface AppProps {
@@ -38,6 +40,7 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
           <button type="button" class="button" onClick={() => void model.load()}>Try again</button>
         </>
       )}
+      <Notices model={model} />
       {state.kind === "ready" && open.value !== "" && (
         <InvitationCard
           model={model}
@@ -51,6 +54,22 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
           ? open.value === "" && <WaysToPair model={model} />
           : <PhoneContents view={state.value} model={model} nowMs={nowMs} />)}
     </main>
+  );
+}
+
+function Notices({ model }: { model: PhoneModel }): ComponentChildren {
+  const notices = model.notices.value;
+  if (notices.length === 0) return null;
+  return (
+    <Note tone="wait">
+      <strong>A factor was added for you.</strong>
+      {notices.map(({ userName, what, atMs }) => (
+        <p key={`${userName}${what}${atMs}`}>
+          {userName}: {ADDED[what]}, {fullTimeText(atMs)}
+        </p>
+      ))}
+      <a href="/me">Check your sign-in methods</a>
+    </Note>
   );
 }
 

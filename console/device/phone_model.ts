@@ -3,7 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
 import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
-import type { DeviceApi } from "../api/me/device_api.ts";
+import type { DeviceApi, PhoneNotice } from "../api/me/device_api.ts";
 import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { LOADING, type Remote } from "../web/remote.ts";
@@ -29,6 +29,8 @@ export interface Passcode {
 export interface PhoneModel {
   /** `ready` with `null`: this phone has no token. */
   readonly view: ReadonlySignal<Remote<PhoneView | null>>;
+  /** What was added for this phone's users and is not confirmed yet. */
+  readonly notices: ReadonlySignal<readonly PhoneNotice[]>;
   readonly said: ReadonlySignal<Said | null>;
   readonly online: ReadonlySignal<boolean>;
   readonly busy: ReadonlySignal<boolean>;
@@ -51,6 +53,7 @@ const REOPEN_MS = 3000;
 export function createPhoneModel(clock: ClockModel): PhoneModel {
   const api = hc<DeviceApi>("/device/api");
   const view = signal<Remote<PhoneView | null>>(LOADING);
+  const notices = signal<readonly PhoneNotice[]>([]);
   const said = signal<Said | null>(null);
   const online = signal(true);
   const busy = signal(false);
@@ -103,12 +106,15 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
 
   const model: PhoneModel = {
     view,
+    notices,
     said,
     online,
     busy,
     async load() {
       try {
-        adopt(await take(api.view.$get()));
+        const answer = await take(api.view.$get());
+        notices.value = answer.notices;
+        adopt(answer);
         online.value = true;
       } catch (fault) {
         online.value = false;

@@ -26,3 +26,12 @@ export const SAID = {
   unpaired: "This phone is unpaired.",
 } as const;
 export type SaidName = keyof typeof SAID;
+
+/** What a notice says was added. */
+export const ADDED = {
+  device: "phone",
+  sms: "number for text messages",
+  voice: "number for calls",
+  totp: "authenticator app",
+  recovery_codes: "recovery codes",
+} as const;

@@ -24,6 +24,7 @@ export function createMeCalls(api = calls("/me/api") as MeClient) {
     signOut: () => take(api.session.$delete()),
     factors: () => take(api.factors.$get()),
     logins: () => take(api.logins.$get()),
+    confirmNotices: () => take(api.notices.$delete()),
     invite: () => take(api.devices.invitation.$post({ json: {} })),
     renameDevice: (id: string, name: string) =>
       take(api.devices[":id"].$put({ ...byId(id), json: { name } })),

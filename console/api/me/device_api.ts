@@ -5,6 +5,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { readPhoneName } from "../../../phone_name.ts";
 import type { Clock } from "../../../runtime.ts";
+import type { UserNotice } from "../../../platform/user_notice.ts";
 import { sourceKey } from "../../../source_key.ts";
 import type { PhoneResult, PhoneService, PhoneView } from "../../../upstream/embedded/interfaces.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
@@ -18,7 +19,12 @@ export interface DeviceApiDeps {
   /** A small pool for phones without a pairing, so that tokens that anybody can get do not hold all streams. */
   readonly unpairedStreams: EventStreams;
   readonly clock: Clock;
+  /** What was added for the users of a phone and is not confirmed yet; absent without a directory. */
+  readonly notices?: ((view: PhoneView | null) => Promise<readonly PhoneNotice[]>) | undefined;
 }
+
+/** A notice as the phone's page shows it. */
+export type PhoneNotice = UserNotice & { readonly userName: string };
 
 /** For the typed client: `hc<DeviceApi>("/device/api")`. */
 export type DeviceApi = ReturnType<typeof createDeviceApi>;
@@ -36,7 +42,8 @@ const DECISION = v.strictObject({
   number: v.nullable(v.pipe(v.string(), v.maxLength(8))),
 });
 
-export function createDeviceApi({ phone, streams, unpairedStreams, clock }: DeviceApiDeps) {
+export function createDeviceApi(deps: DeviceApiDeps) {
+  const { phone, streams, unpairedStreams, clock } = deps;
   const service = (): PhoneService => {
     if (phone === null) throw new Refusal("no_phone_page");
     return phone;
@@ -46,7 +53,8 @@ export function createDeviceApi({ phone, streams, unpairedStreams, clock }: Devi
     .get("/view", async (c) => {
       const token = phoneToken(c);
       const view: PhoneView | null = token === "" ? null : await service().view(token);
-      return c.json({ available: phone !== null, nowMs: clock.nowMs(), view });
+      const notices = await deps.notices?.(view) ?? [];
+      return c.json({ available: phone !== null, nowMs: clock.nowMs(), view, notices });
     })
     .get("/stream", async (c) => {
       const token = phoneToken(c);

@@ -8,6 +8,7 @@ import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import type { MeDoor } from "./me_door.ts";
+import { readUserNotices, removeUserNotices } from "./user_notices.ts";
 import { phoneUsers } from "./me_people.ts";
 import type { MeSession } from "./me_sessions.ts";
 import type { MeFactors } from "./me_shapes.ts";
@@ -61,6 +62,12 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
 
   return new Hono<HttpEnv>()
     .get("/factors", async (c) => c.json(await readFactors(deps, c)))
+    .delete("/notices", async (c) => {
+      // Whoever holds the phone alone must not hide what they added.
+      const { person } = await heldToAdd(c);
+      await removeUserNotices(deps.store, person.canonical);
+      return c.json({ removed: true });
+    })
     .post("/devices/invitation", jsonBody(NOTHING), async (c) => {
       const me = await heldToAdd(c);
       const { link, qr, deadlineMs } = await factors().invite(deedOf(c, me));
@@ -110,7 +117,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
 
 async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeFactors> {
   const people = required(deps.people);
-  const { person: { canonical } } = await deps.door().held(c);
+  const { person: { canonical, recordId } } = await deps.door().held(c);
   const own = people.pairings.of(canonical);
   const here = new Set(
     (await phoneUsers({ people, phone: deps.phone }, phoneToken(c))).map((one) => one.pairingId),
@@ -143,6 +150,7 @@ async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeF
         createdMs: pairing.createdMs,
       }]
     ),
+    notices: await readUserNotices(deps.store, { userName: canonical, recordId }),
     recovery: people.recoveryCodes.standing(canonical),
     preference: people.pairings.preferred(canonical),
     enabled: people.factors.enabled,

@@ -2,6 +2,7 @@
 // server's, in milliseconds since the epoch.
 
 import type { Factor, UsedFactor } from "../../../radius/facts/factors.ts";
+import type { UserNotice } from "../../../platform/user_notice.ts";
 import type { ReasonCode } from "../live/explain.ts";
 
 /** How somebody got in: by an administrator's one-time link, or by a phone that is paired. */
@@ -61,6 +62,8 @@ export interface MeFactors {
   readonly totp: readonly MeTotp[];
   /** Only shown: an administrator looks after them. */
   readonly numbers: readonly MeNumber[];
+  /** What was added to the ways to sign in and is not confirmed yet, newest first. */
+  readonly notices?: readonly UserNotice[];
   readonly recovery: { readonly left: number; readonly createdMs: number | null };
   readonly preference: Factor | null;
   /** The factors that this gateway uses at all. */

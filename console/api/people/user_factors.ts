@@ -17,6 +17,7 @@ import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type QrPicture, qrPicture } from "../qr_picture.ts";
 import { encodeBase32 } from "../sign_in/base32.ts";
 import type { People } from "./people.ts";
+import { type UserNotice, userNotice } from "../../../platform/user_notice.ts";
 import { Refusal } from "../refusal.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";
 
@@ -90,6 +91,14 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   ): Mutation => auditEntry({ actor, source, object: `user:${user}`, ...deed });
   const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
 
+  /** Tells the user what was added. */
+  const noticeOf = (
+    { user, actor }: FactorDeed,
+    { what, recordId }: Pick<UserNotice, "what" | "recordId">,
+  ): Mutation => {
+    const by = actor === `user:${user}` ? "self" : "administrator";
+    return userNotice(user, { atMs: clock.nowMs(), what, by, recordId }, toHex(random.bytes(4)));
+  };
   const add = async (
     deed: FactorDeed,
     wanted: NewPairing,
@@ -97,7 +106,11 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   ): Promise<Pairing> => {
     const { mutation, pairing } = prepare(deed, wanted);
     const record = audit(deed, { action: "pairing.add", after: pairingText(pairing) });
-    const done = await store.commit({ checks: [owner.check], mutations: [mutation, record, ...also] });
+    const notice = noticeOf(deed, { what: pairing.kind, recordId: owner.id });
+    const done = await store.commit({
+      checks: [owner.check],
+      mutations: [mutation, record, notice, ...also],
+    });
     if (!done.ok) throw new Refusal("changed_meanwhile");
     pairings.adopt(pairing);
     return pairing;
@@ -206,7 +219,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
       const done = await store.commit({
         checks: [...checks, owner.check],
-        mutations: [...mutations, record],
+        mutations: [...mutations, record, noticeOf(deed, { what: "recovery_codes", recordId: owner.id })],
       });
       if (!done.ok) throw new Refusal("changed_meanwhile");
       adopt(done.versionstamp);

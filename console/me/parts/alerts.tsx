@@ -1,11 +1,12 @@
 // What is the matter with the account: a server that is away, a lock, and what "This was not me" just did.
 
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { fullTimeText, timeText } from "../../web/format.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/words/translate.ts";
-import type { MeDisowned } from "../../api/me/me_shapes.ts";
+import type { MeDisowned, MeFactors } from "../../api/me/me_shapes.ts";
 import type { PartProps } from "./part_props.ts";
 
 export function Alerts({ models, account }: PartProps) {
@@ -17,6 +18,7 @@ export function Alerts({ models, account }: PartProps) {
   return (
     <>
       <Stale account={account} />
+      {state.kind === "ready" && <Notices account={account} notices={state.value.notices ?? []} />}
       {stopped !== null && <Stopped done={stopped} onClose={account.putAway} />}
       {isLocked && stopped === null && (
         <Note tone="bad">
@@ -27,6 +29,39 @@ export function Alerts({ models, account }: PartProps) {
         </Note>
       )}
     </>
+  );
+}
+
+/** What was added to the ways to sign in, until the user says that it is their own. */
+function Notices(
+  { account, notices }: Pick<PartProps, "account"> & { notices: NonNullable<MeFactors["notices"]> },
+) {
+  const problem = useSignal<string | null>(null);
+  if (notices.length === 0) return null;
+  return (
+    <Note tone="wait">
+      <strong>{t("me.notice_title")}</strong>
+      <ul>
+        {notices.map(({ atMs, what, by }) => (
+          <li key={`${atMs}${what}`}>
+            {t(`me.notice_${what}`)}, {t(`me.notice_by_${by}`)}, {fullTimeText(atMs)}
+          </li>
+        ))}
+      </ul>
+      <p>{t("me.notice_next")}</p>
+      {problem.value !== null && <p role="alert">{problem.value}</p>}
+      <button
+        type="button"
+        class="button button-small"
+        onClick={() =>
+          void account.run({
+            call: account.calls.confirmNotices,
+            onProblem: (sentence) => problem.value = sentence,
+          })}
+      >
+        {t("me.notice_confirm")}
+      </button>
+    </Note>
   );
 }
 
