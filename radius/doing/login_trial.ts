@@ -10,6 +10,7 @@ import { reachesOutside, step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import type { Client } from "./clients.ts";
 import type { Conversation } from "./conversation.ts";
+import { stripUserName } from "./user_name.ts";
 
 /** A login that somebody thinks of. */
 export interface TrialRequest {
@@ -54,7 +55,7 @@ export function createLoginTrials(deps: FactDeps, all: () => readonly Client[]):
     async play(request) {
       const client = all().find(({ name }) => name === request.client);
       if (client === undefined) return null;
-      const user = canonicalName(request.user);
+      const user = canonicalName(stripUserName(request.user, client.policy));
       for (let tries = 0; tries < MOST_ROWS; tries += 1) {
         const pending = deps.directory.prepare(user);
         if (pending === null) return playTrial(deps, { request, client, user });
