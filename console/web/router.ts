@@ -29,6 +29,11 @@ export interface Router {
   go(url: string): void;
   /** Reads the address again: after back and forward. */
   refresh(): void;
+  /**
+   * Holds the page: whatever would leave it calls `ask` instead, with what continues. Returns what ends this. The
+   * latest holder counts.
+   */
+  hold(ask: (proceed: () => void) => void): () => void;
 }
 
 interface RouterOptions {
@@ -49,6 +54,7 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
   const tops = new Map<unknown, number>();
   let entry = history.state;
   let turn = 0;
+  let holder: ((proceed: () => void) => void) | null = null;
 
   /** Runs `arrive` when the page is there, unless somebody went elsewhere meanwhile. */
   const travel = (to: string, arrive: () => void): void => {
@@ -64,7 +70,13 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
     topPx.value = topOf();
     url.value = to;
   };
-  return {
+  const askFirst = (to: string): void => {
+    holder?.(() => {
+      holder = null;
+      router.go(to);
+    });
+  };
+  const router: Router = {
     path,
     hash: computed(() => parts.value.hash),
     topPx,
@@ -82,6 +94,7 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
       history.replaceState(history.state, "", url.value);
     },
     go(to) {
+      if (holder !== null) return askFirst(to);
       travel(to, () => {
         tops.set(entry, bar.scrollY);
         history.pushState(crypto.randomUUID(), "", to);
@@ -90,12 +103,24 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
     },
     refresh() {
       const to = here();
+      if (holder !== null && to !== url.peek()) {
+        // The browser is there already; the address of the page that stays goes back on top.
+        history.pushState(entry, "", url.peek());
+        return askFirst(to);
+      }
       travel(to, () => {
         tops.set(entry, bar.scrollY);
         arriveAt(to, () => tops.get(history.state) ?? 0);
       });
     },
+    hold(ask) {
+      holder = ask;
+      return () => {
+        if (holder === ask) holder = null;
+      };
+    },
   };
+  return router;
 }
 
 function splitUrl(url: string): { path: string; query: string; hash: string } {

@@ -11,6 +11,7 @@ import { Dialog } from "./dialog.tsx";
 import { Problem } from "./note.tsx";
 import { ReceiptChips } from "./receipt_chips.tsx";
 import { type Secret, SecretDialog } from "./secret_once.tsx";
+import { DiscardDialog } from "./unsaved_guard.tsx";
 
 export interface FormDialogProps {
   readonly title: string;
@@ -44,6 +45,10 @@ export function FormDialog(props: FormDialogProps) {
   const own = useDeed();
   const { busy, fault, run } = props.deed ?? own;
   const made = useSignal<Secret | null>(null);
+  /** Input of the user that closing would lose. A question before a deletion has none. */
+  const hasInput = useSignal(false);
+  const isLeaving = useSignal(false);
+  const close = () => hasInput.value ? isLeaving.value = true : onClose();
   const formId = useId();
   if (made.value !== null) return <SecretDialog {...made.value} onClose={onClose} />;
   const submit = async () => {
@@ -55,11 +60,11 @@ export function FormDialog(props: FormDialogProps) {
   return (
     <Dialog
       title={title}
-      onClose={onClose}
+      onClose={close}
       wide={wide}
       footer={
         <>
-          <Button autofocus={bad} onClick={onClose}>{keep ?? t("frame.cancel")}</Button>
+          <Button autofocus={bad} onClick={close}>{keep ?? t("frame.cancel")}</Button>
           <Button
             type="submit"
             form={formId}
@@ -75,6 +80,7 @@ export function FormDialog(props: FormDialogProps) {
       <form
         id={formId}
         class="form"
+        onInput={() => hasInput.value = !bad}
         onSubmit={(event) => {
           event.preventDefault();
           void run(submit);
@@ -87,6 +93,7 @@ export function FormDialog(props: FormDialogProps) {
         )}
         {children}
       </form>
+      {isLeaving.value && <DiscardDialog onKeep={() => isLeaving.value = false} onDiscard={onClose} />}
     </Dialog>
   );
 }

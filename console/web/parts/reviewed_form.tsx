@@ -1,10 +1,13 @@
-// A form whose changes are looked through before they are saved, and can be put aside.
+// A form whose changes are reviewed before they are saved, and can be discarded. Leaving the page with changes asks first.
 
 import type { ComponentChildren } from "preact";
+import type { Router } from "../router.ts";
 import { t } from "../words/translate.ts";
 import { Button } from "./button.tsx";
+import { UnsavedGuard } from "./unsaved_guard.tsx";
 
 interface ReviewedFormProps {
+  readonly router: Router;
   readonly id?: string;
   /** Whose words it speaks. */
   readonly area: "people" | "connect";
@@ -18,7 +21,7 @@ interface ReviewedFormProps {
 }
 
 export function ReviewedForm(props: ReviewedFormProps) {
-  const { id, area, isSame, reason, onReview, onDiscard, children } = props;
+  const { router, id, area, isSame, reason, onReview, onDiscard, children } = props;
   return (
     <form
       id={id}
@@ -28,6 +31,7 @@ export function ReviewedForm(props: ReviewedFormProps) {
         if (!isSame) onReview();
       }}
     >
+      <UnsavedGuard router={router} isDirty={!isSame} />
       {children}
       <div class="form-end">
         <Button

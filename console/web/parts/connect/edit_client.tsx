@@ -23,6 +23,7 @@ export function EditClient({ models, one, page }: ClientPart) {
   return (
     <>
       <ReviewedForm
+        router={models.router}
         area="connect"
         isSame={changedFields(base, draft.value).length === 0 && draft.value.serverSecret === ""}
         onReview={() => reviewing.value = true}

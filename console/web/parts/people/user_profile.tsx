@@ -40,6 +40,7 @@ function Profile(part: UserPart & { record: UserRecord }) {
   return (
     <section class="panel people-panel" aria-label={t("people.profile")}>
       <ReviewedForm
+        router={models.router}
         id="user-profile"
         area="people"
         isSame={changed.length === 0}
