@@ -69,6 +69,10 @@ for (const peer of [OPENCONNECT, AUTHEN_RADIUS]) {
     await context.step("a correct code", async () => {
       assertEquals(await codeLogin(gateway, peer, { user: "cleo", type: (code) => code }), "accept");
     });
+    await context.step("a correct code with a blank, as phones show it", async () => {
+      const type = (code: string) => `${code.slice(0, 3)} ${code.slice(3)}`;
+      assertEquals(await codeLogin(gateway, peer, { user: "emma", type }), "accept");
+    });
     await context.step("a wrong code", async () => {
       assertEquals(await codeLogin(gateway, peer, { user: "dora", type: wrong }), "reject");
     });
