@@ -66,6 +66,7 @@ export const AUDIT_ACTIONS = {
   "login.accepted": { about: "user" },
   "login.cancelled": { about: "user" },
   "login.expired": { about: "user" },
+  "login.joined": { about: "user" },
   "login.rejected": { about: "user" },
   "login.superseded": { about: "user" },
   "notice.dismiss": { about: "notice" },

@@ -21,6 +21,7 @@ import { createDisownings, type Disowning } from "./doing/disowning.ts";
 import { createEar, type Ear } from "./doing/ear.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
 import { createFirstFactors } from "./doing/first_factors.ts";
+import { createFoldedLog } from "./doing/folded_log.ts";
 import { createGateway } from "./doing/gateway.ts";
 import { recordEnded } from "./doing/history.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
@@ -41,7 +42,9 @@ import type {
 } from "./doing/ports.ts";
 import { createReplyRegister, type ReplyRegister } from "./doing/reply_register.ts";
 import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./doing/server.ts";
+import { createSharedTuples } from "./doing/shared_tuples.ts";
 import { createStateTokens } from "./doing/state_tokens.ts";
+import { createUnsignedLimits } from "./doing/unsigned_limits.ts";
 import { createBoard } from "./doing/watch.ts";
 
 export interface RadiusDeps {
@@ -99,8 +102,8 @@ export interface Radius {
   close(): void;
 }
 
-/** Conversations in memory, alive and lately ended together. */
-const MOST_CONVERSATIONS = 100_000;
+/** Conversations in memory, in progress and lately ended together. */
+const MAX_CONVERSATIONS = 100_000;
 const SWEEP_MS = 1000;
 
 /** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
@@ -108,12 +111,11 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config, store, vault, clock, random, log } = deps;
   const { radius, factors } = config;
   const counters = createCounters();
-  const conversations = createConversations({
-    store,
-    clock,
-    most: MOST_CONVERSATIONS,
-    tokenOf: createStateTokens(vault),
-  });
+  const tokenOf = createStateTokens(vault);
+  const conversations = createConversations({ store, clock, most: MAX_CONVERSATIONS, tokenOf });
+  const sharedTuples = createSharedTuples({ store, clock, log, vault });
+  const folded = createFoldedLog({ log, clock });
+  const unsignedLimits = createUnsignedLimits(clock);
   const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
   const limits = createLimits({ store, clock, settings: factors });
   const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
@@ -123,6 +125,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const [loaded, loadedSessions] = await Promise.all([
     conversations.load(),
     sessions.load(),
+    sharedTuples.load(),
     pairings.load(),
     limits.load(),
     learnt.load(),
@@ -199,6 +202,8 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     counters,
     emit: board.emit,
     packets,
+    folded,
+    unproven: unsignedLimits.unproven,
     ear,
     storeAnsweredMs: store.lastAnswerMs,
     learnt,
@@ -222,6 +227,10 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         limits,
         recoveryCodes,
         conversations,
+        sharedTuples,
+        unsignedLimits,
+        tokenOf,
+        folded,
         counters,
         store,
         vault,

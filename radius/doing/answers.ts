@@ -2,24 +2,29 @@
 
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
+import { DROP_REASONS } from "../facts/drop_reasons.ts";
 import type { Factor } from "../facts/factors.ts";
 import { type Prompt, PROMPTS } from "../facts/prompts.ts";
 import { renderPrompt } from "../pure/render.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Counters } from "./counters.ts";
+import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "./ports.ts";
 import type { PacketLog } from "./packet_log.ts";
 import { type Reply, writeReply } from "./replies.ts";
 import type { Request } from "./request.ts";
+import type { TokenOf } from "./state_tokens.ts";
 
 export interface AnswerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly folded: FoldedLog;
   readonly counters: Counters;
   readonly enabled: ReadonlySet<Factor>;
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketLog;
+  readonly tokenOf: TokenOf;
   readonly send: (request: Request, reply: Uint8Array) => void;
   /** Forgets a request that will not be answered, so that its retransmission is worked on. */
   readonly release: (request: Request) => void;
@@ -33,18 +38,20 @@ export interface Because {
   readonly refusedFor?: string | null;
 }
 
+/** Why a request that passed the gate gets no answer. */
+export type NoAnswer = "overtaken" | "too_busy" | "rate_limited" | "store_failed";
+
 export interface Answers {
   /** @param because.attributes encoded. */
   accept(request: Request, because: Because & { attributes: Uint8Array }): void;
   /** @param eapIdentifier of the EAP packet that is refused. */
   reject(request: Request, prompt: Prompt, because: Because & { eapIdentifier?: number }): void;
   challenge(request: Request, conversation: Conversation, row: string): void;
-  /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
-  drop(
-    request: Request,
-    reason: "overtaken" | "too_busy" | "store_failed",
-    options?: { keepSlot?: boolean },
-  ): void;
+  /**
+   * Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. A reason that a flood can bring about is
+   * written to the log, up to a rate.
+   */
+  drop(request: Request, reason: NoAnswer, options?: { keepSlot?: boolean }): void;
   /** Rejects that wait for their second. */
   readonly delayed: number;
 }
@@ -84,16 +91,17 @@ export function createAnswers(deps: AnswerDeps): Answers {
     });
   }
 
-  function drop(
-    request: Request,
-    reason: "overtaken" | "too_busy" | "store_failed",
-    options: { keepSlot?: boolean } = {},
-  ): void {
+  function drop(request: Request, reason: NoAnswer, options: { keepSlot?: boolean } = {}): void {
     counters.drop(reason);
     if (options.keepSlot !== true) deps.release(request);
     const { octets, source, client, slot } = request;
     if (slot.recorded !== null) slot.recorded.verdict = reason;
     else deps.packets.dropped({ octets, reason, source, client: client.name });
+    if (reason === "too_busy" || reason === "rate_limited") {
+      const { level, sentence } = DROP_REASONS[reason];
+      const line = { level, message: `dropped: ${sentence}`, fields: { reason, ...senderOf(request) } };
+      if (!deps.folded.write(reason, line)) return;
+    }
     deps.emit({
       kind: "drop",
       atMs: clock.nowMs(),
@@ -122,9 +130,11 @@ export function createAnswers(deps: AnswerDeps): Answers {
       });
     },
     challenge(request, conversation, row) {
-      const { at, token, prompt, numbers, numberToMatch } = conversation;
-      const message = renderPrompt(prompt ?? "menu", { enabled: deps.enabled, numberToMatch, numbers });
-      const state = token === null ? at : `${at}.${token}`;
+      const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
+      // Whoever sent the request may have invented its source address: the reply must not be much larger.
+      const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
+      const message = renderPrompt(asked, { enabled: deps.enabled, numberToMatch, numbers });
+      const state = hasToken ? `${at}.${deps.tokenOf(orderedId, at)}` : at;
       deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
     },
     drop,

@@ -1,10 +1,9 @@
 // Begins conversations: a new login, and the one that takes the place of another after Cancel.
 
 import type { Clock } from "../../runtime.ts";
-import type { Vault } from "../../vault.ts";
-import type { Tuple } from "../pure/tuple.ts";
+import { placeOfTuple } from "../pure/tuple.ts";
 import type { Conversation } from "./conversation.ts";
-import { createStateTokens } from "./state_tokens.ts";
+import type { SharedTuples } from "./shared_tuples.ts";
 
 export interface Beginnings {
   login(login: Login): Conversation;
@@ -18,28 +17,24 @@ export interface Login {
   readonly shownUser: string;
   readonly source: string;
   readonly place: string;
-  readonly tuple: Tuple;
-  readonly passwordDigest: string;
+  readonly tuple: string;
+  /** Whether State carries a token, unless the settings force one of the two forms. */
+  readonly hasToken: boolean;
+  readonly signed: boolean;
 }
 
-/** @param deps.stateForm `auto` adds a token where the request carries nothing that tells two logins of a user apart. */
+/** @param deps.stateForm `auto` adds a token if the tuple does not distinguish logins. */
 export function createBeginnings(
   deps: {
     clock: Clock;
-    vault: Vault;
+    sharedTuples: Pick<SharedTuples, "isShared">;
     orderedId: () => string;
     stateForm: "auto" | "name" | "token";
     conversationTtlMs: number;
   },
 ): Beginnings {
-  const tokenOf = createStateTokens(deps.vault);
-  const needsToken = ({ distinct }: Tuple): boolean =>
-    deps.stateForm === "token" || (deps.stateForm === "auto" && !distinct);
-
   /** All fields, always in the same order: then all conversations are of one shape to the engine. */
-  const begin = (
-    head: Omit<Login, "tuple"> & { tuple: string; hasToken: boolean; firstFactorRight: boolean },
-  ): Conversation => {
+  const begin = (head: Login & { firstFactorRight: boolean }): Conversation => {
     const now = deps.clock.nowMs();
     const orderedId = deps.orderedId();
     return {
@@ -51,10 +46,10 @@ export function createBeginnings(
       source: head.source,
       place: head.place,
       tuple: head.tuple,
-      token: head.hasToken ? tokenOf(orderedId) : null,
+      hasToken: head.hasToken,
+      signed: head.signed,
       startedMs: now,
       deadlineMs: now + deps.conversationTtlMs,
-      passwordDigest: head.passwordDigest,
       at: "start",
       round: 0,
       updatedMs: now,
@@ -72,19 +67,16 @@ export function createBeginnings(
       outcome: null,
       moments: [],
       stored: "not",
+      answerDigest: null,
     };
   };
 
   return {
-    login: (login) =>
-      begin({
-        ...login,
-        tuple: login.tuple.key,
-        hasToken: needsToken(login.tuple),
-        firstFactorRight: false,
-      }),
-    startOver: (old) => {
-      const next = begin({ ...old, hasToken: old.token !== null });
+    login: (login) => begin({ ...login, firstFactorRight: false }),
+    startOver(old) {
+      const isShared = deps.stateForm === "auto" &&
+        deps.sharedTuples.isShared(placeOfTuple(old.tuple, old.user));
+      const next = begin({ ...old, hasToken: old.hasToken || isShared });
       // A password that was right once must not be good for ever: cancelling does not renew its time.
       return old.firstFactorRight ? { ...next, deadlineMs: old.deadlineMs } : next;
     },

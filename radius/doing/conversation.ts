@@ -6,7 +6,6 @@ import { isStep, PASSAGES, type Place, type Step } from "../facts/steps.ts";
 import { toHex } from "../../runtime.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "./ports.ts";
 import type { UsedFactor } from "../facts/factors.ts";
-import type { TokenOf } from "./state_tokens.ts";
 
 /** A passcode that was sent: never itself, only its keyed hash. */
 export interface SentPasscode {
@@ -17,10 +16,11 @@ export interface SentPasscode {
   readonly number: string;
 }
 
-/** The last answer that was worked on, so that the same one re-issued by a proxy is known. */
+/** The packet that was worked on last, so that its retransmission is recognized, also after a restart. */
 export interface LastAnswer {
   readonly state: Step | null;
-  readonly digest: string;
+  /** The packet's Identifier; `null` in a record of version 0.1. */
+  readonly identifier: number | null;
   readonly authenticator: string;
   readonly atMs: number;
 }
@@ -38,11 +38,12 @@ export interface ConversationRecord {
   readonly source: string;
   readonly place: string;
   readonly tuple: string;
-  /** Follows the step's name in State, or `null` where the name alone travels. Derived from the id, and never written to the store. */
-  readonly token: string | null;
+  /** Whether a token follows the step's name in State. The token is derived from the id and the step, and is never written to the store. */
+  readonly hasToken: boolean;
+  /** Whether the login began with a packet whose Message-Authenticator was verified. */
+  readonly signed: boolean;
   readonly startedMs: number;
   readonly deadlineMs: number;
-  readonly passwordDigest: string;
   at: Place;
   round: number;
   updatedMs: number;
@@ -70,6 +71,8 @@ export interface Conversation extends ConversationRecord {
    * that versionstamp.
    */
   stored: "not" | "journal" | { readonly versionstamp: string };
+  /** The User-Password of the last packet, under a key of this process; `null` after a restart. Never stored. */
+  answerDigest: string | null;
 }
 
 /** Most moments that a conversation keeps; a login that goes round longer keeps the first and the latest. */
@@ -97,7 +100,6 @@ const TEXTS = [
   "source",
   "place",
   "tuple",
-  "passwordDigest",
   "at",
 ] as const satisfies readonly (keyof ConversationRecord)[];
 const NUMBERS = [
@@ -109,7 +111,8 @@ const NUMBERS = [
 
 function isRecord(parsed: Record<string, unknown> | null): boolean {
   return parsed !== null && Array.isArray(parsed.moments) && Array.isArray(parsed.numbers) &&
-    typeof parsed.firstFactorRight === "boolean" &&
+    typeof parsed.firstFactorRight === "boolean" && typeof parsed.hasToken === "boolean" &&
+    typeof parsed.signed === "boolean" &&
     TEXTS.every((name) => typeof parsed[name] === "string") &&
     NUMBERS.every((name) => typeof parsed[name] === "number");
 }
@@ -119,12 +122,11 @@ function isRecord(parsed: Record<string, unknown> | null): boolean {
  * and is not made again.
  *
  * @param record octets of a key's value, or a line of the journal.
- * @param from.tokenOf gives the token of a conversation that has one.
  * @returns `null` when it is no record: the store file is foreign input too.
  */
 export function decodeRecord(
   record: unknown,
-  { stored, tokenOf }: { stored: Conversation["stored"]; tokenOf: TokenOf },
+  { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
 ): Conversation | null {
   const line = record instanceof Uint8Array ? decoder.decode(record) : record;
   if (typeof line !== "string") return null;
@@ -135,10 +137,7 @@ export function decodeRecord(
     return null;
   }
   if (!isRecord(parsed)) return null;
-  const conversation = { ...parsed, stored } as {
-    -readonly [K in keyof Conversation]: Conversation[K];
-  };
-  if (conversation.token !== null) conversation.token = tokenOf(conversation.orderedId);
+  const conversation = { ...parsed, stored, answerDigest } as unknown as Conversation;
   return settle(conversation) ? conversation : null;
 }
 

@@ -1,9 +1,11 @@
-// The conversations that this node owns: found in memory, kept in the store, ended at their deadline. Bounded. One that waits is parked as the text of its
-// record: a hundred thousand of them are a hundred thousand strings, which cost the collector next to nothing.
+// The conversations that this node owns: found in memory, written to the store, ended at their deadline. Bounded: a full table refuses new logins
+// and never forgets one in progress. One that waits is parked as the text of its record: a hundred thousand of them are a hundred thousand
+// strings, which cost the collector next to nothing.
 
 import type { Clock } from "../../runtime.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { addMoment, type Conversation, conversationKey, decodeRecord, recordText } from "./conversation.ts";
+import { createConversationIndex, type Entry, loginPacketKey } from "./conversation_index.ts";
 import type { ConversationOutcome } from "./ports.ts";
 import type { TokenOf } from "./state_tokens.ts";
 
@@ -15,14 +17,27 @@ export type RecordWriting =
   | { readonly check: Check; readonly mutation: Mutation };
 
 export interface Conversations {
-  byTuple(tuple: string): Conversation | null;
+  /** The conversation that the bare name of a step selects on this tuple. */
+  bareOn(tuple: string): Conversation | null;
+  /** The newest conversation of a tuple, in progress or ended lately. */
+  newestOn(tuple: string): Conversation | null;
   byToken(token: string): Conversation | null;
+  /** The conversation with a token that this packet began. */
+  byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null;
   /** Finds a conversation to work on, by its ordered id. */
   awake(orderedId: string): Conversation | null;
   /** For whoever watches: as it is now, not to be changed. */
   byId(orderedId: string): Conversation | null;
-  /** Makes a conversation findable; above the cap the oldest is forgotten. */
-  add(conversation: Conversation): void;
+  /** Whether a new login has room. Unsigned logins get at most half of the table. */
+  hasRoom(login: { readonly signed: boolean }): boolean;
+  /**
+   * Makes a conversation findable. In a full table it replaces the one that ended longest ago, never one in progress.
+   *
+   * @param options.behind leaves the bare name to an older login that is in progress, until {@link Conversations.claimTuple}.
+   */
+  add(conversation: Conversation, options?: { behind: boolean }): void;
+  /** From now on the bare name selects this conversation. */
+  claimTuple(conversation: Conversation): void;
   /** Takes one out, as if it had never been: its first commit failed. */
   remove(conversation: Conversation): void;
   /** What writes the record: a line of the journal at first, later its own key under compare-and-set. */
@@ -33,7 +48,7 @@ export interface Conversations {
   liveOf(user: string): Conversation[];
   /** What records that one ended for `row`, cancelled; in memory it stays as it is. */
   ending(conversation: Conversation, row: string): Mutation;
-  /** Says that nobody works on it for now; `byTuple` and `byToken` bring it back. Its record must be committed. */
+  /** Stores a conversation that waits for the next packet as text. Its record must be committed. */
   park(conversation: Conversation): void;
   /** Notes the end in memory; the record is written with {@link record}. */
   end(conversation: Conversation, outcome: ConversationOutcome, row: string): void;
@@ -48,59 +63,46 @@ export interface Conversations {
   readonly size: number;
 }
 
-/** A conversation in memory: at work (`conversation`), or parked (`text`). */
-interface Entry {
-  readonly orderedId: string;
-  readonly user: string;
-  readonly tuple: string;
-  readonly token: string | null;
-  readonly startedMs: number;
-  readonly deadlineMs: number;
-  conversation: Conversation | null;
-  text: string;
-  /** Where the conversation of `text` stands. */
-  at: string;
-  /** Whether `text` says that it ended; only then may an ended one be parked. */
-  textEnded: boolean;
-  stored: Conversation["stored"];
-  /** When it ended; `null` while it is alive. */
-  endedMs: number | null;
-  gone: boolean;
-}
+/** The share of the table that unsigned logins may take. */
+const UNSIGNED_SHARE = 0.5;
 
-/** @param most conversations in memory, alive and lately ended together. */
+/** @param most conversations in memory, in progress and lately ended together. */
 export function createConversations(
   { store, clock, most, tokenOf }: { store: Store; clock: Clock; most: number; tokenOf: TokenOf },
 ): Conversations {
-  const ring = createRing<Entry>(most + 1);
-  const entries = new Map<string, Entry>();
-  const tuples = new Map<string, Entry>();
-  const tokens = new Map<string, Entry>();
+  const index = createConversationIndex(tokenOf);
+  const ended = createEndedQueue();
   let alive = 0;
+  let aliveUnsigned = 0;
 
+  const noteEnd = (entry: Entry): void => {
+    alive--;
+    if (!entry.signed) aliveUnsigned--;
+  };
   const forget = (entry: Entry): void => {
     if (entry.gone) return;
     entry.gone = true;
-    entries.delete(entry.orderedId);
-    if (entry.endedMs === null) alive--;
-    if (tuples.get(entry.tuple) === entry) tuples.delete(entry.tuple);
-    if (entry.token !== null) tokens.delete(entry.token);
+    index.remove(entry);
+    if (entry.endedMs === null) noteEnd(entry);
   };
   const peek = (entry: Entry): Conversation | null =>
     entry.conversation ??
-      decodeRecord(entry.text, { stored: entry.stored, tokenOf: () => entry.token ?? "" });
-  const awake = (entry: Entry): Conversation | null => {
+      decodeRecord(entry.text, { stored: entry.stored, answerDigest: entry.answerDigest });
+  const awake = (entry: Entry | undefined): Conversation | null => {
+    if (entry === undefined) return null;
     entry.conversation = peek(entry);
     return entry.conversation;
   };
-  const add = (conversation: Conversation): void => {
-    const { orderedId, user, tuple, token, startedMs, deadlineMs, stored, outcome, updatedMs } = conversation;
-    const endedMs = outcome === null ? null : updatedMs;
+  const add = (conversation: Conversation, options = { behind: false }): void => {
+    const { orderedId, user, tuple, hasToken, signed, startedMs, deadlineMs, stored, answerDigest } =
+      conversation;
+    const endedMs = conversation.outcome === null ? null : conversation.updatedMs;
     const entry: Entry = {
       orderedId,
       user,
       tuple,
-      token,
+      hasToken,
+      signed,
       startedMs,
       deadlineMs,
       conversation,
@@ -108,15 +110,26 @@ export function createConversations(
       at: conversation.at,
       textEnded: false,
       stored,
+      answerDigest,
       endedMs,
       gone: false,
+      token: null,
+      priorToken: null,
+      loginPacket: null,
+      older: null,
+      newer: null,
     };
-    entries.set(orderedId, entry);
-    tuples.set(tuple, entry);
-    if (token !== null) tokens.set(token, entry);
-    if (endedMs === null) alive++;
-    const overflow = ring.push(entry);
-    if (overflow !== null) forget(overflow);
+    while (index.size >= most) {
+      const oldest = ended.take();
+      // Only Cancel adds to a table full of logins in progress; the login that it ends makes room for the next one.
+      if (oldest === null) break;
+      forget(oldest);
+    }
+    index.add(entry, options);
+    index.update(entry, conversation);
+    if (endedMs !== null) return ended.push(entry);
+    alive++;
+    if (!signed) aliveUnsigned++;
   };
   const endNow = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
     conversation.outcome = outcome;
@@ -127,19 +140,21 @@ export function createConversations(
   const end = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
     if (conversation.outcome !== null) return;
     endNow(conversation, outcome, row);
-    const entry = entries.get(conversation.orderedId);
+    const entry = index.byId(conversation.orderedId);
     if (entry === undefined) return;
     entry.endedMs = conversation.updatedMs;
-    alive--;
+    noteEnd(entry);
+    ended.push(entry);
   };
 
   const textOf = (conversation: Conversation): string => {
     const text = recordText(conversation);
-    const entry = entries.get(conversation.orderedId);
+    const entry = index.byId(conversation.orderedId);
     if (entry !== undefined) {
       entry.text = text;
       entry.at = conversation.at;
       entry.textEnded = conversation.outcome !== null;
+      index.update(entry, conversation);
     }
     return text;
   };
@@ -152,25 +167,23 @@ export function createConversations(
   });
 
   return {
-    byTuple(tuple) {
-      const entry = tuples.get(tuple);
-      return entry === undefined ? null : awake(entry);
-    },
-    byToken(token) {
-      const entry = tokens.get(token);
-      return entry === undefined ? null : awake(entry);
-    },
-    awake(orderedId) {
-      const entry = entries.get(orderedId);
-      return entry === undefined ? null : awake(entry);
-    },
+    bareOn: (tuple) => awake(index.bare(tuple)),
+    newestOn: (tuple) => awake(index.newest(tuple)),
+    byToken: (token) => awake(index.byToken(token)),
+    byLoginPacket: (packet) => awake(index.byLoginPacket(loginPacketKey(packet))),
+    awake: (orderedId) => awake(index.byId(orderedId)),
+    hasRoom: ({ signed }) => alive < most && (signed || aliveUnsigned < most * UNSIGNED_SHARE),
     byId(orderedId) {
-      const entry = entries.get(orderedId);
+      const entry = index.byId(orderedId);
       return entry === undefined ? null : peek(entry);
     },
     add,
+    claimTuple(conversation) {
+      const entry = index.byId(conversation.orderedId);
+      if (entry !== undefined) index.claimTuple(entry);
+    },
     remove(conversation) {
-      const entry = entries.get(conversation.orderedId);
+      const entry = index.byId(conversation.orderedId);
       if (entry !== undefined) forget(entry);
     },
     end,
@@ -188,7 +201,7 @@ export function createConversations(
     recordEnd: (conversation) => recordOf(conversation, textOf(conversation)),
     liveOf(user) {
       const live: Conversation[] = [];
-      for (const entry of ring.fromNewest()) {
+      for (const entry of index.fromNewest()) {
         if (entry.endedMs !== null || entry.gone || entry.user !== user) continue;
         const conversation = awake(entry);
         if (conversation !== null) live.push(conversation);
@@ -201,17 +214,18 @@ export function createConversations(
       return recordOf(ended, recordText(ended));
     },
     park(conversation) {
-      const entry = entries.get(conversation.orderedId);
+      const entry = index.byId(conversation.orderedId);
       if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
       // Ended by another login while its own commit was on the way: the text would bring it back to life.
       if (conversation.outcome !== null && !entry.textEnded) return;
       entry.stored = conversation.stored;
+      entry.answerDigest = conversation.answerDigest;
       entry.conversation = null;
     },
     sweep() {
       const now = clock.nowMs();
       const expired: Conversation[] = [];
-      for (const entry of ring.fromOldest()) {
+      for (const entry of index.fromOldest()) {
         // The time to live is one for all, so nothing younger can be due.
         if (entry.startedMs + REMEMBERED_MS > now && entry.deadlineMs > now) break;
         if (entry.gone) continue;
@@ -224,7 +238,7 @@ export function createConversations(
         }
         if (entry.endedMs !== null && entry.endedMs + REMEMBERED_MS <= now) forget(entry);
       }
-      ring.dropOldestWhile((entry) => entry.gone);
+      ended.trim();
       return expired;
     },
     async load() {
@@ -239,13 +253,13 @@ export function createConversations(
       };
       for await (const line of store.journal()) {
         if (found.size >= most) break;
-        const conversation = decodeRecord(line, { stored: "journal", tokenOf });
+        const conversation = decodeRecord(line, { stored: "journal" });
         // The newest line comes first.
         if (conversation === null || !found.has(conversation.orderedId)) keep(conversation);
       }
       // A key of its own is newer than the line in the journal that began the conversation.
       for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
-        if (versionstamp !== null) keep(decodeRecord(value, { stored: { versionstamp }, tokenOf }));
+        if (versionstamp !== null) keep(decodeRecord(value, { stored: { versionstamp } }));
       }
       const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
       for (const conversation of inOrder) add(conversation);
@@ -253,7 +267,7 @@ export function createConversations(
     },
     newestFirst(limit) {
       const views: Conversation[] = [];
-      for (const entry of ring.fromNewest()) {
+      for (const entry of index.fromNewest()) {
         if (views.length >= limit) break;
         const conversation = entry.gone ? null : peek(entry);
         if (conversation !== null) views.push(conversation);
@@ -262,7 +276,7 @@ export function createConversations(
     },
     *standing(limit) {
       let left = limit;
-      for (const { gone, endedMs, orderedId, conversation, at } of ring.fromNewest()) {
+      for (const { gone, endedMs, orderedId, conversation, at } of index.fromNewest()) {
         if (left <= 0) return;
         if (gone || endedMs !== null) continue;
         left--;
@@ -273,47 +287,27 @@ export function createConversations(
       return alive;
     },
     get size() {
-      return entries.size;
+      return index.size;
     },
   };
 }
 
-/** A queue in one array. A Map would keep the order too, but walking it from the front passes every entry deleted before. */
-interface Ring<T> {
-  /** Appends; returns the oldest one when there was no room. */
-  push(item: T): T | null;
-  fromOldest(): Iterable<T>;
-  fromNewest(): Iterable<T>;
-  dropOldestWhile(test: (item: T) => boolean): void;
-}
-
-function createRing<T>(size: number): Ring<T> {
-  const places: (T | undefined)[] = [];
+/** Conversations in the order in which they ended. Those that are gone already are passed over. */
+function createEndedQueue(): { push(entry: Entry): void; take(): Entry | null; trim(): void } {
+  let entries: Entry[] = [];
   let first = 0;
-  let count = 0;
-  const at = (index: number): T => places[(first + index) % size] as T;
-  const shift = (): T => {
-    const oldest = at(0);
-    places[first] = undefined;
-    first = (first + 1) % size;
-    count--;
-    return oldest;
+  const trim = (): void => {
+    while (first < entries.length && (entries[first] as Entry).gone) first++;
+    if (first < 1024 || first * 2 < entries.length) return;
+    entries = entries.slice(first);
+    first = 0;
   };
   return {
-    push(item) {
-      const overflow = count === size - 1 ? shift() : null;
-      places[(first + count) % size] = item;
-      count++;
-      return overflow;
+    push: (entry) => void entries.push(entry),
+    take() {
+      trim();
+      return entries[first] ?? null;
     },
-    *fromOldest() {
-      for (let index = 0; index < count; index++) yield at(index);
-    },
-    *fromNewest() {
-      for (let index = count - 1; index >= 0; index--) yield at(index);
-    },
-    dropOldestWhile(test) {
-      while (count > 0 && test(at(0))) shift();
-    },
+    trim,
   };
 }

@@ -2,30 +2,33 @@
 
 import type { Log } from "../../log.ts";
 import { toBase64Url } from "../../runtime.ts";
-import { NOTHING_KNOWN } from "../facts/facts.ts";
 import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import type { PacketView } from "../pure/packet.ts";
 import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
-import { decodeText } from "../pure/text.ts";
-import { step } from "../pure/step.ts";
 import { canonicalName } from "../../canonical_name.ts";
-import { type Tuple, tupleOf } from "../pure/tuple.ts";
+import { placeOfTuple, type Tuple, tupleOf } from "../pure/tuple.ts";
 import { ApprovalUsed } from "./approval_use.ts";
-import { type AnswerDeps, createAnswers, senderOf } from "./answers.ts";
+import { type AnswerDeps, createAnswers } from "./answers.ts";
 import { type Attempt, newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
 import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
 import { USER_LEFT } from "./leaving.ts";
+import { recordJoin } from "./login_audit.ts";
 import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
-import { createNullAsks } from "./null_asks.ts";
 import { createPreparing } from "./preparing.ts";
-import { findRefusal, type Refusal, REFUSALS, type Request, viewOf } from "./request.ts";
+import { createRejections } from "./rejections.ts";
+import { callingStation, findRefusal, type Refusal, type Request, viewOf } from "./request.ts";
 import { logRequest } from "./request_log.ts";
-import { authenticatorText, isSamePacket } from "./same_packet.ts";
+import { authenticatorText, findSameLogin, isReissued, isSamePacket } from "./same_packet.ts";
+import type { SharedTuples } from "./shared_tuples.ts";
+import type { UnsignedLimits } from "./unsigned_limits.ts";
+import { createWorks, type Work } from "./works.ts";
 
 export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
+  readonly sharedTuples: SharedTuples;
+  readonly unsignedLimits: UnsignedLimits;
   readonly stateForm: "auto" | "name" | "token";
   readonly conversationTtlMs: number;
   readonly loginJoinWindowMs: number;
@@ -40,16 +43,6 @@ export interface Gateway {
   readonly working: number;
 }
 
-/** A packet that is being worked on for a conversation, and the newest request that waits for the answer. */
-interface Work {
-  request: Request;
-  readonly state: Step | null;
-  readonly digest: string;
-  readonly playing: Promise<Finished | null>;
-  /** Other answers to the same challenge that wait for this one. */
-  waiting: number;
-}
-
 /** What was typed at a login or as an answer. */
 interface Typed {
   readonly tuple: Tuple;
@@ -58,7 +51,7 @@ interface Typed {
 }
 
 /** Requests under way at once; held ones count. */
-const MOST_WORKS = 50_000;
+const MAX_WORKS = 50_000;
 /** Different answers to one challenge at once. */
 const MOST_WAITING = 4;
 const NOTHING = new Uint8Array(0);
@@ -67,13 +60,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { conversations, clock, log, counters } = deps;
   const answers = createAnswers(deps);
   const beginnings = createBeginnings(deps);
-  const nullAsks = createNullAsks(deps);
   const preparing = createPreparing(deps);
   const machine: MachineDeps = { ...deps, startOver };
-  const joinKey = createHmacMd5(deps.vault.deriveKey("join", 32));
-  const works = new Map<string, Work>();
-  /** Clients that were warned of CHAP: it is a setting of theirs, not what one request did. */
-  const chapClients = new Set<string>();
+  const { sharedTuples, unsignedLimits, tokenOf } = deps;
+  // The key ends with the process: what is compared with it is never stored.
+  const joinKey = createHmacMd5(deps.random.bytes(32));
+  const { gone, refuse } = createRejections(deps, answers);
+  const works = createWorks({ joinWindowMs: deps.loginJoinWindowMs });
 
   function startOver(old: Conversation): Conversation {
     const next = beginnings.startOver(old);
@@ -90,16 +83,32 @@ export function createGateway(deps: GatewayDeps): Gateway {
     return toBase64Url(digest);
   }
 
+  /** Reveals the password into `plain`. Returns its length, or -1 if the hidden one has an impossible length. */
+  function reveal({ client, octets }: Request, view: PacketView): number {
+    const hidden = view.value("userPassword");
+    if (hidden === null) return 0;
+    return client.secret.revealPasswordInto(plain, hidden, { authenticator: octets, at: AUTHENTICATOR_AT });
+  }
+
   function accept(request: Request, view: PacketView): void {
     counters.count("requests");
-    logRequest(log, request);
-    const refusal = findRefusal(view, request.userName);
-    if (refusal !== null) return refuse(request, refusal, view);
+    const refusal = findRefusal(view, request.userName) ?? (request.signed ? null : findNoise(request, view));
+    if (refusal === null && !unsignedLimits.mayBegin(request, view)) {
+      return answers.drop(request, "rate_limited");
+    }
+    if (refusal !== null) return refuse(request, refusal, { view, isLogged: false });
+    logRequest(deps, request);
     const user = canonicalName(request.userName);
     const pending = preparing.ask(user);
     if (pending === null) return admit(request, view, user);
     // The view is used again for the next datagram: this packet is read once more when its turn comes.
     wait(request, { user, pending }, () => admit(request, viewOf(request), user));
+  }
+
+  /** An unsigned packet with a password that is noise: anyone could have made it. */
+  function findNoise(request: Request, view: PacketView): Refusal | null {
+    const length = request.proven ? reveal(request, view) : 0;
+    return length > 0 && looksGarbled(plain.subarray(0, length)) ? "garbled_password" : null;
   }
 
   function wait(
@@ -111,99 +120,114 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   function admit(request: Request, view: PacketView, user: string): void {
-    const { client } = request;
-    const hidden = view.value("userPassword");
-    const { octets } = request;
-    const length = hidden === null
-      ? 0
-      : client.secret.revealPasswordInto(plain, hidden, { authenticator: octets, at: AUTHENTICATOR_AT });
-    if (length < 0) return refuse(request, "bad_password_length", view);
+    const length = reveal(request, view);
+    if (length < 0) return refuse(request, "bad_password_length", { view, isLogged: true });
+    if (works.size >= MAX_WORKS) return answers.drop(request, "too_busy");
     const typed = plain.subarray(0, length);
-    if (works.size >= MOST_WORKS) return answers.drop(request, "too_busy");
-    if (hidden !== null && view.slots.messageAuthenticator.count === 0 && looksGarbled(typed)) {
-      const hint = "the revealed password is no text: is the shared secret of this client right?";
-      log.warn(hint, senderOf(request));
-    }
-    const login: Typed = { tuple: tupleOf(view, client.name, user), octets: typed, digest: digestOf(typed) };
+    const tuple = tupleOf(view, request.client.name, user);
+    const login: Typed = { tuple, octets: typed, digest: digestOf(typed) };
     const state = view.value("state");
-    if (state === null) return begin(request, { ...login, user, place: placeOf(view) });
+    if (state === null) return begin(request, { ...login, user, place: callingStation(view) });
     resume(request, { ...login, state: readAnswer(state) });
   }
 
-  /** An Access-Request without State: a new login, or one that is running already. */
+  /** An Access-Request without State: a new login, or one that is in progress already. */
   function begin(request: Request, login: Typed & { user: string; place: string }): void {
     const { policy, name: client } = request.client;
-    const running = conversations.byTuple(login.tuple.key);
-    const ended: Conversation[] = [];
+    const { tuple, digest, user } = login;
     const password = policy.firstFactor === "none" && !policy.appendMode
       ? login.octets
       : login.octets.slice();
     const typed = policy.appendMode ? readAppended(password, policy) : { password, appended: null };
-    if (running !== null) {
-      const again = () => {
-        if (!mustHoldAgain(running, typed.appended, policy)) return repeat(request, running);
-        const attempt = { ...newAttempt(request, { answer: null, ...typed }), holdsAgain: true };
-        run(request, running, { attempt, state: null, digest: login.digest, ended });
-      };
-      if (isSamePacket(running, request, { state: null, digest: login.digest })) return again();
-      if (running.outcome === null) {
-        if (isSameLogin(running, login, request.receivedMs)) {
-          counters.count("logins_joined");
-          return again();
-        }
-        conversations.end(running, "superseded", "superseded");
-        ended.push(running);
-        if (running.requestId !== null) void deps.secondFactor.cancel(running.requestId);
-      }
+    const attempt = newAttempt(request, { answer: null, ...typed });
+    const hasPassword = typed.password.length > 0;
+    const newest = conversations.newestOn(tuple.key);
+    const known = findSameLogin(conversations, newest, { request, digest });
+    if (known !== null) {
+      if (!mustHoldAgain(known, typed.appended, policy)) return repeat(request, known);
+      const held = { attempt: { ...attempt, holdsAgain: true }, state: null, digest, hasPassword };
+      return run([request], known, { ...held, replaces: null });
     }
+    const wasDistinct = tuple.distinct && !sharedTuples.isShared(tuple.place);
+    const running = wasDistinct && hasPassword ? works.joinable({ request, tuple: tuple.key, digest }) : null;
+    if (running !== null) return join(request, running);
+    if (!conversations.hasRoom(request)) return answers.drop(request, "too_busy");
+    const older = newest !== null && isLive(newest) ? newest : null;
+    const isRival = older !== null && older.signed && !request.signed;
+    const isDistinct = tuple.distinct && sharedTuples.distinguishes({
+      place: tuple.place,
+      user,
+      busy: older !== null,
+      proven: request.proven && !isRival,
+    });
     const conversation = beginnings.login({
       client,
-      user: login.user,
+      user,
       shownUser: request.userName,
       source: request.source,
       place: login.place,
-      tuple: login.tuple,
-      passwordDigest: login.digest,
+      tuple: tuple.key,
+      // An unsigned login beside a signed one is never selected by its name.
+      hasToken: isRival || deps.stateForm === "token" || (deps.stateForm === "auto" && !isDistinct),
+      signed: request.signed,
     });
-    conversations.add(conversation);
-    const attempt = newAttempt(request, { answer: null, ...typed });
-    run(request, conversation, { attempt, state: null, digest: login.digest, ended });
+    const isReplaced = older !== null && !isRival && (wasDistinct || deps.stateForm === "name");
+    const replaces = isReplaced ? older.orderedId : null;
+    conversations.add(conversation, { behind: isReplaced && policy.firstFactor !== "none" });
+    run([request], conversation, { attempt, state: null, digest, hasPassword, replaces });
   }
 
-  function isSameLogin(
-    { passwordDigest, startedMs }: Conversation,
-    { digest }: Typed,
-    nowMs: number,
-  ): boolean {
-    return passwordDigest === digest && nowMs - startedMs <= deps.loginJoinWindowMs;
+  function isLive({ outcome, deadlineMs }: Conversation): boolean {
+    return outcome === null && deadlineMs > clock.nowMs();
+  }
+
+  /** A re-issued login waits for the answer of the one that is not answered yet. */
+  function join(request: Request, work: Work): void {
+    counters.count("logins_joined");
+    const [first] = work.requests;
+    if (first !== undefined) recordJoin(deps, work.conversation, { first, joined: request });
+    takeOver(request, work);
   }
 
   /** An Access-Request with State: the answer to a challenge. */
   function resume(request: Request, answer: Typed & { state: string }): void {
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
-    if (step === null) return refuse(request, "unknown_state", null);
+    if (step === null) return refuse(request, "unknown_state", { view: null, isLogged: true });
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
-    const found = token === null ? conversations.byTuple(answer.tuple.key) : conversations.byToken(token);
-    const conversation = found?.token === token && found.tuple === answer.tuple.key ? found : null;
+    const conversation = findByState(request, { tuple: answer.tuple.key, step, token });
     if (conversation === null) return gone(request, step);
     if (isSamePacket(conversation, request, { state: step, digest: answer.digest })) {
       return repeat(request, conversation);
     }
-    const work = works.get(conversation.orderedId);
+    const work = works.of(conversation);
     if (work !== undefined) return meanwhile(request, work, { ...answer, step });
-    const live = conversation.outcome === null && conversation.deadlineMs > clock.nowMs();
-    if (!live) return gone(request, step);
+    if (!isLive(conversation)) return gone(request, step);
     if (conversation.at !== step) {
-      const again = isReissued(conversation, { step, digest: answer.digest, nowMs: request.receivedMs });
+      const { digest } = answer;
+      const again = isReissued(conversation, {
+        step,
+        digest,
+        sinceMs: request.receivedMs - deps.loginJoinWindowMs,
+      });
       return again ? repeat(request, conversation) : gone(request, step);
     }
-    const attempt = newAttempt(request, {
-      answer: readAnswer(answer.octets),
-      password: NOTHING,
-      appended: null,
+    const typed = { answer: readAnswer(answer.octets), password: NOTHING, appended: null };
+    const attempt = newAttempt(request, typed);
+    const hasPassword = answer.octets.length > 0;
+    run([request], conversation, {
+      ...{ attempt, state: step, digest: answer.digest, hasPassword, replaces: null },
     });
-    run(request, conversation, { attempt, state: step, digest: answer.digest, ended: [] });
+  }
+
+  /** The conversation that a State belongs to. An unsigned packet never answers one that began signed. */
+  function findByState(
+    { signed }: Request,
+    { tuple, step, token }: { tuple: string; step: Step; token: string | null },
+  ): Conversation | null {
+    const found = token === null ? conversations.bareOn(tuple) : conversations.byToken(token);
+    if (found === null || found.tuple !== tuple || (found.signed && !signed)) return null;
+    return token === null || tokenOf(found.orderedId, step) === token ? found : null;
   }
 
   /** An answer while another one is being worked on: the same one again takes its place, a different one waits. */
@@ -222,57 +246,64 @@ export function createGateway(deps: GatewayDeps): Gateway {
     void work.playing.then(resumed, resumed);
   }
 
-  function isReissued(
-    conversation: Conversation,
-    { step, digest, nowMs }: { step: Step; digest: string; nowMs: number },
-  ): boolean {
-    const { lastAnswer } = conversation;
-    return lastAnswer !== null && lastAnswer.state === step && lastAnswer.digest === digest &&
-      nowMs - lastAnswer.atMs <= deps.loginJoinWindowMs;
-  }
-
-  /** Plays a packet on a conversation and answers whoever waits newest. */
+  /** Plays a packet on a conversation and answers the requests that wait for it. */
   function run(
-    request: Request,
+    requests: Request[],
     conversation: Conversation,
-    { attempt, state, digest, ended }: {
+    { attempt, state, digest, hasPassword, replaces }: Pick<Work, "state" | "digest" | "hasPassword"> & {
       attempt: Attempt;
-      state: Step | null;
-      digest: string;
-      ended: Conversation[];
+      replaces: string | null;
     },
   ): void {
+    const request = requests[0] as Request;
     deps.packets.received(conversation.orderedId, request);
     const lastAnswer: LastAnswer = {
       state,
-      digest,
+      identifier: request.octets[1] as number,
       authenticator: authenticatorText(request),
       atMs: request.receivedMs,
     };
     const before = conversation.stored === "not"
       ? null
       : { ...conversation, moments: conversation.moments.slice() };
-    const playing = play(machine, { conversation, attempt, lastAnswer }, ended);
-    const work: Work = { request, state, digest, playing, waiting: 0 };
-    works.set(conversation.orderedId, work);
+    const playing = play(machine, { conversation, attempt, lastAnswer, answerDigest: digest, replaces });
+    const { startedMs } = conversation;
+    const work: Work = { conversation, requests, state, digest, hasPassword, startedMs, playing, waiting: 0 };
+    works.add(work);
     playing.then(
       (finished) => {
-        works.delete(conversation.orderedId);
-        if (finished === null) return endedMeanwhile(work.request, conversation);
-        tell(work.request, finished, attempt);
+        works.remove(work);
+        if (finished === null) return endedMeanwhile(work);
+        if (finished.kind !== "challenge") conclude(finished.conversation);
+        for (const waiting of waitingFor(work)) tell(waiting, finished, attempt);
         conversations.park(finished.conversation);
       },
       (fault: unknown) => {
-        works.delete(conversation.orderedId);
+        works.remove(work);
         restore(conversation, before);
+        if (before === null) conclude(conversation);
         if (fault instanceof ApprovalUsed && !attempt.approvalUsed) {
           const again = conversations.awake(conversation.orderedId);
           const refused: Attempt = { ...attempt, approvalUsed: true, decision: "denied" };
-          if (again !== null) return run(work.request, again, { attempt: refused, state, digest, ended: [] });
+          const packet = { attempt: refused, state, digest, hasPassword, replaces: null };
+          if (again !== null) return run(requests, again, packet);
         }
-        notRecorded(work.request, conversation, fault);
+        for (const waiting of requests) notRecorded(waiting, conversation, fault);
       },
     );
+  }
+
+  /** No State value with the bare name is in use any more. */
+  function conclude({ hasToken, tuple, user }: Conversation): void {
+    if (!hasToken) sharedTuples.concluded(placeOfTuple(tuple, user), user);
+  }
+
+  /** Who gets the answer: all requests of a login that was held, otherwise the newest one. */
+  function waitingFor({ conversation, requests }: Work): readonly Request[] {
+    if (requests.length === 1 || conversation.moments.some(({ step }) => step === "holding")) return requests;
+    const newest = requests.at(-1) as Request;
+    for (const older of requests) if (older !== newest) answers.drop(older, "overtaken", { keepSlot: true });
+    return [newest];
   }
 
   function notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
@@ -287,13 +318,15 @@ export function createGateway(deps: GatewayDeps): Gateway {
     answers.reject(request, "denied", { row: USER_LEFT, conversation });
   }
 
-  /** The conversation ended while its packet was being worked on: at its deadline, with its user, or because a new login took its place. */
-  function endedMeanwhile(request: Request, conversation: Conversation): void {
-    if (conversation.outcome === "expired") {
-      return answers.reject(request, "gone", { row: "expired", conversation });
+  /** The conversation ended while its packet was being worked on: at its deadline, with its user, or because a new login replaced it. */
+  function endedMeanwhile(work: Work): void {
+    const { conversation } = work;
+    for (const request of waitingFor(work)) {
+      if (conversation.outcome === "expired") {
+        answers.reject(request, "gone", { row: "expired", conversation });
+      } else if (conversation.outcome === "cancelled") rejectLeaver(request, conversation);
+      else answers.drop(request, "overtaken", { keepSlot: true });
     }
-    if (conversation.outcome === "cancelled") return rejectLeaver(request, conversation);
-    answers.drop(request, "overtaken", { keepSlot: true });
   }
 
   function tell(request: Request, finished: Finished, { refusedFor }: Attempt): void {
@@ -315,25 +348,26 @@ export function createGateway(deps: GatewayDeps): Gateway {
     if (settle(kept)) conversations.add(kept);
   }
 
-  /** The newest request of a login gets the answer, and the older one none. */
+  /** One more request waits for the answer of a packet that is being worked on. */
   function takeOver(request: Request, work: Work): void {
-    answers.drop(work.request, "overtaken", { keepSlot: true });
-    work.request = request;
+    const tooMany = works.join(work, request);
+    if (tooMany !== null) answers.drop(tooMany, "overtaken", { keepSlot: true });
   }
 
   /** Its wait was cut off, by a restart or by the store: a client that is held to the end can do nothing with a challenge. */
   function mustHoldAgain(
-    { orderedId, outcome, at, lastAnswer }: Conversation,
+    conversation: Conversation,
     appended: Attempt["appended"],
     { device }: Request["client"]["policy"],
   ): boolean {
+    const { outcome, at, lastAnswer } = conversation;
     return outcome === null && at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && lastAnswer?.state === null &&
-      (device === "hold" || appended?.kind === "push") && !works.has(orderedId);
+      (device === "hold" || appended?.kind === "push") && works.of(conversation) === undefined;
   }
 
   /** Says again what was said last, for another identifier or the same one. */
   function repeat(request: Request, conversation: Conversation): void {
-    const work = works.get(conversation.orderedId);
+    const work = works.of(conversation);
     if (work !== undefined) return takeOver(request, work);
     const because = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
@@ -347,28 +381,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
     answers.reject(request, conversation.prompt ?? "gone", because);
   }
 
-  /** A State whose conversation is gone or stands elsewhere: never a reason to check anything typed. */
-  function gone(request: Request, at: Step): void {
-    const row = step("gone", {
-      ...NOTHING_KNOWN,
-      stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
-    });
-    const answer = () => answers.reject(request, row.say ?? "gone", { row: row.name, conversation: null });
-    if (row.then.includes("ask_null")) void nullAsks.askTwice(request.client.name).then(answer);
-    else answer();
-  }
-
-  function refuse(request: Request, refusal: Refusal, view: PacketView | null): void {
-    const { sentence, prompt } = REFUSALS[refusal];
-    counters.count(`refused_${refusal}`);
-    const said = refusal === "chap" && chapClients.has(request.client.name);
-    if (refusal === "chap") chapClients.add(request.client.name);
-    log[said ? "debug" : "warn"](`request refused: ${sentence}`, { reason: refusal, ...senderOf(request) });
-    const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
-    const because = { row: refusal, conversation: null };
-    answers.reject(request, prompt, eap === null ? because : { ...because, eapIdentifier: eap[1] ?? 0 });
-  }
-
   return {
     accept,
     async drain(deadlineMs) {
@@ -376,14 +388,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
       while ((works.size + preparing.waiting > 0 || answers.delayed > 0) && clock.nowMs() < end) {
         await new Promise<void>((resolve) => void clock.after(20, resolve));
       }
+      deps.folded.flush();
     },
     get working() {
       return works.size + preparing.waiting;
     },
   };
-}
-
-function placeOf(view: PacketView): string {
-  const calling = view.value("callingStationId");
-  return calling === null ? "" : decodeText(calling);
 }

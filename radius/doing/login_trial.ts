@@ -148,10 +148,10 @@ function conversationOf(
     source: "",
     place: "",
     tuple: "",
-    token: null,
+    hasToken: false,
+    signed: true,
     startedMs: nowMs,
     deadlineMs: nowMs,
-    passwordDigest: "",
     at: "start",
     round: 0,
     updatedMs: nowMs,
@@ -169,5 +169,6 @@ function conversationOf(
     outcome: null,
     moments: [],
     stored: "not",
+    answerDigest: null,
   };
 }

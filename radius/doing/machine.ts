@@ -1,6 +1,5 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
-import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import { phoneField } from "../../phone_name.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { type Effect, EFFECTS, type FlowRow } from "../facts/flow.ts";
@@ -14,6 +13,7 @@ import type { Conversations, RecordWriting } from "./conversations.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
 import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
+import { auditLogin } from "./login_audit.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
 import { UnitOfWork } from "./unit_of_work.ts";
@@ -54,6 +54,9 @@ interface Turn {
   conversation: Conversation;
   readonly attempt: Attempt;
   readonly lastAnswer: LastAnswer;
+  readonly answerDigest: string;
+  /** The older login of the tuple that this one replaces, by its ordered id, once it has passed its first factor. */
+  replaces: string | null;
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
   readonly work: UnitOfWork;
@@ -62,22 +65,35 @@ interface Turn {
 /**
  * Plays one packet. Resolves with `null` when the conversation was ended by somebody else meanwhile: then nothing is answered.
  *
- * @param ended older conversations that this one replaces; their end is written with the first commit.
+ * @param packet.replaces an older login that this one replaces, by its ordered id. Its end is written with the next commit.
  * @throws Raced, Left, or whatever the store throws: then nothing may be answered either.
  */
 export function play(
   deps: MachineDeps,
-  packet: { conversation: Conversation; attempt: Attempt; lastAnswer: LastAnswer },
-  ended: Conversation[] = [],
+  packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "answerDigest" | "replaces">,
 ): Promise<Finished | null> {
-  const { conversation, attempt, lastAnswer } = packet;
-  const turn: Turn = { conversation, attempt, lastAnswer, ended, work: new UnitOfWork() };
+  const turn: Turn = { ...packet, ended: [], work: new UnitOfWork() };
   const from = firstPlace(turn);
+  if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
   const playing = advance(deps, turn, from);
   return playing.catch((fault: unknown) => {
     turn.work.rollBack();
     throw fault;
   });
+}
+
+/** Ends the older login of the tuple: from now on the new one has its place. */
+function replaceOlder({ conversations, secondFactor }: MachineDeps, turn: Turn): void {
+  const { conversation, replaces, ended, work } = turn;
+  turn.replaces = null;
+  if (replaces === null) return;
+  const older = conversations.awake(replaces);
+  conversations.claimTuple(conversation);
+  if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
+  conversations.end(older, "superseded", "superseded");
+  ended.push(older);
+  const { requestId } = older;
+  if (requestId !== null) work.whenCommitted(() => void secondFactor.cancel(requestId));
 }
 
 function firstPlace({ conversation, attempt }: Turn): Place {
@@ -160,6 +176,7 @@ async function applyOutside(
   if ("claimed" in EFFECTS[effect]) {
     // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
     conversation.lastAnswer = turn.lastAnswer;
+    conversation.answerDigest = turn.answerDigest;
     note(deps, turn, row);
     await commit(deps, turn);
     if (conversation.outcome !== null) return;
@@ -174,7 +191,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
   switch (effect) {
     case "note_first_factor":
       conversation.firstFactorRight = true;
-      return;
+      return replaceOlder(deps, turn);
     case "count_failure":
       return countFailure(deps, turn);
     case "count_failure_if_code":
@@ -253,7 +270,7 @@ function countFailure(deps: MachineDeps, { conversation, work: { mutations: draf
   draft.push(mutation);
   if (!locked) return;
   draft.push(
-    audit(conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
+    auditLogin(conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
   );
   deps.log.warn("user locked after too many failures", {
     user: conversation.shownUser,
@@ -270,7 +287,12 @@ function storePairing(
   const { kind, id } = pairing;
   turn.work.mutations.push(
     mutation,
-    audit(turn.conversation, { action: "pairing.add", factor: kind, pairing: id, ...phoneField(pairing) }),
+    auditLogin(turn.conversation, {
+      action: "pairing.add",
+      factor: kind,
+      pairing: id,
+      ...phoneField(pairing),
+    }),
   );
   turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
 }
@@ -298,6 +320,7 @@ function finish(
   conversation.round++;
   conversation.prompt = row.say;
   conversation.lastAnswer = turn.lastAnswer;
+  conversation.answerDigest = turn.answerDigest;
   if (kind === "challenge") {
     conversation.at = row.to as Place;
     note(deps, turn, row);
@@ -308,7 +331,7 @@ function finish(
     deps.conversations.end(conversation, outcome, row.name);
     turn.work.mutations.push(
       historyMutation(conversation, { target: deps.target, refusedFor, denial }),
-      audit(conversation, {
+      auditLogin(conversation, {
         action: `login.${outcome}`,
         row: row.name,
         because: refusedFor ?? denial?.cause ?? null,
@@ -366,18 +389,4 @@ function add(
   checks.push(writing.check);
   mutations.push(writing.mutation);
   return undefined;
-}
-
-function audit(
-  { orderedId, shownUser, client, source }: Conversation,
-  what: Omit<AuditEntry, "actor" | "object">,
-): Mutation {
-  return auditEntry({
-    actor: "radius",
-    object: `user:${shownUser}`,
-    client,
-    source,
-    conversation: orderedId,
-    ...what,
-  });
 }

@@ -3,7 +3,10 @@
 import type { ConversationRecord } from "./conversation.ts";
 import type { ConversationMoment } from "./ports.ts";
 
-/** The fields by place. New ones go to the end, and only with a value for records that lack them. */
+/**
+ * The fields by place. New ones go to the end, and only with a value for records that lack them. `null`: version 0.1 wrote a digest of the
+ * password there, which is no longer written and not read.
+ */
 export const RECORD_FIELDS = [
   "orderedId",
   "secretId",
@@ -13,10 +16,10 @@ export const RECORD_FIELDS = [
   "source",
   "place",
   "tuple",
-  "token",
+  "hasToken",
   "startedMs",
   "deadlineMs",
-  "passwordDigest",
+  null,
   "at",
   "round",
   "updatedMs",
@@ -33,7 +36,8 @@ export const RECORD_FIELDS = [
   "outcome",
   "moments",
   "phone",
-] as const satisfies readonly (keyof ConversationRecord)[];
+  "signed",
+] as const satisfies readonly (keyof ConversationRecord | null)[];
 
 /** How many fields a record had before phones had names. */
 const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
@@ -41,9 +45,9 @@ const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
 /** Stands for a text that is the same as one before it. */
 const SAME = 0;
 
-/** The record's fields in their places. That there is a token is kept, never the token itself. */
+/** The record's fields in their places. The record says that there is a token, never the token itself. */
 export function packRecord(record: ConversationRecord): unknown[] {
-  const { lastAnswer, moments, passwordDigest } = record;
+  const { lastAnswer, moments } = record;
   return [
     record.orderedId,
     record.secretId,
@@ -53,10 +57,10 @@ export function packRecord(record: ConversationRecord): unknown[] {
     record.source,
     record.place,
     record.tuple,
-    record.token === null ? null : "",
+    record.hasToken ? "" : null,
     record.startedMs,
     record.deadlineMs,
-    passwordDigest,
+    null,
     record.at,
     record.round,
     record.updatedMs,
@@ -71,13 +75,15 @@ export function packRecord(record: ConversationRecord): unknown[] {
     record.prompt,
     lastAnswer === null ? null : [
       lastAnswer.state,
-      lastAnswer.digest === passwordDigest ? SAME : lastAnswer.digest,
+      null,
       lastAnswer.authenticator,
       lastAnswer.atMs,
+      lastAnswer.identifier,
     ],
     record.outcome,
     packMoments(moments),
     record.phone,
+    record.signed,
   ];
 }
 
@@ -91,18 +97,21 @@ function packMoments(moments: readonly ConversationMoment[]): unknown[] {
 export function unpackRecord(list: unknown): Record<string, unknown> | null {
   if (!Array.isArray(list) || list.length < FIELDS_AT_FIRST) return null;
   const fields: Record<string, unknown> = {};
-  for (const [place, name] of RECORD_FIELDS.entries()) fields[name] = list[place];
+  for (const [place, name] of RECORD_FIELDS.entries()) if (name !== null) fields[name] = list[place];
   if (fields.shownUser === SAME) fields.shownUser = fields.user;
-  fields.lastAnswer = unpackAnswer(fields.lastAnswer, fields.passwordDigest);
+  fields.hasToken = fields.hasToken !== null;
+  fields.lastAnswer = unpackAnswer(fields.lastAnswer);
   fields.moments = unpackMoments(fields.moments);
   fields.phone ??= null;
+  fields.signed ??= false;
   return fields;
 }
 
-function unpackAnswer(packed: unknown, passwordDigest: unknown): unknown {
+/** The second place is empty: version 0.1 wrote a digest of the password there. */
+function unpackAnswer(packed: unknown): unknown {
   if (!Array.isArray(packed)) return null;
-  const [state, digest, authenticator, atMs] = packed;
-  return { state, digest: digest === SAME ? passwordDigest : digest, authenticator, atMs };
+  const [state, , authenticator, atMs, identifier = null] = packed;
+  return { state, identifier, authenticator, atMs };
 }
 
 function unpackMoments(packed: unknown): unknown {

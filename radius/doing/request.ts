@@ -4,6 +4,7 @@ import { typeOf } from "../facts/dictionary.ts";
 import { readInteger } from "../pure/attributes.ts";
 import { forEachAttribute, PacketView } from "../pure/packet.ts";
 import { isRefusedUserName } from "./user_name.ts";
+import { decodeText } from "../pure/text.ts";
 import type { Client } from "./clients.ts";
 import type { Slot } from "./duplicates.ts";
 
@@ -25,6 +26,10 @@ export interface Request {
   /** High-resolution time of reception, for the elapsed milliseconds of the log. */
   readonly startedAt: number;
   readonly slot: Slot;
+  /** Whether its Message-Authenticator was verified. */
+  readonly signed: boolean;
+  /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Noise is refused. */
+  readonly proven: boolean;
   /** User-Name as text, without the domain and the realm that the client strips; invalid UTF-8 becomes U+FFFD. */
   readonly userName: string;
 }
@@ -45,6 +50,11 @@ export const REFUSALS = {
     sentence: "User-Password is not 16 to 128 octets in steps of 16",
     prompt: "denied",
     ref: "RFC 2865 §5.2",
+  },
+  garbled_password: {
+    sentence: "the revealed password is no text: is the shared secret of this client right?",
+    prompt: "denied",
+    ref: "RFC 2865 §5.2; without Message-Authenticator it proves nothing",
   },
   chap: {
     sentence: "CHAP or MS-CHAP: a second factor needs PAP; set the client to PAP",
@@ -99,4 +109,10 @@ export function viewOf({ octets }: Request): PacketView {
   const view = new PacketView();
   view.read(octets, octets.length);
   return view;
+}
+
+/** Calling-Station-Id as text; empty without one. */
+export function callingStation(view: PacketView): string {
+  const calling = view.value("callingStationId");
+  return calling === null ? "" : decodeText(calling);
 }

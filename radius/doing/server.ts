@@ -14,12 +14,14 @@ import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
 import { createDuplicates } from "./duplicates.ts";
 import type { Ear } from "./ear.ts";
+import type { FoldedLog } from "./folded_log.ts";
 import type { Learnt } from "./learnt.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayEvent } from "./ports.ts";
 import type { PacketLog } from "./packet_log.ts";
 import { writeAccountingResponse, writeReply } from "./replies.ts";
 import type { Request } from "./request.ts";
+import type { SourceRateLimit } from "./source_rate_limit.ts";
 
 /** What of a datagram socket is used; Deno's, or a simulated one. */
 export interface DatagramSocket {
@@ -35,6 +37,9 @@ export interface ServerDeps {
   readonly counters: Counters;
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketLog;
+  readonly folded: FoldedLog;
+  /** Limits packets that do not prove that their sender knows the secret, where any client address is accepted. */
+  readonly unproven: SourceRateLimit;
   /** Hears who is not known, or uses another secret. */
   readonly ear?: Ear;
   /** When the store last answered: Status-Server vouches for it. */
@@ -130,7 +135,8 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     if (row.level === "debug" && !log.enabled("debug")) return;
     sayDrop(reason, source, () => {
       const client = gate.client?.name ?? null;
-      log[row.level](`dropped: ${row.sentence}`, { reason, client: client ?? undefined, source });
+      const fields = { reason, client: client ?? undefined, source };
+      deps.folded.write(`drop ${reason}`, { level: row.level, message: `dropped: ${row.sentence}`, fields });
       deps.emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
     });
   }
@@ -150,8 +156,16 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     if (client.isPrevious) client.use.previousMs = client.use.lastMs;
     if (client.anyAddress) deps.ear?.hear({ octets, source, reason: "any_address", client: null });
     if (view.code === ACCESS_REQUEST) noteSignature(client, source);
-    const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const isAccounting = view.code === ACCOUNTING_REQUEST;
+    // The gate verified the Request Authenticator of an Accounting-Request.
+    const { userPassword } = view.slots;
+    const hasPassword = userPassword.count > 0 && userPassword.lengthOctets > 0;
+    const proven = gate.signed || isAccounting || hasPassword;
+    // Its source may be invented, and its copies are answered too: the reply goes to whoever has that address.
+    if (client.anyAddress && !proven && !deps.unproven.take(source)) {
+      return drop("rate_limited", source, octets);
+    }
+    const packet = { socket, hostname: from.hostname, port: from.port, octets };
     const cache = isAccounting ? accountingDuplicates : duplicates;
     const known = cache.find(packet);
     if (known !== null) {
@@ -173,6 +187,8 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
       startedAt,
       slot: cache.note({ ...packet, octets: kept }, nowMs),
       userName: userName === null ? "" : stripUserName(decodeText(userName), client.policy),
+      signed: gate.signed,
+      proven,
     };
     if (view.code === ACCESS_REQUEST) gateway.accept(request, view);
     else if (isAccounting) account(request);

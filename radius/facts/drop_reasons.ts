@@ -87,6 +87,11 @@ export const DROP_REASONS = {
     sentence: "an Accounting-Request without a valid Acct-Status-Type or Acct-Session-Id",
     ref: "RFC 2866 §5.13",
   },
+  rate_limited: {
+    level: "warn",
+    sentence: "too many unsigned requests came from this source address; signed ones are not limited",
+    ref: "a limit of this gateway",
+  },
   store_not_answering: {
     level: "warn",
     sentence: "Status-Server is not answered while the store does not answer",
@@ -104,7 +109,7 @@ export const DROP_REASONS = {
   },
   too_busy: {
     level: "warn",
-    sentence: "too many requests wait already; the client will send this one again",
+    sentence: "too many logins or requests are in progress already; the client will send this one again",
     ref: "a bound of this gateway",
   },
   store_failed: {

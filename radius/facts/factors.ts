@@ -1,11 +1,11 @@
 // The four second factors, with the letter of the menu that chooses each.
 
 export const FACTORS = {
-  device: { letter: "S", label: "Smart-phone responder" },
-  sms: { letter: "T", label: "Text-message delivered passcode" },
-  voice: { letter: "P", label: "Phone-call delivered passcode" },
-  totp: { letter: "D", label: "Device-generated passcode" },
-} as const satisfies Record<string, { letter: string; label: string }>;
+  device: { letter: "S", label: "Smart-phone responder", short: "phone" },
+  sms: { letter: "T", label: "Text-message delivered passcode", short: "text" },
+  voice: { letter: "P", label: "Phone-call delivered passcode", short: "call" },
+  totp: { letter: "D", label: "Device-generated passcode", short: "code" },
+} as const satisfies Record<string, { letter: string; label: string; short: string }>;
 
 export type Factor = keyof typeof FACTORS;
 

@@ -2,7 +2,7 @@
 // end with the instruction that Cancel starts over.
 
 /** Values that a prompt may show. */
-export type PromptValue = "menu" | "number" | "numbers" | "digits" | "terminal";
+export type PromptValue = "menu" | "letters" | "number" | "numbers" | "digits" | "terminal";
 
 /** Ends with a blank: some clients show what is typed right behind it. */
 const CANCEL = "Type cancel to start over. ";
@@ -11,6 +11,7 @@ const CANCEL = "Type cancel to start over. ";
 // deno-fmt-ignore
 export const PROMPTS = {
   menu: { text: `Choose a second factor:\n{menu}\n${CANCEL}` },
+  short_menu: { text: `{letters}\n${CANCEL}` },
   approve_on_device: { text: `Authorize this login on your device{number}, then press continue or type ok.\n${CANCEL}` },
   push_unsent: { text: `The approval request could not be sent to your device. Type cancel to choose another factor.\n${CANCEL}` },
   still_waiting: { text: `Still waiting for your device{number}. Authorize there, then press continue or type ok.\n${CANCEL}` },

@@ -58,8 +58,14 @@ export function readAnswer(typed: Uint8Array): string {
   return decodeText(typed).trim();
 }
 
-/** Whether a revealed password looks like noise: then the shared secret is probably another one. */
+/**
+ * Whether a revealed password is noise: then the sender does not know the shared secret, or the gateway has another one. Noise of 16 octets
+ * is taken for text about once in 200,000 times: text is UTF-8 without control characters other than tab and line ends.
+ */
 export function looksGarbled(typed: Uint8Array): boolean {
+  for (const octet of typed) {
+    if ((octet < 0x20 && octet !== 0x09 && octet !== 0x0a && octet !== 0x0d) || octet === 0x7f) return true;
+  }
   try {
     strict.decode(typed);
   } catch (_notUtf8) {

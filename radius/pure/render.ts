@@ -31,6 +31,7 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   }
   const filled = text
     .replace("{menu}", () => menuLines(context.enabled))
+    .replace("{letters}", () => shortMenu(context.enabled))
     .replace(
       "{number}",
       () => context.numberToMatch === null ? "" : ` with the number ${context.numberToMatch}`,
@@ -43,11 +44,19 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   return filled;
 }
 
-function menuLines(enabled: ReadonlySet<Factor>): string {
+type MenuRow = readonly [factor: string, row: { letter: string; label: string; short: string }];
+
+function menuRows(enabled: ReadonlySet<Factor>): readonly MenuRow[] {
   return Object.entries(FACTORS)
-    .filter(([factor]) => enabled.has(factor as Factor) || (factor === "totp" && enabled.has("device")))
-    .map(([, { letter, label }]) => `${letter} - ${label}`)
-    .join("\n");
+    .filter(([factor]) => enabled.has(factor as Factor) || (factor === "totp" && enabled.has("device")));
+}
+
+function menuLines(enabled: ReadonlySet<Factor>): string {
+  return menuRows(enabled).map(([, { letter, label }]) => `${letter} - ${label}`).join("\n");
+}
+
+function shortMenu(enabled: ReadonlySet<Factor>): string {
+  return menuRows(enabled).map(([, { letter, short }]) => `${letter} ${short}`).join(", ");
 }
 
 const utf8 = new TextEncoder();

@@ -8,6 +8,8 @@ export interface Tuple {
   readonly key: string;
   /** Whether one of the three attributes tells this login from another of the same user. */
   readonly distinct: boolean;
+  /** The key without the user: what all users of one port, or behind one address, have in common. */
+  readonly place: string;
 }
 
 const PARTS = ["callingStationId", "nasPortId", "nasPort"] as const;
@@ -29,5 +31,11 @@ export function tupleOf(view: PacketView, client: string, user: string): Tuple {
     for (let i = 0; i < lengthOctets; i++) scratch[used++] = octets[at + i] as number;
   }
   const attributes = scratch.subarray(0, used).toBase64();
-  return { key: `${attributes} ${client.length} ${client}${user}`, distinct };
+  const place = `${attributes} ${client.length} ${client}`;
+  return { key: place + user, distinct, place };
+}
+
+/** The {@link Tuple.place} of a tuple's key. */
+export function placeOfTuple(key: string, user: string): string {
+  return key.slice(0, key.length - user.length);
 }

@@ -42,6 +42,9 @@ interface Delivery {
   readonly from: Source;
 }
 
+/** Packets that are answered before the flood is refused. */
+const FLOOD = 100;
+
 /** What happens around a delivery; the name stands in the vectors. */
 const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery) => Promise<void>>> = {
   "-": (gateway, { build, from }) => gateway.deliver(build(1), from),
@@ -57,6 +60,11 @@ const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery
     await gateway.deliver(build(1), from);
     await gateway.deliver(build(2), from);
     release();
+  },
+  async "flood"(gateway, { build, from }) {
+    for (let identifier = 0; identifier <= FLOOD; identifier++) {
+      await gateway.deliver(build(identifier), from);
+    }
   },
   async "silent store"(gateway, { build, from }) {
     gateway.store.silentSince(gateway.clock.nowMs() - 5001);
@@ -80,7 +88,8 @@ async function playVector([, from = "", script = "", scene = ""]: readonly strin
   });
   const drops = Object.keys(risen).flatMap((name) => name.startsWith("dropped_") ? [name.slice(8)] : []);
   const request = asBuilt(build(scene === "reissued" ? 2 : 1));
-  const replies = gateway.sent.map(({ octets }) => {
+  const before = scene === "flood" ? FLOOD : 0;
+  const replies = gateway.sent.slice(before).map(({ octets }) => {
     assertEquals(readReply(octets, request, SECRET).problems, []);
     if ((risen.status_answers ?? 0) > 0) return "status";
     if (octets[0] === 5) return "accounting";

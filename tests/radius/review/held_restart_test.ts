@@ -59,11 +59,22 @@ for (const [name, toml, password] of [["hold", HOLD, "pw"], ["append mode", APPE
   });
 }
 
-Deno.test("hold: a login re-issued after a restart is held over the same push, and refused when nobody decides", async () => {
+Deno.test("hold: a login sent again after a restart is refused at the end of the wait when nobody decides", async () => {
   await using at = await cutOff(HOLD, "pw");
-  const answer = await at.login.start("pw");
+  const answer = await at.login.exchange(at.packet);
   assertEquals(brief(answer), ["reject", "Device approval was not given."]);
   assertEquals(at.next.secondFactor.initiated().length, 1);
+});
+
+Deno.test("hold: a login re-issued after a restart is a new login with its own push", async () => {
+  await using at = await cutOff(HOLD, "pw");
+  const pending = exchangeJudged(at.next, at.login.buildStart("pw"));
+  await becomes("the push is sent", () => at.next.secondFactor.initiated().length === 2);
+  const [first, second] = at.next.secondFactor.initiated();
+  at.next.secondFactor.decide(first?.id ?? "", { granted: true });
+  for (let count = 0; count < 20; count++) await turn();
+  at.next.secondFactor.decide(second?.id ?? "", { granted: false });
+  assertEquals((await whileTimePasses(at.next.clock, pending)).kind, "reject");
 });
 
 Deno.test("hold_then_challenge: a login sent again after a restart gets its challenge", async () => {

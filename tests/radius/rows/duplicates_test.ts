@@ -1,10 +1,10 @@
 // Duplicates (RFC 5080 §2.2.2), and the same login or answer re-issued under another identifier.
 
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { afterStatus, beforeInitiate, createGate } from "./gates.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { brief, type Login } from "./login.ts";
-import { jump, pass } from "./passing_time.ts";
+import { brief, type Login, stepName } from "./login.ts";
+import { becomes, jump, pass } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
 import { pairPhone } from "./phone.ts";
@@ -79,25 +79,48 @@ Deno.test("duplicates: an Accept that was lost is sent again, octet for octet", 
   assertEquals((await login.exchange(packet)).bytes, first.bytes);
 });
 
-Deno.test("duplicates: the same login re-issued joins the running one, with one push", async () => {
+Deno.test("duplicates: a login without State after a challenge is another session, with its own push and State", async () => {
   await using world = await startInProcess();
-  const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  for (let count = 0; count < 5; count++) assertEquals((await login.start("pw")).step, DEVICE);
-  assertEquals(world.secondFactor.initiated().length, 1);
-  assertEquals(world.radius.watch.alive(), 1);
-  decide(world, pairing, true);
-  assertEquals((await login.answer("")).kind, "accept");
+  await giveDevice(world, "anna");
+  const first = world.login({ user: "anna", nasPort: 9 });
+  const second = world.login({ user: "anna", nasPort: 9 });
+  assertEquals((await first.start("pw")).step, DEVICE);
+  const { step } = await second.start("pw");
+  assertMatch(step, /^SECONDFACTOR_AWAIT_DEVICE_APPROVAL\.[A-Za-z0-9_-]{22}$/);
+  assertEquals([world.secondFactor.initiated().length, world.radius.watch.alive()], [2, 1]);
+  const [, own] = world.secondFactor.initiated();
+  world.secondFactor.decide(own?.id ?? "", { granted: true });
+  // The first session was replaced: it has the bare name, which selects nothing now.
+  assertEquals(brief(await first.answer("")), ["reject", "Device approval was not given."]);
+  assertEquals((await second.answer("")).kind, "accept");
+  assertEquals(world.radius.watch.counters().logins_joined, 0);
 });
 
-Deno.test("duplicates: the same login re-issued joins with one text", async () => {
+Deno.test("duplicates: a second login is another session with its own text", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna" });
   await login.start("pw");
   const again = await login.start("pw");
-  assertEquals(brief(again), ["AWAIT_SMS_DELIVERED_PASSCODE", "Enter the passcode from the text message."]);
-  assertEquals(world.telephony.requests.length, 1);
+  assertEquals(stepName(again), "AWAIT_SMS_DELIVERED_PASSCODE");
+  assertEquals(world.telephony.requests.length, 2);
+});
+
+Deno.test("duplicates: no login joins with an empty password, with another one, or from another tuple", async () => {
+  const gate = createGate();
+  const toml = "[radius]\nappend_mode = true";
+  await using world = await startInProcess({ toml, between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  using recorder = openRecorder(world, SECRET);
+  const login = world.login({ user: "anna" });
+  const packets = [login.buildStart(",push"), login.buildStart(",push"), login.buildStart("pw,push")];
+  const other = world.login({ user: "anna" }).buildStart("pw,push");
+  for (const [count, packet] of [...packets, other].entries()) {
+    await recorder.send(packet);
+    await gate.reached(count + 1);
+  }
+  gate.open();
+  assertEquals(world.radius.watch.counters().logins_joined, 0);
 });
 
 Deno.test("duplicates: a login re-issued while the push is made gets the answer, and the older packet none", async () => {
@@ -115,17 +138,46 @@ Deno.test("duplicates: a login re-issued while the push is made gets the answer,
   assertEquals(gate.calls(), 1);
 });
 
-Deno.test("duplicates: a login re-issued after the window is a new one", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 30" });
+Deno.test("duplicates: a login re-issued after the window does not join, although the first one still waits", async () => {
+  await using world = await startInProcess({
+    toml: '[radius]\nlogin_join_window_s = 10\ndevice = "hold"\nhold_s = 60',
+  });
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
-  await login.start("pw");
-  await jump(world.clock, 29_000);
-  await login.start("pw");
-  assertEquals(world.secondFactor.initiated().length, 1);
-  await jump(world.clock, 2000);
-  await login.start("pw");
-  assertEquals(world.secondFactor.initiated().length, 2);
+  const pushes = () => world.secondFactor.initiated().length;
+  const joined = () => world.radius.watch.counters().logins_joined;
+  await world.client.sendRaw(login.buildStart("pw").bytes);
+  await becomes("the decision is asked for", () => world.secondFactor.requests.length >= 2);
+  await pass(world.clock, 9000);
+  await world.client.sendRaw(login.buildStart("pw").bytes);
+  await becomes("it joins", () => joined() === 1);
+  await pass(world.clock, 2000);
+  assertEquals(pushes(), 1);
+  await world.client.sendRaw(login.buildStart("pw").bytes);
+  await becomes("another push is sent", () => pushes() === 2);
+  assertEquals(joined(), 1);
+});
+
+Deno.test("duplicates: a join is in the audit trail and in the log, with both sources", async () => {
+  const gate = createGate();
+  await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
+  await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(login.buildStart("pw"), login.buildStart("pw"));
+  await gate.reached();
+  gate.open();
+  await recorder.replies(1);
+  const joined: Record<string, unknown>[] = [];
+  for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
+    if (value.action === "login.joined") joined.push(value);
+  }
+  assertEquals(joined.map(({ object, sources }) => [object, sources]), [
+    ["user:anna", ["127.0.0.1", "127.0.0.1"]],
+  ]);
+  const lines = (await world.logLines()).filter((line) => line.includes("login joined"));
+  assertEquals(lines.length, 1);
+  assert(lines[0]?.includes("source=127.0.0.1") && lines[0].includes("firstSource=127.0.0.1"), lines[0]);
 });
 
 Deno.test("duplicates: with another password it is a new login, and the old one's approval counts for nobody", async () => {
@@ -137,7 +189,7 @@ Deno.test("duplicates: with another password it is a new login, and the old one'
   await login.start("right");
   assertNotEquals(lastRequest(world, pairing).id, old.id);
   world.secondFactor.decide(old.id, { granted: true });
-  assertEquals((await login.answer("")).step, DEVICE);
+  assertEquals(stepName(await login.answer("")), DEVICE);
   const [, ended] = world.radius.watch.conversations(2);
   assertEquals(ended?.outcome, "superseded");
 });
@@ -278,7 +330,8 @@ Deno.test("duplicates: two users at one port are two logins", async () => {
   await first.start("pw");
   await second.start("pw");
   decide(world, anna, true);
-  assertEquals((await second.answer("")).step, DEVICE);
+  // Two user names share the port, so it does not distinguish logins: from then on State carries a token.
+  assertMatch((await second.answer("")).step, /^SECONDFACTOR_AWAIT_DEVICE_APPROVAL\.[A-Za-z0-9_-]{22}$/);
   assertEquals((await first.answer("")).kind, "accept");
   assert(world.secondFactor.initiated().length === 2);
 });

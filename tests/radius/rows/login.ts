@@ -89,6 +89,11 @@ export async function exchangeJudged(
   return { ...reply, kind, step, tookMs: clock.nowMs() - sentMs };
 }
 
+/** The name of the step in State, without the token. */
+export function stepName({ step }: Answer): string {
+  return step.split(".")[0] ?? "";
+}
+
 /** A short form of an answer, for comparing: where it stands, and the first line of what it says. */
 export function brief({ kind, step, message }: Answer): [string, string] {
   return [kind === "challenge" ? step : kind, message.split("\n")[0] ?? ""];

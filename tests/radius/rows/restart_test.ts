@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { BuiltRequest } from "../../ground/radius_packets.ts";
 import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
 import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
-import { brief, type Login } from "./login.ts";
+import { brief, type Login, stepName } from "./login.ts";
 import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
@@ -112,7 +112,7 @@ Deno.test("restart: an Accept that was lost is repeated to its own packet and to
   assertEquals((await login.answer(passcode)).kind, "reject");
 });
 
-Deno.test("restart: a re-issued login joins the one of the earlier run, with its one push", async () => {
+Deno.test("restart: a re-issued login never joins the one of the earlier run", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await giveDevice(first, "anna");
@@ -120,8 +120,10 @@ Deno.test("restart: a re-issued login joins the one of the earlier run, with its
   await login.start("pw");
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
-  assertEquals((await login.start("pw")).step, DEVICE);
-  assertEquals(second.secondFactor.initiated().length, 1);
+  assertEquals(stepName(await login.start("pw")), DEVICE);
+  assertEquals(second.secondFactor.initiated().length, 2);
+  const outcomes = second.radius.watch.conversations(9).map(({ outcome }) => outcome);
+  assertEquals(outcomes, [null, "superseded"]);
 });
 
 Deno.test("restart: failures, locks, pushes and sends are not forgiven", async () => {
@@ -272,8 +274,8 @@ Deno.test("crash: a push that was claimed and not made is not made afterwards; C
     (world) => giveDevice(world, "anna"),
     (gate) => ({ secondFactor: beforeInitiate(gate) }),
   );
-  const { second, login } = crash;
-  assertEquals((await login.start("pw")).step, DEVICE);
+  const { second, login, packet } = crash;
+  assertEquals((await login.exchange(packet)).step, DEVICE);
   assertEquals(second.secondFactor.initiated().length, 0);
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
   assertEquals((await login.answer("S")).step, DEVICE);

@@ -57,7 +57,22 @@ Deno.test("state token: a token, also where a NAS-Port is there", async () => {
   const first = await login.start("");
   assertMatch(first.step, /^CHOOSE_WHICH_MULTIFACTOR\.[A-Za-z0-9_-]{22}$/);
   const second = await login.answer("T");
-  assertEquals(second.step.split("."), ["GET_SMS_PHONE_NUMBER", first.step.split(".")[1]]);
+  assertMatch(second.step, /^GET_SMS_PHONE_NUMBER\.[A-Za-z0-9_-]{22}$/);
+  assertNotEquals(second.step.split(".")[1], first.step.split(".")[1]);
+});
+
+Deno.test("state: the token of one step opens no other step, and no longer its own once it was answered", async () => {
+  await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
+  const pairing = await giveDevice(world, "anna");
+  const login = world.login({ user: "anna" });
+  const [menu, token] = (await login.start("")).step.split(".");
+  assertEquals(menu, MENU);
+  const { step } = await login.answer("S");
+  decide(world, pairing, true);
+  assertEquals(brief(await login.answer("", { state: octets(`${DEVICE}.${token}`) })), NOT_GIVEN);
+  assertEquals(brief(await login.answer("T", { state: octets(`${MENU}.${token}`) })), GONE);
+  assertEquals(brief(await login.answer("T", { state: octets(`${MENU}.${step.split(".")[1]}`) })), GONE);
+  assertEquals((await login.answer("", { state: octets(step) })).kind, "accept");
 });
 
 Deno.test("state: two logins have two tokens", async () => {

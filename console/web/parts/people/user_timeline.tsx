@@ -59,6 +59,7 @@ export function UserTimeline({ models, user, calls }: UserPart) {
 const DEEDS: Readonly<Record<string, WordKey>> = {
   "login.accepted": "people.deed_login_accepted",
   "login.rejected": "people.deed_login_rejected",
+  "login.joined": "people.deed_login_joined",
   "user.created": "people.deed_user_created",
   "user.replaced": "people.deed_user_replaced",
   "user.deleted": "people.deed_user_deleted",

@@ -34,6 +34,7 @@ export const words: SameWords<typeof en> = {
   nothing: "nichts",
   deed_login_accepted: "Anmeldung angenommen",
   deed_login_rejected: "Anmeldung abgelehnt",
+  deed_login_joined: "Wiederholte Anmeldung zugeordnet",
   deed_login_expired: "Anmeldung abgelaufen",
   deed_login_cancelled: "Anmeldung abgebrochen",
   deed_login_superseded: "Anmeldung durch eine neuere ersetzt",

@@ -138,6 +138,7 @@ export const words: SameWords<typeof en> = {
   older: "Ältere",
   deed_login_accepted: "Anmeldung angenommen",
   deed_login_rejected: "Anmeldung abgewiesen",
+  deed_login_joined: "Wiederholte Anmeldung zugeordnet",
   deed_user_created: "Angelegt",
   deed_user_replaced: "Geändert",
   deed_user_deleted: "Gelöscht",

@@ -30,6 +30,7 @@ export const words = {
   nothing: "nothing",
   deed_login_accepted: "Login accepted",
   deed_login_rejected: "Login rejected",
+  deed_login_joined: "Re-issued login joined",
   deed_login_expired: "Login ran out of time",
   deed_login_cancelled: "Login cancelled",
   deed_login_superseded: "Login replaced by a newer one",

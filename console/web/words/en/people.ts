@@ -133,6 +133,7 @@ export const words = {
   older: "Older",
   deed_login_accepted: "Login accepted",
   deed_login_rejected: "Login rejected",
+  deed_login_joined: "Re-issued login joined",
   deed_user_created: "Created",
   deed_user_replaced: "Changed",
   deed_user_deleted: "Deleted",

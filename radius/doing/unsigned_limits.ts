@@ -1,0 +1,35 @@
+// Limits for each source address of requests without Message-Authenticator: anyone can send them, from any address.
+
+import type { Clock } from "../../runtime.ts";
+import type { PacketView } from "../pure/packet.ts";
+import type { Request } from "./request.ts";
+import { SourceRateLimit } from "./source_rate_limit.ts";
+
+export interface UnsignedLimits {
+  /** Requests that do not prove that their sender knows the secret. Where any address is accepted, the server counts them on arrival. */
+  readonly unproven: SourceRateLimit;
+  /** Whether a request may begin a login now. */
+  mayBegin(request: Request, view: PacketView): boolean;
+  /** Whether a Reject that needs no conversation may be sent now. */
+  mayReject(request: Request): boolean;
+}
+
+/** Requests that prove nothing, of one source: as many as a small site sends. */
+const UNPROVEN_RATE = { burst: 100, perSecond: 50 };
+/** Logins that begin with an unsigned request whose password is readable. */
+const LOGIN_RATE = { burst: 1000, perSecond: 500 };
+
+export function createUnsignedLimits(clock: Pick<Clock, "nowMs">): UnsignedLimits {
+  const unproven = new SourceRateLimit(clock, UNPROVEN_RATE);
+  const logins = new SourceRateLimit(clock, LOGIN_RATE);
+  const wasCounted = ({ client, proven }: Request) => client.anyAddress && !proven;
+  return {
+    unproven,
+    mayBegin(request, view) {
+      if (request.signed || view.slots.state.count > 0) return true;
+      if (request.proven) return logins.take(request.source);
+      return wasCounted(request) || unproven.take(request.source);
+    },
+    mayReject: (request) => request.signed || wasCounted(request) || unproven.take(request.source),
+  };
+}
