@@ -1,0 +1,71 @@
+// Sessions of a NAS at the real program: what a user at a login prompt, and an attacker at another one, send and get.
+
+import { assertEquals } from "@std/assert";
+import type { RunningGateway } from "../ground/gateway.ts";
+import { CODES, type Reply, type RequestParts } from "../ground/radius_packets.ts";
+
+/** A reply in a few words: `accept`, `reject`, or the step in State. */
+export interface Said {
+  readonly kind: "accept" | "reject" | "challenge";
+  /** The name of the step; "" without State. */
+  readonly step: string;
+  /** What follows the name in State; "" without a token. */
+  readonly token: string;
+  readonly message: string;
+}
+
+/** One session at a login prompt, with a socket of its own. It returns the State of its last challenge, as a NAS does. */
+export interface NasSession extends Disposable {
+  login(password?: string | Uint8Array, more?: RequestParts): Promise<Said>;
+  answer(text: string | Uint8Array, more?: RequestParts): Promise<Said>;
+  /** Answers with a State that the session chooses. */
+  forge(state: string, text?: string): Promise<Said>;
+}
+
+const KINDS: Readonly<Record<number, Said["kind"]>> = {
+  [CODES.accessAccept]: "accept",
+  [CODES.accessReject]: "reject",
+  [CODES.accessChallenge]: "challenge",
+};
+const encoder = new TextEncoder();
+/** A Reject takes a second, and the machine may be busy. */
+const PATIENCE = { timeoutMs: 10_000, tries: 1 } as const;
+
+/** Opens a session. @param parts what the NAS sends with each packet: the user, and perhaps a port. */
+export function openSession(gateway: RunningGateway, parts: RequestParts): NasSession {
+  const client = gateway.client();
+  let state: Uint8Array | undefined;
+  const ask = async (more: RequestParts): Promise<Said> => {
+    const reply = await client.ask({ ...parts, ...more }, PATIENCE);
+    assertEquals(reply.problems, []);
+    if (reply.state !== null) state = reply.state;
+    return said(reply);
+  };
+  return {
+    login: (password = "open sesame", more = {}) => ask({ password, ...more }),
+    answer: (text, more = {}) => ask({ password: text, ...(state === undefined ? {} : { state }), ...more }),
+    forge: (forged, text = "") => ask({ password: text, state: encoder.encode(forged) }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}
+
+function said({ code, state, message }: Reply): Said {
+  const [step = "", token = ""] = state === null ? [] : new TextDecoder().decode(state).split(".");
+  return { kind: KINDS[code] ?? "reject", step, token, message };
+}
+
+/** Waits until something is so. Throws after 10 s. */
+export async function becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 10_000; performance.now() < end;) {
+    if (await isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error(`It never came to this: ${what}`);
+}
+
+/** One figure of /metrics; 0 if it is absent. */
+export async function metric({ httpUrl }: RunningGateway, name: string): Promise<number> {
+  const text = await (await fetch(`${httpUrl}/metrics`)).text();
+  const line = text.split("\n").find((one) => one.startsWith(`countersign_${name} `));
+  return Number(line?.split(" ")[1] ?? 0);
+}

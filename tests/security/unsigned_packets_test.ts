@@ -1,0 +1,65 @@
+// Finding 3: packets of which anyone can make as many as they like locked users, used up their pushes, and ended their logins.
+
+import { assertEquals, assertNotEquals } from "@std/assert";
+import { startFaultWorld } from "../faults/fault_world.ts";
+import { randomBytes } from "node:crypto";
+import { fromBase32, totpCode } from "../ground/totp.ts";
+import { becomes, metric, openSession } from "./gateway_sessions.ts";
+
+const SEED = "JBSWY3DPEHPK3PXP";
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+const NOISE_PACKETS = 15;
+const unsigned = { messageAuthenticator: "none" } as const;
+const pairings = [
+  ["alice", { kind: "totp", seed: fromBase32(SEED) }],
+  ["bob", { kind: "device", id: "pairing-of-bob", totpLength: 6 }],
+  ["carol", { kind: "sms", number: "+14155550123" }],
+] as const;
+const code = () => totpCode(fromBase32(SEED), Date.now());
+
+Deno.test("03: noise instead of a password locks nobody, sends nothing, and ends no login", async () => {
+  await using world = await startFaultWorld({ pairings });
+  const { gateway } = world;
+  const place = { nasPort: 7 };
+  using alice = openSession(gateway, { userName: "alice", ...place });
+  assertEquals((await alice.login()).step, CODE);
+  using attacker = gateway.client();
+  const refused = () => metric(gateway, "refused_garbled_password_total");
+  const send = async (userName: string, state?: string) => {
+    // A sender without the secret hides nothing: what is revealed is noise. One in 200,000 is text by chance; it is left out.
+    const password = new Uint8Array(randomBytes(15));
+    password[0] = 0xff;
+    const more = state === undefined ? {} : { state: new TextEncoder().encode(state) };
+    await attacker.sendRaw(attacker.build({ userName, password, ...place, ...unsigned, ...more }).bytes);
+  };
+  for (let count = 0; count < NOISE_PACKETS; count++) {
+    for (const user of ["alice", "bob", "carol"]) await send(user);
+    await send("alice", CODE);
+  }
+  await becomes("all of it is refused", async () => await refused() === NOISE_PACKETS * 4);
+  assertEquals([world.secondFactor.initiated().length, world.telephony.requests.length], [0, 0]);
+  assertEquals((await alice.answer(code())).kind, "accept");
+});
+
+Deno.test("03: an unsigned packet answers, joins and replaces no login that began with a signed one", async () => {
+  await using world = await startFaultWorld({ pairings });
+  const place = { userName: "alice", nasPort: 7 };
+  using alice = openSession(world.gateway, place);
+  using attacker = openSession(world.gateway, { ...place, ...unsigned });
+  assertEquals((await alice.login()).step, CODE);
+  // The name is known: ten wrong codes would lock the user.
+  const answers = await Promise.all(Array.from({ length: 12 }, () => attacker.forge(CODE, "000000")));
+  assertEquals(new Set(answers.map(({ kind }) => kind)), new Set(["reject"]));
+  const own = await attacker.login("open sesame");
+  assertEquals(own.step, CODE);
+  assertNotEquals(own.token, "");
+  assertEquals((await alice.answer(code())).kind, "accept");
+});
+
+Deno.test("03: an unsigned login with a readable password is served as before", async () => {
+  await using world = await startFaultWorld({ pairings });
+  using alice = openSession(world.gateway, { userName: "alice", nasPort: 8, ...unsigned });
+  const challenge = await alice.login("pässword");
+  assertEquals([challenge.step, challenge.token], [CODE, ""]);
+  assertEquals((await alice.answer(code())).kind, "accept");
+});
