@@ -180,7 +180,7 @@ export const GENERAL_ROWS = {
   }),
   "radius.state": row(value.choice(["auto", "name", "token"]), "auto", {
     doc: "auto | name | token; auto adds a random token to the step's name when a request carries no " +
-      "Calling-Station-Id, NAS-Port-Id or NAS-Port",
+      "Calling-Station-Id, NAS-Port-Id or NAS-Port, or when several logins share them",
   }),
   "radius.directory": row(value.text({ min: 1, max: 64 }), "default", {
     doc: "the target whose users log in",
@@ -189,7 +189,7 @@ export const GENERAL_ROWS = {
     doc: "how long a login may take",
   }),
   "radius.login_join_window_s": row(value.seconds({ min: 0, max: 300 }), 30, {
-    doc: "a re-issued login joins the running one within this time",
+    doc: "a re-issued login joins the first one within this time, while that one waits for its answer",
   }),
 
   "factors.enabled": row(

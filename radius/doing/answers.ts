@@ -131,7 +131,7 @@ export function createAnswers(deps: AnswerDeps): Answers {
     },
     challenge(request, conversation, row) {
       const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
-      // Whoever sent the request may have invented its source address: the reply must not be much larger.
+      // The source address may be invented, and its owner gets the reply: it must not be much larger than the request.
       const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
       const message = renderPrompt(asked, { enabled: deps.enabled, numberToMatch, numbers });
       const state = hasToken ? `${at}.${deps.tokenOf(orderedId, at)}` : at;

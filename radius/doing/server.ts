@@ -161,7 +161,7 @@ export function createRadiusServer(deps: ServerDeps): RadiusServer {
     const { userPassword } = view.slots;
     const hasPassword = userPassword.count > 0 && userPassword.lengthOctets > 0;
     const proven = gate.signed || isAccounting || hasPassword;
-    // Its source may be invented, and its copies are answered too: the reply goes to whoever has that address.
+    // The source address may be invented, and its owner gets the reply, also to copies of the packet.
     if (client.anyAddress && !proven && !deps.unproven.take(source)) {
       return drop("rate_limited", source, octets);
     }

@@ -6,7 +6,7 @@ import type { Vault } from "../../vault.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 
 /**
- * Gives the token of a conversation at a step, by its ordered id: 128 bits that nobody can compute without the master key, base64url. A token
+ * Gives the token of a conversation at a step, by its ordered id: 128 bits that cannot be computed without the master key, base64url. A token
  * that was shown at one step does not open another.
  */
 export type TokenOf = (orderedId: string, step: string) => string;

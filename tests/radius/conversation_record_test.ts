@@ -38,7 +38,7 @@ const UNREADABLE: Readonly<Record<string, unknown>> = {
   "octets that are no UTF-8": Uint8Array.of(0xff, 0xfe),
   "a number where octets belong": 7,
 };
-Deno.test("decodeRecord() reads a record of before phones had names", () => {
+Deno.test("decodeRecord() reads a record without a phone's name", () => {
   const list = JSON.parse(record({ phone: "Pixel" }));
   assertEquals(decode(JSON.stringify(list))?.phone, "Pixel");
   assertEquals(decode(JSON.stringify(list.slice(0, -2)))?.phone, null);

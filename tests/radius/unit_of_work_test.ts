@@ -34,7 +34,7 @@ Deno.test("UnitOfWork.rollBack() runs the tasks from the last to the first, once
   assertEquals(work.checks, []);
 });
 
-Deno.test("UnitOfWork: two tasks that put the same value back leave the value of before both", () => {
+Deno.test("UnitOfWork: two tasks that put the same value back leave the original value", () => {
   const work = new UnitOfWork();
   let value = "original";
   for (const next of ["one", "two"]) {

@@ -1,5 +1,5 @@
-// Findings 6 and 17: a flood of small unsigned datagrams evicted the login in progress, filled memory, log and disk, and was reflected tenfold to
-// whoever had the source address.
+// Findings 6 and 17: a flood of small unsigned datagrams evicted the login in progress, filled memory, log and disk, and made the gateway
+// send ten times as many octets to an invented source address.
 
 import { assert, assertEquals } from "@std/assert";
 import { buildRequest } from "../ground/radius_packets.ts";

@@ -59,7 +59,7 @@ for (const [place, parts] of Object.entries(PLACES)) {
     assertEquals((await victim.answer("")).kind, "accept");
   });
 
-  Deno.test(`02b ${place}: a login with the name alone is joined by nobody, and its token opens no later step`, async () => {
+  Deno.test(`02b ${place}: no login joins one with the name alone, and its token opens no later step`, async () => {
     await using world = await open();
     using attacker = openSession(world.gateway, parts);
     using victim = openSession(world.gateway, parts);

@@ -17,7 +17,7 @@ const pairings = [
 ] as const;
 const code = () => totpCode(fromBase32(SEED), Date.now());
 
-Deno.test("03: noise instead of a password locks nobody, sends nothing, and ends no login", async () => {
+Deno.test("03: noise instead of a password locks no user, sends nothing, and ends no login", async () => {
   await using world = await startFaultWorld({ pairings });
   const { gateway } = world;
   const place = { nasPort: 7 };
