@@ -148,11 +148,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const held = { attempt: { ...attempt, holdsAgain: true }, state: null, digest, hasPassword };
       return run([request], known, { ...held, replaces: null });
     }
-    const wasDistinct = tuple.distinct && !sharedTuples.isShared(tuple.place);
+    const older = newest !== null && isLive(newest) ? newest : null;
+    const wasDistinct = older !== null && tuple.distinct && !sharedTuples.isShared(tuple.place);
     const running = wasDistinct && hasPassword ? works.joinable({ request, tuple: tuple.key, digest }) : null;
     if (running !== null) return join(request, running);
     if (!conversations.hasRoom(request)) return answers.drop(request, "too_busy");
-    const older = newest !== null && isLive(newest) ? newest : null;
     const isRival = older !== null && older.signed && !request.signed;
     const isDistinct = tuple.distinct && sharedTuples.distinguishes({
       place: tuple.place,

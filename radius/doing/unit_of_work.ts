@@ -35,10 +35,11 @@ export class UnitOfWork {
     for (let at = tasks.length - 1; at >= 0; at--) (tasks[at] as Task)();
   }
 
+  /** Nothing is emptied: the store may still have the lists. */
   #clear(): void {
-    this.mutations = [];
-    this.checks = [];
-    this.#whenCommitted = [];
-    this.#whenFailed = [];
+    if (this.mutations.length > 0) this.mutations = [];
+    if (this.checks.length > 0) this.checks = [];
+    if (this.#whenCommitted.length > 0) this.#whenCommitted = [];
+    if (this.#whenFailed.length > 0) this.#whenFailed = [];
   }
 }
