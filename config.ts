@@ -222,6 +222,8 @@ export interface Config {
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;
+    /** How long a record of the audit log is kept. */
+    readonly auditKeptMs: number;
     readonly admins: readonly AdminSettings[];
     /** `null`: no provider. */
     readonly oidc: OidcSettings | null;

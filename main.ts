@@ -122,6 +122,7 @@ async function start(): Promise<void> {
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
+    auditKeptMs: config.console.auditKeptMs,
   });
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = holdInspectorPort({ clock, log });

@@ -20,15 +20,3 @@ export function readPhoneName(text: string): string | null {
   if (!VISIBLE.test(name) || FORBIDDEN.test(name)) return null;
   return [...name].length <= MAX_PHONE_NAME_CHARACTERS ? name : null;
 }
-
-/** What a record of a pairing says of its phone: its name, where it has one. */
-export function phoneField(
-  { kind, name }: { readonly kind: string; readonly name?: string },
-): { readonly phone?: string } {
-  return kind === "device" && name !== undefined ? { phone: name } : {};
-}
-
-/** A device's pairing as a record tells of it: by its name where it has one, and always by its id. */
-export function phoneText({ id, name }: { readonly id: string; readonly name?: string }): string {
-  return name === undefined ? `device ${id}` : `phone “${name}” ${id}`;
-}

@@ -45,7 +45,11 @@ export async function openStoreDesk(
   { config, masterKeyHex }: { config: Config; masterKeyHex: string },
 ): Promise<StoreDesk> {
   const random = createSystemRandom();
-  const dataDir = await openDataDir(config.server.dataDir, { random, masterKeyHex });
+  const dataDir = await openDataDir(config.server.dataDir, {
+    random,
+    masterKeyHex,
+    auditKeptMs: config.console.auditKeptMs,
+  });
   const log = createLog({
     format: config.server.logFormat,
     level: "warn",

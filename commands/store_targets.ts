@@ -10,6 +10,7 @@ import { replyGroupKey } from "../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../runtime.ts";
 import { createIdentity, type Identity } from "../scim/identity.ts";
 import type { Leaving, Target } from "../scim/ports.ts";
+import { pairingDetails } from "../radius/pure/pairing_details.ts";
 import { auditEntry } from "../platform/audit.ts";
 import { departureMutation } from "../user_record.ts";
 import { openHttpClient } from "../upstream/http_client.ts";
@@ -86,14 +87,13 @@ function prepareLeaving(
 ): Leaving {
   const taken = pairings.takeAll(user);
   const codes = recoveryCodes.takeAll(user);
-  const audits = taken.pairings.map(({ id, kind, shownUser }) =>
+  const audits = taken.pairings.map((pairing) =>
     auditEntry({
       actor: "command",
       action: "pairing.revoke",
       because: "user_left",
-      object: `user:${shownUser}`,
-      pairing: id,
-      factor: kind,
+      object: `user:${pairing.shownUser}`,
+      ...pairingDetails(pairing),
     })
   );
   return {

@@ -11,6 +11,8 @@ import type {
 } from "../config.ts";
 import type { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, ValuesOf } from "./settings.ts";
 
+const DAY_MS = 24 * 3600_000;
+
 export type General = ValuesOf<typeof GENERAL_ROWS>;
 export type Policy = ValuesOf<typeof POLICY_ROWS>;
 export type Client = ValuesOf<typeof CLIENT_ROWS>;
@@ -176,6 +178,7 @@ export function assemble(parts: Parts): Config {
     console: {
       sessionMs: general["console.session_hours"],
       idleMs: general["console.idle_minutes"],
+      auditKeptMs: general["console.audit_days"] * DAY_MS,
       admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
       oidc: oidcOf(general),
     },

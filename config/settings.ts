@@ -264,6 +264,9 @@ export const GENERAL_ROWS = {
   "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
+  "console.audit_days": row(value.integer({ min: 1, max: 3650 }), 90, {
+    doc: "days that a record of the audit log is kept",
+  }),
   "console.oidc.issuer": row(value.url, "", {
     doc: "sign-in through this OpenID Connect provider; empty: none. The address that it comes back to is " +
       "http.public_url with /console/api/oidc/callback after it",

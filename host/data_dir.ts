@@ -28,7 +28,7 @@ const KEY_OCTETS = 32;
  */
 export async function openDataDir(
   path: string,
-  { random, masterKeyHex }: { random: Random; masterKeyHex: string },
+  { random, masterKeyHex, auditKeptMs }: { random: Random; masterKeyHex: string; auditKeptMs?: number },
 ): Promise<DataDir> {
   await makePrivate(path);
   const lock = await takeLock(path);
@@ -39,7 +39,10 @@ export async function openDataDir(
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
     const vault = createVault(key, random);
     const kv = old ?? await openKv(`${path}/countersign.kv`);
-    const audit = { newest: await newestAuditId(kv) };
+    const audit = {
+      newest: await newestAuditId(kv),
+      ...(auditKeptMs === undefined ? {} : { keptMs: auditKeptMs }),
+    };
     const store = createStore(kv, { node: random.bytes(4).toHex(), audit });
     await checkKey(store, vault);
     return {

@@ -4,8 +4,8 @@ import { isLoopback } from "../config/addresses.ts";
 import type { NewPairing, Pairing } from "../radius/doing/pairings.ts";
 import type { Factor } from "../radius/facts/factors.ts";
 import { isCountryAllowed, maskPhoneNumber } from "../radius/pure/phone_number.ts";
+import { type PairingDetails, pairingDetails } from "../radius/pure/pairing_details.ts";
 import { canonicalName } from "../canonical_name.ts";
-import { phoneField } from "../phone_name.ts";
 import { commandEntry, type DeskDeps, operation } from "./desk_operation.ts";
 import { type DeskAnswer, done, refused, type ShownPairing } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
@@ -226,10 +226,8 @@ function shownPairing(pairing: Pairing): ShownPairing {
   return pairing.kind === "totp" ? head : { ...head, number: maskPhoneNumber(pairing.number) };
 }
 
-function auditFields(pairing: Pairing): Record<string, string> {
-  const { id, shownUser: user, kind } = pairing;
-  const fields = { object: `user:${user}`, pairing: id, factor: kind, ...phoneField(pairing) };
-  return "number" in pairing ? { ...fields, number: maskPhoneNumber(pairing.number) } : fields;
+function auditFields(pairing: Pairing): PairingDetails & { object: string; how: string } {
+  return { object: `user:${pairing.shownUser}`, ...pairingDetails(pairing), how: "command" };
 }
 
 function namePart({ name }: { readonly name?: string }): { name?: string } {

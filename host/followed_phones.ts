@@ -1,8 +1,11 @@
 // Keeps the gateway's pairings the same as the phones of the embedded service, and both the same as the directory.
 
+import { canonicalName } from "../canonical_name.ts";
 import type { Log } from "../log.ts";
+import { auditEntry } from "../platform/audit.ts";
+import type { Mutation } from "../store.ts";
 import type { Radius } from "../radius/gateway.ts";
-import type { SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import type { PhoneOrigin, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
 import { userNotice } from "../platform/user_notice.ts";
 import { type FindUserRecord, isUsableFor } from "../user_record.ts";
 
@@ -22,15 +25,17 @@ export function followPhones(
       log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
     )
   );
-  desk.onPaired(async ({ pairingId, userName, recordId, totpLength, name }) => {
+  desk.onPaired(async ({ pairingId, userName, recordId, totpLength, name, source, browser }) => {
     // The user may have left since the phone used the invitation.
     const record = await findUserRecord(userName);
     const device = { id: pairingId, userName, totpLength, name };
+    const origin = { source, browser };
     const isStored = isUsableFor(recordId, record) &&
       await pairings.addDevice(device, {
         checks: [record.check],
         also: ({ createdMs }) => [
           userNotice(userName, { atMs: createdMs, what: "device", by: "phone", recordId }, pairingId),
+          phoneEntry("pairing.add", { id: pairingId, userName, name, how: "invitation", origin }),
         ],
       });
     if (!isStored) {
@@ -41,7 +46,36 @@ export function followPhones(
     }
     return isStored;
   });
-  desk.onUnpaired(async ({ pairingId }) => {
-    await pairings.revoke(pairingId);
+  desk.onUnpaired(async ({ pairingId, userName }, origin) => {
+    const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
+    const name = known?.kind === "device" ? known.name : undefined;
+    await pairings.revoke(pairingId, [
+      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin }),
+    ]);
+  });
+}
+
+/** What a person did on the phone page, with the phone's address and browser. */
+function phoneEntry(
+  action: "pairing.add" | "pairing.revoke",
+  { id, userName, name, how, origin }: {
+    id: string;
+    userName: string;
+    name: string | undefined;
+    how: string;
+    origin: PhoneOrigin;
+  },
+): Mutation {
+  const user = `user:${userName}`;
+  return auditEntry({
+    action,
+    actor: user,
+    source: origin.source,
+    browser: origin.browser,
+    object: user,
+    pairing: id,
+    factor: "device",
+    phone: name,
+    how,
   });
 }

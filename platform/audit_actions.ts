@@ -73,6 +73,8 @@ export const AUDIT_ACTIONS = {
   "outbox.retried": { about: "target" },
   "outbox.retry": { about: "target" },
   "outbox.reveal": { about: "message" },
+  "pairing.approve": { about: "user" },
+  "pairing.deny": { about: "user" },
   "pairing.add": { about: "user", formerly: ["pairing.added"] },
   "pairing.rename": { about: "user" },
   "pairing.revoke": { about: "user", formerly: ["pairing.revoked"] },

@@ -109,6 +109,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
       }),
     openBackend,
     orderedId: deps.orderedId,
+    loginTarget: config.radius.directory,
     owner: STORE_HOLDER,
   });
   const credentials = await createCredentials({

@@ -308,6 +308,8 @@ export interface BackendInfo {
 /** One target: its directory, and what writing to it means. Operations throw a {@link ScimRefusal} (facts/refusals.ts) for what they will not do. */
 export interface Target {
   readonly name: string;
+  /** Users sign in from this target, so that the phone numbers of its users are factors. */
+  readonly isLoginTarget?: boolean;
   readonly pageSize: number;
   readonly backends: readonly BackendInfo[];
   readonly mapping: Mapping;

@@ -1,7 +1,7 @@
 // Names of phones: what is taken, in which form, and what is not.
 
 import { assertEquals } from "@std/assert";
-import { phoneText, readPhoneName } from "../phone_name.ts";
+import { readPhoneName } from "../phone_name.ts";
 
 /** What is given, and the name that it is. */
 const TAKEN = [
@@ -39,8 +39,3 @@ const REFUSED = {
 for (const [what, given] of Object.entries(REFUSED)) {
   Deno.test(`readPhoneName() refuses ${what}`, () => assertEquals(readPhoneName(given), null));
 }
-
-Deno.test("phoneText() says the name and the id, and the id alone without a name", () => {
-  assertEquals(phoneText({ id: "p1", name: "Pixel" }), "phone “Pixel” p1");
-  assertEquals(phoneText({ id: "p1" }), "device p1");
-});

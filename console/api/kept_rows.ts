@@ -1,6 +1,5 @@
 // What is kept for how long, or up to how much: read from where each is kept, so that what is said is what holds.
 
-import { DEFAULT_AUDIT_KEPT_MS } from "../../platform/audit.ts";
 import { SESSION_LIMITS } from "../../radius/facts/accounting.ts";
 import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
 import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
@@ -14,9 +13,10 @@ const DAY_MS = 24 * HOUR_MS;
 const inStore = { where: "store" } as const;
 const inMemory = { where: "memory", unit: "count" } as const;
 
-export const KEPT: readonly KeptRow[] = [
+/** @param auditKeptMs the setting `console.audit_days`, which the store enforces. */
+export const keptRows = ({ auditKeptMs }: { auditKeptMs: number }): readonly KeptRow[] => [
   { name: "history", amount: HISTORY_KEPT_MS / DAY_MS, unit: "days", ...inStore },
-  { name: "audit", amount: DEFAULT_AUDIT_KEPT_MS / DAY_MS, unit: "days", ...inStore },
+  { name: "audit", amount: auditKeptMs / DAY_MS, unit: "days", ...inStore },
   { name: "vpn_sessions", amount: SESSION_LIMITS.retentionMs / DAY_MS, unit: "days", ...inStore },
   { name: "charts_hour", amount: CHART_SPANS.hour.keptMs / DAY_MS, unit: "days", ...inStore },
   { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },

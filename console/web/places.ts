@@ -81,7 +81,7 @@ export const PLACES = {
     pattern: "/users/:id",
     needs: "viewer",
     title: "user",
-    words: ["people", "live"],
+    words: ["people", "live", "govern"],
     under: "users",
   },
   conversation: {

@@ -1,13 +1,14 @@
 // Writes finished logins into the history: with the commit that ends them, or right after it when a deadline or a leaving ended many at once.
 
 import type { Denial } from "../facts/denial_causes.ts";
+import { auditEntry } from "../../platform/audit.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { HISTORY_KEPT_MS, historyKey, packFinished } from "../pure/finished_login.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
 
 /** Changes that go into one commit; each is well under a kilobyte. */
-const MOST_IN_ONE = 100;
+const MOST_IN_ONE = 50;
 
 /** The change that keeps a conversation which has its outcome. @param options.target the directory whose users log in. */
 export function historyMutation(
@@ -58,11 +59,28 @@ export function recordEnded(
   ended: readonly Conversation[],
 ): void {
   for (let at = 0; at < ended.length; at += MOST_IN_ONE) {
-    const mutations = ended.slice(at, at + MOST_IN_ONE).map((one) =>
-      historyMutation(one, { target, denial: denialOf(one) })
-    );
+    const mutations = ended.slice(at, at + MOST_IN_ONE).flatMap((one) => {
+      const denial = denialOf(one);
+      return [historyMutation(one, { target, denial }), endedEntry(one, denial)];
+    });
     store.commit({ mutations }).catch((fault: unknown) =>
       log.error("logins that ended could not be written into the history", { fault: String(fault) })
     );
   }
+}
+
+/** The audit event of a login that ended without an answer, so that the user's timeline has it. */
+function endedEntry(conversation: Conversation, denial: Denial | undefined): Mutation {
+  const { orderedId, shownUser, client, source, factor, outcome } = conversation;
+  return auditEntry({
+    actor: "radius",
+    action: `login.${outcome ?? "expired"}`,
+    object: `user:${shownUser}`,
+    client,
+    source,
+    conversation: orderedId,
+    factor,
+    because: denial?.cause,
+    ...phoneOf(conversation),
+  });
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { departureMutation } from "../../user_record.ts";
-import { maskPhoneNumber } from "../pure/phone_number.ts";
+import { pairingDetails } from "../pure/pairing_details.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
@@ -124,16 +124,12 @@ export function createLeavings(deps: LeavingDeps): Leavings {
   }
 
   function audit(pairing: Pairing): Mutation {
-    const { id, kind, shownUser: user } = pairing;
-    const number = "number" in pairing ? { number: maskPhoneNumber(pairing.number) } : {};
     return auditEntry({
       actor: "radius",
       action: "pairing.revoke",
       because: USER_LEFT,
-      object: `user:${user}`,
-      pairing: id,
-      factor: kind,
-      ...number,
+      object: `user:${pairing.shownUser}`,
+      ...pairingDetails(pairing),
     });
   }
 

@@ -1,6 +1,6 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
-import { phoneField } from "../../phone_name.ts";
+import { pairingDetails } from "../pure/pairing_details.ts";
 import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { type Effect, EFFECTS, type FlowRow } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
@@ -284,15 +284,9 @@ function storePairing(
   prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
 ): void {
   const { pairing, mutation } = prepared;
-  const { kind, id } = pairing;
   turn.work.mutations.push(
     mutation,
-    auditLogin(turn.conversation, {
-      action: "pairing.add",
-      factor: kind,
-      pairing: id,
-      ...phoneField(pairing),
-    }),
+    auditLogin(turn.conversation, { action: "pairing.add", ...pairingDetails(pairing), how: "login" }),
   );
   turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
 }

@@ -26,7 +26,4 @@ export function isCountryAllowed(number: string, countryCodes: readonly string[]
   return countryCodes.length === 0 || countryCodes.some((code) => number.startsWith(`+${code}`));
 }
 
-/** A number of which only the country's first digit and the last three are shown. */
-export function maskPhoneNumber(number: string): string {
-  return `${number.slice(0, 2)}${"*".repeat(Math.max(0, number.length - 5))}${number.slice(-3)}`;
-}
+export { maskPhoneNumber } from "../../platform/mask_phone_number.ts";

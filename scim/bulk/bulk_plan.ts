@@ -6,7 +6,7 @@ import type { Actor, Content, DirectoryWrite, GroupContent, Stored, Target } fro
 import { readContent } from "../pure/content.ts";
 import { mergeContent } from "../pure/mapping.ts";
 import { distinctNames } from "../pure/names.ts";
-import { actionOf, changedAttributes, targetEntry } from "../targets/audit.ts";
+import { actionOf, contentEntries } from "../targets/audit.ts";
 import { sameContent } from "../targets/same_content.ts";
 import { has } from "../targets/standing.ts";
 import type { BulkRow, RowOutcome } from "./rows.ts";
@@ -179,11 +179,13 @@ function storeWrite(
   if (states.some(([name, { state, differs }]) => name !== only.name || state !== "present" || differs)) {
     return null;
   }
-  const audit = targetEntry(target.name, {
+  const also = contentEntries(target, {
     actor: request.actor,
     action: actionOf(content.kind, stored === null ? "create" : "replace"),
-    object: `${content.kind}:${content.name}`,
-    changed: changedAttributes(stored?.content ?? null, content),
+    kind: content.kind,
+    name: content.name,
+    before: stored?.content ?? null,
+    after: content,
     backends: named,
   });
   const sinceMs = stored?.backends[only.name]?.sinceMs ?? clock.nowMs();
@@ -193,6 +195,6 @@ function storeWrite(
     expected: stored?.version ?? null,
     recorded: stored?.recorded ?? 0,
     next: { content, backends: { [only.name]: { state: "present", sinceMs } } },
-    also: [audit],
+    also,
   };
 }

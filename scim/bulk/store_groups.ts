@@ -4,7 +4,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Mutation } from "../../store.ts";
 import type { GroupContent } from "../ports.ts";
-import { actionOf, targetEntry } from "../targets/audit.ts";
+import { actionOf, memberNames, targetEntry } from "../targets/audit.ts";
 import type { Work } from "./bulk_plan.ts";
 
 export interface Join {
@@ -81,15 +81,14 @@ async function changeOrMake(work: Work, first: FirstMembers): Promise<boolean> {
 
 function auditOf(
   { target, request, named }: Work,
-  { name, total }: FirstMembers,
+  { name, members, total }: FirstMembers,
   { isNew = false }: { isNew?: boolean } = {},
 ): Mutation {
   return targetEntry(target.name, {
     actor: request.actor,
     action: actionOf("group", isNew ? "create" : "members"),
     object: `group:${name}`,
-    added: total,
-    removed: 0,
+    ...memberNames({ added: members, total }),
     backends: named,
   });
 }

@@ -1,12 +1,16 @@
-// Audit records of the identity interface: who changed what, through which backends; names of attributes, never their values.
+// Audit events of the identity interface: who changed what, with the values before and after. Secrets and whole phone numbers are redacted.
 
 import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { AuditAction } from "../../platform/audit_actions.ts";
 import type { Mutation } from "../../store.ts";
-import type { Actor, Content, ResourceKind } from "../ports.ts";
-import { equalJson, sameContent } from "./same_content.ts";
+import { canonicalName } from "../../canonical_name.ts";
+import { maskPhoneNumber } from "../../platform/mask_phone_number.ts";
+import type { Actor, Content, JsonObject, JsonValue, ResourceKind } from "../ports.ts";
 
-const MOST_ATTRIBUTES = 50;
+const MAX_ATTRIBUTES = 30;
+const MAX_VALUE_CHARACTERS = 200;
+/** In place of a value that is never recorded. */
+const REDACTED = "********";
 
 /** An event in a target's directory. */
 export function targetEntry(
@@ -29,26 +33,145 @@ export function actionOf(kind: ResourceKind, operation: keyof typeof DEEDS): Aud
   return operation === "members" ? "group.members_changed" : `${kind}.${DEEDS[operation]}`;
 }
 
-/** Names of what differs between two contents. */
-export function changedAttributes(before: Content | null, after: Content | null): string[] {
-  if (before !== null && after !== null && sameContent(before, after)) return [];
-  const changed: string[] = [];
-  const names = new Set([...Object.keys(before?.attributes ?? {}), ...Object.keys(after?.attributes ?? {})]);
-  for (const name of names) {
-    if (!equalJson(before?.attributes[name], after?.attributes[name])) changed.push(name);
+/** A change of one resource: what it was before and after. `null`: it is not there. */
+export interface ContentChange {
+  readonly actor: Actor;
+  readonly action: AuditAction;
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly before: Content | null;
+  readonly after: Content | null;
+  /** Whether the password was set. */
+  readonly setsPassword?: boolean;
+  readonly backends?: readonly string[];
+}
+
+/** The directory that a change is made in. The phone numbers of its users are factors where it is the one that users sign in from. */
+export interface AuditScope {
+  readonly name: string;
+  readonly isLoginTarget?: boolean;
+}
+
+/** The event of a change with the values before and after, and one event for each phone number that became or ceased to be a factor. */
+export function contentEntries(scope: AuditScope, change: ContentChange): Mutation[] {
+  const { actor, action, kind, name, setsPassword = false, backends } = change;
+  const { before, after } = changedValues(change);
+  const entry = targetEntry(scope.name, {
+    actor,
+    action,
+    object: `${kind}:${name}`,
+    ...(Object.keys(before).length === 0 ? {} : { before }),
+    ...(Object.keys(after).length === 0 && !setsPassword
+      ? {}
+      : { after: setsPassword ? { ...after, password: REDACTED } : after }),
+    ...memberFields(change),
+    backends,
+  });
+  return scope.isLoginTarget === true ? [entry, ...numberEntries(scope.name, change)] : [entry];
+}
+
+/** The fields of an event about members: the first names, and how many more. `total`: how many are added in all. */
+export function memberNames({ added, removed = [], total = added.length }: {
+  added: readonly string[];
+  removed?: readonly string[];
+  total?: number;
+}): { added?: readonly string[]; removed?: readonly string[] } {
+  return {
+    ...(added.length === 0 ? {} : { added: bounded(added, total) }),
+    ...(removed.length === 0 ? {} : { removed: bounded(removed) }),
+  };
+}
+
+const MAX_NAMES = 20;
+
+function bounded(names: readonly string[], total = names.length): readonly string[] {
+  const shown = names.slice(0, MAX_NAMES);
+  return total > shown.length ? [...shown, `+${total - shown.length}`] : shown;
+}
+
+function memberFields({ before, after }: ContentChange): ReturnType<typeof memberNames> {
+  const was = membersOf(before);
+  const is = membersOf(after);
+  const had = new Set(was.map(canonicalName));
+  const has = new Set(is.map(canonicalName));
+  return memberNames({
+    added: is.filter((name) => !had.has(canonicalName(name))),
+    removed: was.filter((name) => !has.has(canonicalName(name))),
+  });
+}
+
+function membersOf(content: Content | null): readonly string[] {
+  return content?.kind === "group" ? content.members : [];
+}
+
+/** The values of the attributes that differ, as short texts. */
+function changedValues(
+  { before, after }: Pick<ContentChange, "before" | "after">,
+): { before: Record<string, string | boolean>; after: Record<string, string | boolean> } {
+  const [was, is] = [valuesOf(before), valuesOf(after)];
+  const names = [...new Set([...was.keys(), ...is.keys()])]
+    .filter((name) => was.get(name) !== is.get(name)).slice(0, MAX_ATTRIBUTES);
+  const pick = (values: ReadonlyMap<string, string | boolean>) =>
+    Object.fromEntries(names.flatMap((name) => {
+      const value = values.get(name);
+      return value === undefined || value === "" ? [] : [[name, value] as const];
+    }));
+  return { before: pick(was), after: pick(is) };
+}
+
+/** `title`, `name.givenName`, and the attributes of an extension without the extension's URN. */
+function valuesOf(content: Content | null): Map<string, string | boolean> {
+  const values = new Map<string, string | boolean>();
+  if (content === null) return values;
+  if (content.kind === "user") values.set("active", content.active);
+  for (const [name, value] of Object.entries(content.attributes)) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      values.set(name, name === "phoneNumbers" ? numbersText(value) : attributeText(value));
+      continue;
+    }
+    const prefix = name.includes(":") ? "" : `${name}.`;
+    for (const [part, inner] of Object.entries(value)) values.set(`${prefix}${part}`, attributeText(inner));
   }
-  if (activeOf(before) !== activeOf(after)) changed.push("active");
-  if (!sameMembers(before, after)) changed.push("members");
-  return changed.slice(0, MOST_ATTRIBUTES);
+  return values;
 }
 
-function activeOf(content: Content | null): boolean | null {
-  return content?.kind === "user" ? content.active : null;
+function attributeText(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(attributeText).join(", ").slice(0, MAX_VALUE_CHARACTERS);
+  if (typeof value !== "object") return String(value).slice(0, MAX_VALUE_CHARACTERS);
+  const fields: JsonObject = value as JsonObject;
+  if (typeof fields.value === "string") return fields.value.slice(0, MAX_VALUE_CHARACTERS);
+  return Object.values(fields).map(attributeText).filter((text) => text !== "").join(" ")
+    .slice(0, MAX_VALUE_CHARACTERS);
 }
 
-function sameMembers(before: Content | null, after: Content | null): boolean {
-  const members = (content: Content | null) => content?.kind === "group" ? content.members : [];
-  const kept = members(before);
-  const now = members(after);
-  return kept.length === now.length && kept.every((name, at) => name === now[at]);
+function numbersText(value: JsonValue | undefined): string {
+  return numbersOf(value).map(maskPhoneNumber).join(", ").slice(0, MAX_VALUE_CHARACTERS);
+}
+
+function numbersOf(value: JsonValue | undefined): string[] {
+  return (Array.isArray(value) ? value : []).flatMap((one: JsonValue) => {
+    const number = typeof one === "object" && one !== null && !Array.isArray(one)
+      ? (one as JsonObject).value
+      : one;
+    return typeof number === "string" && number !== "" ? [number] : [];
+  });
+}
+
+function numberEntries(target: string, { actor, kind, name, before, after }: ContentChange): Mutation[] {
+  if (kind !== "user") return [];
+  const [was, is] = [numbersOf(before?.attributes.phoneNumbers), numbersOf(after?.attributes.phoneNumbers)];
+  const entryOf = (action: "pairing.add" | "pairing.revoke") => (number: string) =>
+    targetEntry(target, {
+      actor,
+      action,
+      object: `user:${name}`,
+      factor: "directory_number",
+      number: maskPhoneNumber(number),
+      how: "profile",
+    });
+  return [
+    ...was.filter((number) => !is.includes(number)).slice(0, MAX_NAMES).map(entryOf("pairing.revoke")),
+    ...is.filter((number) => !was.includes(number)).slice(0, MAX_NAMES).map(entryOf("pairing.add")),
+  ];
 }

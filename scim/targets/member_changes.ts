@@ -12,7 +12,7 @@ import type {
   WriteOptions,
   Written,
 } from "../ports.ts";
-import { actionOf, targetEntry } from "./audit.ts";
+import { actionOf, memberNames, targetEntry } from "./audit.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
 import { chooseBackends } from "./named_backends.ts";
@@ -57,8 +57,7 @@ async function changeInStore(
     actor: options.actor,
     action: actionOf("group", "members"),
     object: `group:${group}`,
-    added: change.add.length,
-    removed: change.remove.length,
+    ...memberNames({ added: change.add, removed: change.remove }),
     backends: named,
   });
   const written = await directory.changeMembers({

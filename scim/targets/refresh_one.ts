@@ -6,7 +6,7 @@ import type { Mutation } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import type { Actor, BackendInfo, Directory, DirectoryWrite, ResourceKind, Stored } from "../ports.ts";
 import type { Kept } from "../pure/kept.ts";
-import { changedAttributes, targetEntry } from "./audit.ts";
+import { contentEntries } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
@@ -25,6 +25,7 @@ export interface RefreshDeps {
   readonly locks: KeyedLocks;
   readonly clock: Clock;
   readonly target: string;
+  readonly isLoginTarget: boolean;
   /** What every backend keeps for itself. */
   readonly readOnly: Kept;
 }
@@ -40,15 +41,17 @@ export function refreshOne(
     const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, standing: before });
     const after = readings.reduce(applyReading, before);
     if (after === before) return stored;
-    const audit = targetEntry(deps.target, {
+    const events = contentEntries({ name: deps.target, isLoginTarget: deps.isLoginTarget }, {
       actor,
       action: `${kind}.refreshed`,
-      object: `${kind}:${after.content?.name ?? stored?.content.name ?? name}`,
-      changed: changedAttributes(before.content, after.content),
+      kind,
+      name: after.content?.name ?? stored?.content.name ?? name,
+      before: before.content,
+      after: after.content,
     });
     const write = await refreshWrite(deps, { kind, name, stored, before, after });
     if (write === null) return stored;
-    const written = await deps.directory.write({ ...write, also: [...write.also ?? [], audit] });
+    const written = await deps.directory.write({ ...write, also: [...write.also ?? [], ...events] });
     if (!written.ok) throw new ScimRefusal("changed");
     return written.stored;
   });

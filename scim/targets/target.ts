@@ -46,6 +46,8 @@ export interface TargetDeps {
   hashPassword(password: string): Promise<KeptPassword>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
   orderedId(): string;
+  /** Users sign in from this target. */
+  readonly isLoginTarget?: boolean;
 }
 
 export interface OpenTarget extends Target {
@@ -54,7 +56,7 @@ export interface OpenTarget extends Target {
 
 /** Opens the backends, gives back what a crash left half done, and starts delivering what is owed. */
 export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
-  const { store, vault, clock, random, log, settings, directory, orderedId } = deps;
+  const { store, vault, clock, random, log, settings, directory, orderedId, isLoginTarget = false } = deps;
   const target = settings.name;
   const links = openLinks(deps);
   const backends = settings.backends.map(({ name, kind, mode }): BackendInfo => {
@@ -77,6 +79,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     random,
     log,
     target,
+    isLoginTarget,
     backends,
     readOnly,
   };
@@ -101,6 +104,7 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
 
   return {
     name: target,
+    isLoginTarget,
     pageSize: settings.pageSize,
     backends,
     mapping: createMapping(settings.mapping),

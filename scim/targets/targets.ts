@@ -20,6 +20,8 @@ export interface TargetsDeps {
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
   /** Grows with every call. */
   orderedId(): string;
+  /** The target that users sign in from. */
+  readonly loginTarget?: string;
   /** Whom leases belong to: the same over restarts where no other process can have the store, so that what a killed one held is not waited for. */
   readonly owner?: string;
 }
@@ -30,7 +32,16 @@ export async function createTargets(deps: TargetsDeps): Promise<Targets> {
   const targets = new Map<string, OpenTarget>();
   for (const settings of deps.settings) {
     const directory = await deps.openDirectory(settings.name);
-    targets.set(settings.name, await openTarget({ ...deps, owner, settings, directory }));
+    targets.set(
+      settings.name,
+      await openTarget({
+        ...deps,
+        owner,
+        settings,
+        directory,
+        isLoginTarget: settings.name === deps.loginTarget,
+      }),
+    );
   }
   return {
     get: (name) => targets.get(name) ?? null,

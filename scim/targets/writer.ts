@@ -18,7 +18,7 @@ import type {
   Written,
 } from "../ports.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
-import { actionOf, changedAttributes, targetEntry } from "./audit.ts";
+import { actionOf, contentEntries } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
 import type { Intent, Intents } from "./intents.ts";
@@ -48,6 +48,8 @@ export interface WriterDeps extends BackendChoice {
   readonly locks: KeyedLocks;
   readonly clock: Clock;
   readonly target: string;
+  /** Users sign in from this target. */
+  readonly isLoginTarget: boolean;
   readonly log: Log;
   /** What every backend keeps for itself. */
   readonly readOnly: Kept;
@@ -277,7 +279,7 @@ async function record(
     ...await copyMutations(deps, underway),
     ...outboxes.flatMap(({ mutations }) => mutations),
     ...(called.intent?.ending ?? []),
-    auditOf(deps, underway),
+    ...auditOf(deps, underway),
   ];
   const content = after.content;
   const backends = withRemoteIds(after.backends, called.remoteIds ?? new Map());
@@ -350,14 +352,16 @@ function withRemoteIds(states: BackendStates, remoteIds: ReadonlyMap<string, str
   return Object.fromEntries(named);
 }
 
-function auditOf(deps: WriterDeps, underway: Underway): Mutation {
+function auditOf({ target, isLoginTarget }: WriterDeps, underway: Underway): Mutation[] {
   const { job: { kind, operation, deed, name }, options, stored, plan, named } = underway;
-  const changed = changedAttributes(stored?.content ?? null, plan.after.content);
-  return targetEntry(deps.target, {
+  return contentEntries({ name: target, isLoginTarget }, {
     actor: options.actor,
     action: actionOf(kind, deed ?? operation),
-    object: `${kind}:${plan.after.content?.name ?? stored?.content.name ?? name}`,
-    changed: options.password === undefined ? changed : [...changed, "password"],
+    kind,
+    name: plan.after.content?.name ?? stored?.content.name ?? name,
+    before: stored?.content ?? null,
+    after: plan.after.content,
+    setsPassword: options.password !== undefined,
     backends: named,
   });
 }

@@ -69,6 +69,13 @@ export type PhoneRefusal =
 
 export type PhoneResult<T> = { ok: true; value: T } | { ok: false; reason: PhoneRefusal };
 
+/** Where a request of the phone page came from, for the audit log. */
+export interface PhoneOrigin {
+  readonly source: string;
+  /** "Chrome on Android"; "" where the browser does not tell. */
+  readonly browser?: string | undefined;
+}
+
 /** The phone page's door. Tokens are 256 bits, base64url; the store keeps only their digests. */
 export interface PhoneService {
   /** A new phone that has no pairing yet: gives it a token and a phrase (at least 40 bits, once, 10 minutes). */
@@ -82,14 +89,14 @@ export interface PhoneService {
   /** Pairs the phone with the invitation's user. Uses `token` when the phone already has a valid one. `name`: what the phone shall be called. */
   acceptInvitation(
     invitation: string,
-    options: { token: string | null; source: string; name?: string | null },
+    options: PhoneOrigin & { token: string | null; name?: string | null },
   ): Promise<PhoneResult<{ token: string; pairingId: string }>>;
   view(token: string): Promise<PhoneView | null>;
   /** Approve or deny a pairing that a typed phrase asked for. `name`: what the phone shall be called. */
   decidePairing(
     token: string,
     pairingId: string,
-    decision: { approve: boolean; name?: string | null },
+    decision: { approve: boolean; name?: string | null; origin?: PhoneOrigin },
   ): Promise<PhoneResult<null>>;
   /** Approve (with the number where it is asked) or deny a request. One wrong number denies. */
   decide(
@@ -100,7 +107,7 @@ export interface PhoneService {
   /** The device passcode of a pairing, and when the next one comes. */
   passcode(token: string, pairingId: string): Promise<PhoneResult<{ code: string; validUntilMs: number }>>;
   /** Ends a pairing from the phone. */
-  unpair(token: string, pairingId: string): Promise<PhoneResult<null>>;
+  unpair(token: string, pairingId: string, origin?: PhoneOrigin): Promise<PhoneResult<null>>;
   /** Calls back whenever `view(token)` may have changed. Returns what stops it. */
   watch(token: string, notify: () => void): () => void;
 }
@@ -141,8 +148,9 @@ export interface NewPhonePairing {
   readonly recordId: string;
   readonly totpLength: number;
   readonly name?: string;
-  /** The phone's address. */
+  /** The phone's address and browser. */
   readonly source: string;
+  readonly browser?: string | undefined;
 }
 
 /** What `deno task pair` and the console ask of the embedded second-factor service. */
@@ -176,7 +184,9 @@ export interface SecondFactorDesk {
    */
   onPaired(notify: (pairing: NewPhonePairing) => Promise<boolean>): () => void;
   /** Calls back when a pairing ended on the phone. */
-  onUnpaired(notify: (pairing: { pairingId: string; userName: string }) => Promise<void>): () => void;
+  onUnpaired(
+    notify: (pairing: { pairingId: string; userName: string }, origin: PhoneOrigin) => Promise<void>,
+  ): () => void;
 }
 
 /** A message in the embedded outbox. `body` holds a passcode: only an owner may see it, on demand. */

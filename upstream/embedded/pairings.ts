@@ -2,7 +2,8 @@
 // the phone, ended from either side. A phone's token ends with its last pairing.
 
 import { createSealedSeed, currentPasscode, type House, matchPasscode } from "./house.ts";
-import type { PhoneRefusal, PhoneResult } from "./interfaces.ts";
+import { auditEntry } from "../../platform/audit.ts";
+import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import type { Requests } from "./requests.ts";
 import { CAPS, pairingAt, type PairingRow } from "./rows.ts";
@@ -24,7 +25,7 @@ export interface Pairings {
   decide(
     phone: string,
     pairingId: string,
-    decision: { approve: boolean; name: string | null },
+    decision: { approve: boolean; name: string | null; origin: PhoneOrigin },
   ): Promise<PhoneResult<null>>;
   passcode(phone: string, pairingId: string): PhoneResult<{ code: string; validUntilMs: number }>;
   /** Uses up the passcode that the phone shows; `false` for a wrong or used one. */
@@ -86,7 +87,7 @@ export function createPairings(house: House, requests: Requests): Pairings {
         modifiedMs: nowMs,
       };
     },
-    async decide(phone, pairingId, { approve, name }) {
+    async decide(phone, pairingId, { approve, name, origin }) {
       const row = find(pairingId);
       if (row === undefined || row.phone !== phone) return refused("unknown_request");
       if (row.state !== "asks_approval") return refused("already_decided");
@@ -101,7 +102,18 @@ export function createPairings(house: House, requests: Requests): Pairings {
       };
       const changes = [pairings.change(row.id, decided), ...approve ? keepPhone(phone) : []];
       const checks = approve ? [record.check] : [];
-      if (!await shelves.commit(changes, { checks })) return refused("already_decided");
+      const also = [auditEntry({
+        action: approve ? "pairing.approve" : "pairing.deny",
+        actor: `user:${row.userName}`,
+        source: origin.source,
+        browser: origin.browser,
+        object: `user:${row.userName}`,
+        factor: "device",
+        pairing: row.id,
+        phone: decided.name,
+        how: "phrase",
+      })];
+      if (!await shelves.commit(changes, { checks, also })) return refused("already_decided");
       house.phoneListeners.notify(phone);
       return { ok: true, value: null };
     },

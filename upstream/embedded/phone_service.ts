@@ -3,7 +3,7 @@
 
 import { decideRequest } from "./deciding.ts";
 import type { House } from "./house.ts";
-import type { PhoneRequest, PhoneResult, PhoneService, PhoneView } from "./interfaces.ts";
+import type { PhoneOrigin, PhoneRequest, PhoneResult, PhoneService, PhoneView } from "./interfaces.ts";
 import type { Invitations } from "./invitations.ts";
 import { type Pairings, refused } from "./pairings.ts";
 import { phoneOfToken, type PhraseBook } from "./phrase_book.ts";
@@ -13,11 +13,12 @@ import type { PairingRow, RequestRow } from "./rows.ts";
 /** Told about pairings that a phone enabled by an invitation, or ended. */
 export interface PairingNews {
   /** Resolves to whether the pairing may stay. */
-  paired(pairing: PairingRow, source: string): Promise<boolean>;
-  unpaired(pairing: PairingRow): Promise<void>;
+  paired(pairing: PairingRow, origin: PhoneOrigin): Promise<boolean>;
+  unpaired(pairing: PairingRow, origin: PhoneOrigin): Promise<void>;
 }
 
 const MAX_TOKEN_CHARACTERS = 128;
+const NO_ORIGIN: PhoneOrigin = { source: "" };
 
 export function createPhoneService(
   house: House,
@@ -90,13 +91,13 @@ export function createPhoneService(
         return { ok: true, value: { phrase: shown.text, deadlineMs: shown.deadlineMs } };
       }),
     lookAtInvitation: (invitation, source) => invitations.look(invitation, source),
-    async acceptInvitation(invitation, { token, source, name = null }) {
+    async acceptInvitation(invitation, { token, source, browser = "", name = null }) {
       const known = token !== null && phoneOf(token) !== null ? token : null;
       const accepted = await invitations.accept(invitation, { token: known, source, name });
       if (!accepted.ok) return accepted;
       const { token: kept, pairing } = accepted.value;
       try {
-        if (!await news.paired(pairing, source)) {
+        if (!await news.paired(pairing, { source, browser })) {
           await pairings.end(pairing.id);
           return refused("account_changed");
         }
@@ -111,8 +112,8 @@ export function createPhoneService(
       const phone = phoneOf(token);
       return Promise.resolve(phone === null ? null : viewOf(phone));
     },
-    decidePairing: (token, pairingId, { approve, name = null }) =>
-      withPhone(token, (phone) => pairings.decide(phone, pairingId, { approve, name })),
+    decidePairing: (token, pairingId, { approve, name = null, origin = NO_ORIGIN }) =>
+      withPhone(token, (phone) => pairings.decide(phone, pairingId, { approve, name, origin })),
     decide: (token, requestId, decision) =>
       withPhone(token, async (phone) => {
         const row = requests.find(requestId);
@@ -122,12 +123,12 @@ export function createPhoneService(
         return await decideRequest(requests, row, { decision });
       }),
     passcode: (token, pairingId) => withPhone(token, (phone) => pairings.passcode(phone, pairingId)),
-    unpair: (token, pairingId) =>
+    unpair: (token, pairingId, origin = NO_ORIGIN) =>
       withPhone(token, async (phone) => {
         if (pairings.find(pairingId)?.phone !== phone) return refused("unknown_request");
         const ended = await pairings.end(pairingId);
         if (ended === null) return refused("already_decided");
-        await news.unpaired(ended);
+        await news.unpaired(ended, origin);
         return { ok: true, value: null };
       }),
     watch(token, notify) {

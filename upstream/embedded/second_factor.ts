@@ -16,7 +16,7 @@ import { createPhoneService, type PairingNews } from "./phone_service.ts";
 import { createPhraseBook } from "./phrase_book.ts";
 import { createRecordWriter } from "./record_json.ts";
 import { createRequests, type Requests } from "./requests.ts";
-import { type PairingRow, TOTP_DIGITS } from "./rows.ts";
+import { TOTP_DIGITS } from "./rows.ts";
 import { createSecondFactorInterface } from "./second_factor_interface.ts";
 
 export interface EmbeddedSecondFactor {
@@ -118,14 +118,14 @@ function createNews(): NewsDesk {
   const pairedListeners = new Set<Parameters<SecondFactorDesk["onPaired"]>[0]>();
   const unpairedListeners = new Set<Parameters<SecondFactorDesk["onUnpaired"]>[0]>();
   return {
-    async paired({ id, userName, recordId = "", name }: PairingRow, source: string) {
+    async paired({ id, userName, recordId = "", name }, origin) {
       const named = name === undefined ? {} : { name };
-      const pairing = { pairingId: id, userName, recordId, totpLength: TOTP_DIGITS, source, ...named };
+      const pairing = { pairingId: id, userName, recordId, totpLength: TOTP_DIGITS, ...origin, ...named };
       for (const notify of pairedListeners) if (!await notify(pairing)) return false;
       return true;
     },
-    async unpaired({ id, userName }: PairingRow) {
-      for (const notify of unpairedListeners) await notify({ pairingId: id, userName });
+    async unpaired({ id, userName }, origin) {
+      for (const notify of unpairedListeners) await notify({ pairingId: id, userName }, origin);
     },
     onPaired(notify) {
       pairedListeners.add(notify);

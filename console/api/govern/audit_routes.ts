@@ -20,7 +20,20 @@ export interface AuditRouteDeps {
 const PAGE = 50;
 const text = v.optional(v.pipe(v.string(), v.maxLength(256)), "");
 const time = v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number)));
-const FILTER = { actor: text, object: text, action: text, source: text, from: time, to: time };
+const labelled = v.optional(
+  v.pipe(v.string(), v.maxLength(4000), v.transform((list) => list.split(","))),
+  "",
+);
+const FILTER = {
+  actor: text,
+  object: text,
+  action: text,
+  source: text,
+  q: text,
+  labelled,
+  from: time,
+  to: time,
+};
 const LIST = v.object({
   ...FILTER,
   before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{1,64}$/))),
@@ -61,7 +74,7 @@ function filterOf({ from, to, ...texts }: Asked): AuditFilter {
 }
 
 /** "csv, actor ada, from 2027-01-15T08:00:00.000Z": what somebody took along. */
-function exportText(format: string, { fromMs, toMs, ...texts }: AuditFilter): string {
+function exportText(format: string, { fromMs, toMs, labelled: _, ...texts }: AuditFilter): string {
   const time = (atMs: number | null) => atMs === null ? "" : new Date(atMs).toISOString();
   const narrowed = Object.entries({ ...texts, from: time(fromMs), to: time(toMs) })
     .flatMap(([name, value]) => value === "" ? [] : [`${name} ${value}`]);

@@ -1,13 +1,19 @@
 // The phone page's API below /device/api. The phone's token lives in a cookie that scripts cannot read; every decision
 // is a POST from our own page.
 
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { readPhoneName } from "../../../phone_name.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { UserNotice } from "../../../platform/user_notice.ts";
 import { sourceKey } from "../../../source_key.ts";
-import type { PhoneResult, PhoneService, PhoneView } from "../../../upstream/embedded/interfaces.ts";
+import type {
+  PhoneOrigin,
+  PhoneResult,
+  PhoneService,
+  PhoneView,
+} from "../../../upstream/embedded/interfaces.ts";
+import { browserLabel } from "../browser_label.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
 import { type HttpEnv, jsonBody, sameOrigin } from "../http_env.ts";
 import { forgetPhoneToken, heldPhoneToken, keepPhoneToken, phoneToken } from "./phone_cookie.ts";
@@ -81,7 +87,7 @@ export function createDeviceApi(deps: DeviceApiDeps) {
         await service().acceptInvitation(invitation, {
           token: held === "" ? null : held,
           name: nameOf(name),
-          source: c.env.remoteAddress,
+          ...originOf(c),
         }),
       );
       keepPhoneToken(c, token);
@@ -101,13 +107,13 @@ export function createDeviceApi(deps: DeviceApiDeps) {
     })
     .post("/pairings/:id", jsonBody(APPROVAL), async (c) => {
       const { approve, name } = c.req.valid("json");
-      const decision = { approve, name: nameOf(name) };
+      const decision = { approve, name: nameOf(name), origin: originOf(c) };
       valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     })
     .delete("/pairings/:id", async (c) => {
       const token = heldPhoneToken(c);
-      valueOf(await service().unpair(token, c.req.param("id")));
+      valueOf(await service().unpair(token, c.req.param("id"), originOf(c)));
       if (await service().view(token) === null) forgetPhoneToken(c);
       return c.json({ done: true });
     })
@@ -121,6 +127,10 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       valueOf(await service().decide(heldPhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     });
+}
+
+function originOf(c: Context<HttpEnv>): PhoneOrigin {
+  return { source: c.env.remoteAddress, browser: browserLabel(c) };
 }
 
 function nameOf(given: string): string | null {

@@ -6,6 +6,7 @@ import type { Pairing } from "../../../radius/doing/pairings.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
+import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import type { MeDoor } from "./me_door.ts";
 import { readUserNotices, removeUserNotices } from "./user_notices.ts";
@@ -41,6 +42,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     user: person.userName,
     actor: `user:${person.userName}`,
     source: c.env.remoteAddress,
+    browser: browserLabel(c),
   });
   /** The visit, if it may add a factor. @throws Refusal `me_over`, `me_step_up`. */
   const heldToAdd = async (c: Context<HttpEnv>): Promise<MeSession> => {

@@ -8,6 +8,7 @@ import { HISTORY_KEPT_MS } from "../../../radius/pure/finished_login.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { DevicePage, DeviceRow } from "./group_shapes.ts";
 import { createHistoryReader } from "../live/history.ts";
+import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { type People, required } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -60,6 +61,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         user: pairing.shownUser,
         actor: c.var.session.admin.name,
         source: c.env.remoteAddress,
+        browser: browserLabel(c),
       };
       await createUserFactors({ ...deps, people }).revoke(deed, id);
       return c.json({ revoked: id });

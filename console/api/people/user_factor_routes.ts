@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { createMeLinks } from "../me/me_links.ts";
 import { personOf } from "../me/me_people.ts";
@@ -38,6 +39,7 @@ export function createUserFactorRoutes(deps: Deps) {
       user: stored?.content.name ?? given.normalize("NFC"),
       actor: c.var.session.admin.name,
       source: c.env.remoteAddress,
+      browser: browserLabel(c),
     };
   };
 

@@ -2,18 +2,18 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
-import { phoneText, readPhoneName } from "../../../phone_name.ts";
+import { readPhoneName } from "../../../phone_name.ts";
 import type { DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
-import { maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
+import { pairingDetails } from "../../../radius/pure/pairing_details.ts";
+import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";
 import { type Clock, type Random, toHex } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import type { UserRecord } from "../../../user_record.ts";
 import type { Vault } from "../../../vault.ts";
-import { auditEntry } from "../../../platform/audit.ts";
-import type { AuditAction } from "../../../platform/audit_actions.ts";
+import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { type QrPicture, qrPicture } from "../qr_picture.ts";
 import { encodeBase32 } from "../sign_in/base32.ts";
 import type { People } from "./people.ts";
@@ -38,6 +38,8 @@ export interface FactorDeed {
   readonly user: string;
   readonly actor: string;
   readonly source: string;
+  /** The browser of the request: "Firefox on Windows". */
+  readonly browser?: string;
 }
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
@@ -86,9 +88,17 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
   const { people, desk, store, vault, clock, random } = deps;
   const { pairings, limits, factors, recoveryCodes, findUserRecord } = people;
   const audit = (
-    { user, actor, source }: FactorDeed,
-    deed: { action: AuditAction; before?: string; after?: string },
-  ): Mutation => auditEntry({ actor, source, object: `user:${user}`, ...deed });
+    { user, actor, source, browser }: FactorDeed,
+    deed: Omit<AuditEntry, "actor" | "source" | "browser" | "object" | "how">,
+  ): Mutation =>
+    auditEntry({
+      actor,
+      source,
+      browser,
+      object: `user:${user}`,
+      how: actor.startsWith("user:") ? "account" : "console",
+      ...deed,
+    });
   const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
 
   /** Tells the user what was added. */
@@ -105,7 +115,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
   ): Promise<Pairing> => {
     const { mutation, pairing } = prepare(deed, wanted);
-    const record = audit(deed, { action: "pairing.add", after: pairingText(pairing) });
+    const record = audit(deed, { action: "pairing.add", ...pairingDetails(pairing) });
     const notice = noticeOf(deed, { what: pairing.kind, recordId: owner.id });
     const done = await store.commit({
       checks: [owner.check],
@@ -178,8 +188,9 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const also = (before: DevicePairingRow) => [
         audit(deed, {
           action: "pairing.rename",
-          before: phoneText(before),
-          after: phoneText({ ...before, name }),
+          ...pairingDetails({ ...before, name }),
+          before: before.name,
+          after: name,
         }),
       ];
       const isOwn = pairings.ownerOf(id) === canonicalName(deed.user);
@@ -188,7 +199,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     async revoke(deed, id) {
       const known = pairings.of(canonicalName(deed.user)).find((pairing) => pairing.id === id);
       if (known === undefined) throw new Refusal("unknown_pairing");
-      await pairings.revoke(id, [audit(deed, { action: "pairing.revoke", before: pairingText(known) })]);
+      await pairings.revoke(id, [audit(deed, { action: "pairing.revoke", ...pairingDetails(known) })]);
       // The gateway's own is gone by now, whatever the embedded service still knows.
       if (known.kind === "device") {
         await desk?.revokePairing(id).catch((fault: unknown) =>
@@ -237,13 +248,6 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
     },
   };
-}
-
-function pairingText(pairing: Pairing): string {
-  if (pairing.kind === "device") return phoneText(pairing);
-  return pairing.kind === "totp"
-    ? `totp ${pairing.id}`
-    : `${pairing.kind} ${maskPhoneNumber(pairing.number)}`;
 }
 
 /** What authenticator apps read from a QR code (the Key Uri Format of Google Authenticator). */

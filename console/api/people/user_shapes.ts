@@ -141,6 +141,8 @@ export interface TimelineEntry {
   readonly source: string;
   readonly action: string;
   /** Further fields of the record, as texts. */
+  readonly before: string;
+  readonly after: string;
   readonly details: Readonly<Record<string, string>>;
 }
 

@@ -3,11 +3,17 @@
 import { auditActor, auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Store } from "../../../store.ts";
-import { actionOf, auditRecords, type AuditValue, MOST_LOOKED_AT } from "../govern/audit_reader.ts";
+import {
+  actionOf,
+  auditDetails,
+  auditRecords,
+  type AuditValue,
+  MAX_COMPARED,
+} from "../govern/audit_reader.ts";
 import type { TimelineEntry, TimelinePage } from "./user_shapes.ts";
 
 const PAGE_SIZE = 40;
-const MOST_DETAIL_CHARACTERS = 300;
+const MAX_CHANGE_CHARACTERS = 4000;
 
 /**
  * One page, found through the audit's index of objects.
@@ -24,7 +30,7 @@ export async function userTimeline(
   for await (const { id, value } of auditRecords(store, { filter, before: before === "" ? null : before })) {
     lookedAt += 1;
     if (value !== null && isAbout(value, { user, target })) entries.push(entryOf(id, value));
-    if (entries.length >= PAGE_SIZE || lookedAt >= MOST_LOOKED_AT) return { entries, next: id };
+    if (entries.length >= PAGE_SIZE || lookedAt >= MAX_COMPARED) return { entries, next: id };
   }
   return { entries, next: null };
 }
@@ -36,25 +42,39 @@ function isAbout(value: AuditValue, { user, target }: { user: string; target: st
     (typeof value.target !== "string" || value.target === target);
 }
 
-const HEAD = new Set(["atMs", "actor", "source", "action", "user", "object", "objects", "target"]);
+const HEAD = new Set([
+  "atMs",
+  "actor",
+  "source",
+  "action",
+  "user",
+  "object",
+  "objects",
+  "target",
+  "before",
+  "after",
+]);
 
 function entryOf(id: string, value: AuditValue): TimelineEntry {
-  const details = Object.entries(value).flatMap(([name, detail]) =>
-    HEAD.has(name) || detail === null || detail === undefined ? [] : [[name, detailText(detail)] as const]
-  );
   return {
     id,
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value),
     source: textOf(value.source),
     action: actionOf(value),
-    details: Object.fromEntries(details),
+    before: changeText(value.before),
+    after: changeText(value.after),
+    details: auditDetails(value, HEAD),
   };
 }
 
-function detailText(detail: unknown): string {
-  const text = Array.isArray(detail) ? detail.join(", ") : String(detail);
-  return text.slice(0, MOST_DETAIL_CHARACTERS);
+/** A change as the audit shows it: a text, or the fields as JSON. */
+function changeText(change: unknown): string {
+  if (change === null || change === undefined) return "";
+  return (typeof change === "object" ? JSON.stringify(change) : String(change)).slice(
+    0,
+    MAX_CHANGE_CHARACTERS,
+  );
 }
 
 function textOf(value: unknown): string {

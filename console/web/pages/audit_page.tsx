@@ -1,9 +1,12 @@
 // The audit: who did what to whom, before and after, from where. Filters live in the address; nothing can be changed here.
 
 import type { AuditPage as Answer } from "../../api/govern/audit_reader.ts";
+import { AUDIT_ACTIONS } from "../../../platform/audit_actions.ts";
 import { take } from "../api_client.ts";
+import { fullTimeText } from "../format.ts";
 import { type Filter, type Query, useFiltered } from "../models/filters.ts";
-import { auditColumns, deedText } from "../parts/audit/audit_columns.tsx";
+import { auditColumns } from "../parts/audit/audit_columns.tsx";
+import { deedText } from "../parts/audit/event_label.ts";
 import { ExportButton } from "../parts/export_button.tsx";
 import { ListPage } from "../parts/list_page.tsx";
 import type { PageProps } from "../page_loader.ts";
@@ -19,7 +22,7 @@ const FRAMES = { rows: "audit-list", none: "panel" } as const;
 
 export default function AuditPage({ models }: PageProps) {
   const filters = filterRows();
-  const fetch = (query: Query) => take<Answer>(models.api.audit.$get({ query }));
+  const fetch = (query: Query) => take<Answer>(models.api.audit.$get({ query: withLabels(query) }));
   const { query, list } = useFiltered(models, { filters, fetch });
   return (
     <ListPage
@@ -34,7 +37,7 @@ export default function AuditPage({ models }: PageProps) {
           key={format}
           models={models}
           from="audit/export"
-          query={query}
+          query={withLabels(query)}
           file={`audit.${format}`}
           says={{ label: `govern.export_${format}`, failed: "govern.export_failed" }}
         />
@@ -46,17 +49,36 @@ export default function AuditPage({ models }: PageProps) {
       keyOf={({ id }) => id}
       older={{
         read: (before) => fetch({ ...query, before }),
-        label: () => t("govern.more"),
+        label: ({ searchedToMs }) => t(searchedToMs == null ? "govern.more" : "govern.search_further"),
+        said: ({ searchedToMs }) =>
+          searchedToMs == null ? null : t("govern.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
     />
   );
 }
 
+const ACTIONS = Object.keys(AUDIT_ACTIONS);
+
+/** The server compares texts; the labels of events are known here, in the reader's language. */
+function withLabels(query: Query): Query {
+  const part = (query.q ?? "").toLowerCase();
+  const labelled = part === "" ? [] : ACTIONS.filter((one) => deedText(one).toLowerCase().includes(part));
+  return labelled.length === 0 ? query : { ...query, labelled: labelled.join(",") };
+}
+
 function filterRows(): Filter[] {
   return [
+    { name: "q", label: t("govern.filter_text"), by: "search" },
     { name: "actor", label: t("govern.filter_actor"), chip: t("govern.who"), by: "search" },
     { name: "object", label: t("govern.filter_object"), chip: t("govern.object"), by: "search" },
-    { name: "action", label: t("govern.filter_deed"), text: deedText },
+    {
+      name: "action",
+      label: t("govern.filter_deed"),
+      by: "choice",
+      options: ACTIONS.toSorted((a, b) => deedText(a).localeCompare(deedText(b))),
+      every: t("govern.every_event"),
+      text: deedText,
+    },
     { name: "source", label: t("govern.filter_source") },
     { name: "from", label: t("govern.since"), by: "moment" },
     { name: "to", label: t("govern.until"), by: "moment" },

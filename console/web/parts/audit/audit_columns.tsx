@@ -4,19 +4,13 @@ import type { ComponentChildren } from "preact";
 import type { AuditItem } from "../../../api/govern/audit_reader.ts";
 import type { Models } from "../../models/models.ts";
 import { objectHref } from "../../object_links.ts";
-import { readable } from "../../words.ts";
-import { knownWord, t } from "../../words/translate.ts";
+import { t } from "../../words/translate.ts";
 import type { Column } from "../data_table.tsx";
 import { CellFilter } from "../cell_filter.tsx";
 import { Symbol } from "../symbol.tsx";
 import { Time } from "../time.tsx";
 import { ChangeText } from "./change_text.tsx";
-
-/** What a deed is called; one that the words do not know is called as the record has it. */
-export function deedText(action: string): string {
-  const name = action.replaceAll(".", "_");
-  return knownWord("govern", `deed_${name}`) ?? readable(name);
-}
+import { deedText } from "./event_label.ts";
 
 export function auditColumns(models: Models): Column<AuditItem>[] {
   const narrowing = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
@@ -39,7 +33,7 @@ export function auditColumns(models: Models): Column<AuditItem>[] {
     {
       label: t("govern.deed"),
       width: "17%",
-      cell: ({ action }) => narrowing({ action }, deedText(action)),
+      cell: ({ action }) => narrowing({ action }, deedText(action), "wrap"),
     },
     {
       label: t("govern.object"),
@@ -56,6 +50,7 @@ export function auditColumns(models: Models): Column<AuditItem>[] {
     {
       label: t("govern.from_place"),
       wideOnly: true,
+      // At a login it is the address of the RADIUS client; the caller is on the page of the login.
       cell: ({ source }) => source !== "" && narrowing({ source }, source, "cut mono"),
     },
   ];

@@ -1,6 +1,7 @@
 // What a record says of before and after, as a small diff: the parts that differ where both are known part by part.
 
 import type { AuditItem } from "../../../api/govern/audit_reader.ts";
+import { AUDIT_DETAILS } from "../../../../platform/audit_actions.ts";
 import { fullTimeText } from "../../format.ts";
 import { readable } from "../../words.ts";
 import { knownWord, t } from "../../words/translate.ts";
@@ -12,7 +13,7 @@ interface ChangeRow {
   readonly after: string;
 }
 
-export function ChangeText({ item }: { item: AuditItem }) {
+export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" | "details"> }) {
   const rows = changeRows(item);
   const { conversation, ...rest } = item.details;
   const details = Object.entries(rest).map(([name, value]) =>
@@ -40,24 +41,38 @@ function detailName(name: string): string {
   return knownWord("govern", `detail_${name}`) ?? readable(name);
 }
 
-/** A moment as people read it, means and reasons in words; everything else as the record has it. */
+/** The value of a detail as people read it: moments as times, codes by their labels. */
 function detailText(name: string, value: string): string {
-  if (name === "deadlineMs") return fullTimeText(Number(value));
-  if (name !== "by" && name !== "because") return value;
-  return value.split(", ").map((one) => knownWord("govern", `${name}_${one}`) ?? one).join(", ");
+  const type = (AUDIT_DETAILS as Readonly<Record<string, string>>)[name];
+  if (type === "moment") return fullTimeText(Number(value));
+  if (type === "yes") return t(value === "true" ? "govern.yes" : "govern.no");
+  if (type === "row") return readable(value);
+  if (type !== "code") return value;
+  return value.split(", ").map((one) => knownWord("govern", `${name}_${one}`) ?? readable(one)).join(", ");
 }
 
-/** A part of what changed; what is no setting of ours, such as a RADIUS attribute, keeps its name. */
+/** A part of what changed. RADIUS attributes and numbers of attributes keep their names. */
 function partName(name: string): string {
-  return knownWord("govern", `part_${name}`) ?? name;
+  const known = knownWord("govern", `part_${name.replaceAll(".", "_")}`);
+  if (known !== undefined) return known;
+  return /^[a-z]/.test(name) ? readable(name) : name;
+}
+
+/** Preferences are recorded as the factor's code, and attributes as yes or no. */
+function valueText(value: string): string {
+  if (value === "true") return t("govern.yes");
+  if (value === "false") return t("govern.no");
+  return knownWord("govern", `factor_${value}`) ?? value;
 }
 
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {
   return (
     <li>
       {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
-      {before !== "" && <del>{before}</del>}
-      {after === "" ? <span class="quiet">{` → ${t("govern.nothing")}`}</span> : <ins>{after}</ins>}
+      {before !== "" && <del>{valueText(before)}</del>}
+      {after === ""
+        ? <span class="quiet">{` → ${t("govern.nothing")}`}</span>
+        : <ins>{valueText(after)}</ins>}
     </li>
   );
 }

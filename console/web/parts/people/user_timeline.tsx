@@ -7,7 +7,8 @@ import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { knownWord, t } from "../../words/translate.ts";
 import type { WordKey } from "../../words/words.ts";
-import { readable } from "../../words.ts";
+import { ChangeText } from "../audit/change_text.tsx";
+import { deedText } from "../audit/event_label.ts";
 import { Button } from "../button.tsx";
 import { Problem } from "../note.tsx";
 import { Panel } from "../panel.tsx";
@@ -55,38 +56,6 @@ export function UserTimeline({ models, user, calls }: UserPart) {
   );
 }
 
-/** What a deed is called; one that is not here is called as the record has it. */
-const DEEDS: Readonly<Record<string, WordKey>> = {
-  "login.accepted": "people.deed_login_accepted",
-  "login.rejected": "people.deed_login_rejected",
-  "login.joined": "people.deed_login_joined",
-  "user.created": "people.deed_user_created",
-  "user.replaced": "people.deed_user_replaced",
-  "user.deleted": "people.deed_user_deleted",
-  "user.locked": "people.deed_user_locked",
-  "user.unlock": "people.deed_user_unlocked",
-  "user.unlocked": "people.deed_user_unlocked",
-  "pairing.add": "people.deed_pairing_added",
-  "pairing.added": "people.deed_pairing_added",
-  "pairing.revoke": "people.deed_pairing_revoked",
-  "pairing.revoked": "people.deed_pairing_revoked",
-  "pairing.rename": "people.deed_pairing_renamed",
-  "invitation.make": "people.deed_invitation_made",
-  "invitation.made": "people.deed_invitation_made",
-  "user.me_link": "people.deed_me_link",
-  "user.me_entered": "people.deed_me_entered",
-  "user.not_me": "people.deed_not_me",
-  "recovery_codes.make": "people.deed_recovery_codes",
-  "preference.set": "people.deed_preference_set",
-};
-
-function deedText(action: string): string {
-  const word = Object.hasOwn(DEEDS, action) ? DEEDS[action] : undefined;
-  return word === undefined ? readable(action.replaceAll(".", "_")) : t(word);
-}
-
-const DETAILS_LEFT_OUT = new Set(["backends", "conversation"]);
-
 /** Why a login was rejected, as a sentence; `null` where the record does not say, or says what this page does not know. */
 function reasonOf({ action, details: { because, by } }: TimelineEntry): string | null {
   if (action !== "login.rejected" || because === undefined) return null;
@@ -95,12 +64,12 @@ function reasonOf({ action, details: { because, by } }: TimelineEntry): string |
 }
 
 function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
-  const { atMs, actor, source, action, details } = entry;
+  const { atMs, actor, source, action, before, after, details } = entry;
   const tone = action === "login.accepted" ? "ok" : action === "login.rejected" ? "bad" : "idle";
   const reason = reasonOf(entry);
-  const isSaid = (name: string) => reason !== null && (name === "because" || name === "by" || name === "row");
-  const shown = Object.entries(details).filter(([name]) => !DETAILS_LEFT_OUT.has(name) && !isSaid(name));
-  const conversation = details.conversation;
+  // The reason says these; which backends were written is on the tab of the backends.
+  const leftOut = new Set(["backends", ...reason === null ? [] : ["because", "by", "row"]]);
+  const shown = Object.fromEntries(Object.entries(details).filter(([name]) => !leftOut.has(name)));
   return (
     <li class={`tone-${tone}`}>
       <Time models={models} atMs={atMs} />
@@ -110,17 +79,9 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
         {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
       </span>
       {reason !== null && <span class="small">{reason}</span>}
-      {shown.map(([name, text]) => (
-        <span key={name} class="small">
-          <span class="quiet">{`${name} `}</span>
-          <bdi class="mono">{text}</bdi>
-        </span>
-      ))}
-      {conversation !== undefined && (
-        <a class="small" href={`/live/c/${encodeURIComponent(conversation)}`}>
-          {t("people.open_login")}
-        </a>
-      )}
+      <span class="small">
+        <ChangeText item={{ before, after, details: shown }} />
+      </span>
     </li>
   );
 }
