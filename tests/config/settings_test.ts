@@ -90,6 +90,7 @@ const GENERAL: Samples = {
   "telephony.timeout_ms": CALL_MS,
   "console.session_hours": window(1, 720),
   "console.idle_minutes": window(1, 1440),
+  "console.audit_days": window(1, 3650),
   "console.oidc.issuer": [['""', '"https://id.example.org/realm"', '"http://localhost:9"'], [
     '"id.example.org"',
     '"http://id.example.org"',

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
-import type { AuditPage } from "../../console/api/govern/audit_reader.ts";
+import { type AuditPage, auditPage, MAX_COMPARED } from "../../console/api/govern/audit_reader.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { auditLines, MOST_EXPORTED } from "../../console/api/govern/audit_export.ts";
 import type { Store } from "../../store.ts";
@@ -104,7 +104,16 @@ Deno.test("auditLines() ends after 50,000 records, however many fit", async () =
       for (; read < KEPT; read += 1) yield { key: ["audit", String(KEPT - read)], value, versionstamp: "1" };
     },
   } as unknown as Store;
-  const filter = { actor: "", object: "", action: "", source: "", fromMs: null, toMs: null };
+  const filter = {
+    actor: "",
+    object: "",
+    action: "",
+    source: "",
+    q: "",
+    labelled: [],
+    fromMs: null,
+    toMs: null,
+  };
   const lines = await Array.fromAsync(auditLines(endless, { filter, format: "csv" }));
   assertEquals(lines.length, 1 + MOST_EXPORTED + 1);
 });
@@ -127,4 +136,69 @@ Deno.test("GET /audit refuses what is no filter, and those without a session", a
   const nobody = await site.call("/console/api/audit");
   await nobody.body?.cancel();
   assertEquals(nobody.status, 401);
+});
+
+Deno.test("GET /audit finds parts of names, details and labels without case, and earlier actions under today's names", async () => {
+  await using site = await startConsole();
+  const cookie = await site.signIn("viewer");
+  await keep(site, [
+    { actor: "radius", action: "pairing.added", user: "vcerf", kind: "sms", number: "+1*******123" },
+    { actor: "Owner", action: "pairing.add", object: "user:vint", factor: "device", phone: "Pixel of Vint" },
+    { actor: "owner", action: "client.change", object: "client:vpn-1", before: { address: "10.0.0.1" } },
+  ]);
+  const found = async (query: string) => {
+    const { items } = await ask(site, `${query}&from=${START_MS}&to=${START_MS + 10_000}`, cookie);
+    return items.map(({ objects }) => objects.join());
+  };
+  assertEquals(await found("?object=CERF"), ["user:vcerf"]);
+  assertEquals(await found("?object=user:v"), []);
+  assertEquals(await found("?object=user:vcerf"), ["user:vcerf"]);
+  assertEquals(await found("?actor=own"), ["client:vpn-1", "user:vint"]);
+  assertEquals(await found("?q=pixel"), ["user:vint"]);
+  assertEquals(await found("?q=10.0.0"), ["client:vpn-1"]);
+  assertEquals(await found("?action=pairing.add"), ["user:vint", "user:vcerf"]);
+  assertEquals(await found("?action=pairing.added"), ["user:vint", "user:vcerf"]);
+  assertEquals(await found("?q=factor&labelled=pairing.add"), ["user:vint", "user:vcerf"]);
+  const { items } = await ask(site, "?object=cerf", cookie);
+  assertEquals([items[0]?.action, items[0]?.details.factor], ["pairing.add", "sms"]);
+});
+
+Deno.test("auditPage() compares a bounded number of records, and goes on from there", async () => {
+  const KEPT = MAX_COMPARED + 10;
+  const page = async (before: string | null) => {
+    let read = 0;
+    const store = {
+      async *range({ end }: { end: Deno.KvKey }, { limit }: { limit: number }) {
+        const first = Number(String(end.at(-1)).replace(/\D/g, "")) || KEPT + 1;
+        for (let at = first - 1; at > 0 && read < limit; at -= 1) {
+          read += 1;
+          const object = at === 3 ? "user:rare" : "user:ada";
+          yield {
+            key: ["audit", String(at).padStart(8, "0")],
+            value: { object, atMs: at },
+            versionstamp: "1",
+          };
+        }
+      },
+    } as unknown as Store;
+    const filter = {
+      actor: "",
+      object: "",
+      action: "",
+      source: "",
+      q: "rare",
+      labelled: [],
+      fromMs: null,
+      toMs: null,
+    };
+    return { ...await auditPage(store, filter, { before, limit: 50 }), read };
+  };
+  const first = await page(null);
+  assertEquals([first.items.length, first.read, first.searchedToMs], [
+    0,
+    MAX_COMPARED,
+    KEPT - MAX_COMPARED + 1,
+  ]);
+  const second = await page(first.next);
+  assertEquals([second.items.length, second.next], [1, null]);
 });

@@ -237,7 +237,7 @@ Deno.test("me factors: a phone is named by its person, and the record says which
   const record = (await site.audits()).findLast(({ action }) => action === "pairing.rename");
   assertEquals(
     [record?.actor, record?.before, record?.after],
-    ["user:ada", "device p1", "phone “Pixel of Ada” p1"],
+    ["user:ada", undefined, "Pixel of Ada"],
   );
 });
 

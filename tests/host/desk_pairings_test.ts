@@ -224,6 +224,7 @@ Deno.test("desk pair.revoke takes a pairing out of store and memory, recorded in
     pairing: id,
     factor: "sms",
     number: "+1*******123",
+    how: "command",
   });
 });
 

@@ -57,6 +57,7 @@ export const words: Readonly<Record<string, string>> = {
   "telephony.connections_total": "gleichzeitig",
   "telephony.timeout_ms": "Frist eines Aufrufs",
   "console.session_hours": "so lange lebt eine Sitzung höchstens",
+  "console.audit_days": "Tage, die ein Eintrag des Protokolls aufbewahrt wird",
   "console.idle_minutes": "eine offene, sichtbare Live-Seite zählt als Benutzung",
   "console.oidc.issuer":
     "Anmeldung bei diesem OpenID-Connect-Dienst; leer: keiner. Er kommt zurück zu http.public_url mit /console/api/oidc/callback dahinter",
