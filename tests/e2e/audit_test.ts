@@ -95,7 +95,7 @@ browserTest("/audit shows before and after part by part, without what stayed", a
   const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
   assertEquals(await parts.allInnerTexts(), [
     "Addresses: 10.0.0.110.0.0.1, 10.0.0.2",
-    "Disabled: falsetrue",
+    "Disabled: noyes",
   ]);
   assertEquals(await page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
     "10.0.0.1",
@@ -112,7 +112,7 @@ browserTest("/audit and the pages of what it is about lead to one another", asyn
   await page.getByRole("link", { name: "Audit of ada" }).click();
   await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
   assertEquals(new URL(page.url()).searchParams.get("object"), "user:ada");
-  await page.getByText("User created").waitFor();
+  await page.getByRole("button", { name: "User created" }).waitFor();
   for (const [path, name] of [["/targets/default", "default"], ["/access", "owner"]]) {
     await page.goto(site.origin + path);
     await page.getByRole("link", { name: `Audit of ${name}` }).click();
@@ -140,7 +140,7 @@ browserTest(
     assertStringIncludes(text, "at,who,from,what,to,before,after,details\r\n");
     assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + ALL_RECORDS + 1);
     await page.reload();
-    await page.getByText("Audit exported").waitFor();
+    await page.getByRole("button", { name: "Audit exported" }).waitFor();
   },
 );
 

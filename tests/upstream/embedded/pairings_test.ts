@@ -206,7 +206,7 @@ Deno.test("SecondFactorDesk.onPaired() is told of a pairing by invitation before
     return Promise.resolve(true);
   });
   const { pairingId } = await pairPhone(stage.embedded, "bob");
-  const from = { recordId: "1.none", source: "bob" };
+  const from = { recordId: "1.none", source: "bob", browser: "" };
   assertEquals(told, [{ pairingId, userName: "bob", totpLength: 6, ...from }]);
 });
 
