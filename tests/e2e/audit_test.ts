@@ -99,7 +99,7 @@ browserTest("/audit shows before and after part by part, without what stayed", a
   ]);
   assertEquals(await page.getByRole("row", { name: /grace/ }).locator("del").allInnerTexts(), [
     "10.0.0.1",
-    "false",
+    "no",
   ]);
 });
 

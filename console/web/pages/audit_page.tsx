@@ -49,9 +49,12 @@ export default function AuditPage({ models }: PageProps) {
       keyOf={({ id }) => id}
       older={{
         read: (before) => fetch({ ...query, before }),
-        label: ({ searchedToMs }) => t(searchedToMs == null ? "govern.more" : "govern.search_further"),
+        label: ({ searchedToMs }) =>
+          t(searchedToMs === null || searchedToMs === undefined ? "govern.more" : "govern.search_further"),
         said: ({ searchedToMs }) =>
-          searchedToMs == null ? null : t("govern.searched_to", { time: fullTimeText(searchedToMs) }),
+          searchedToMs === null || searchedToMs === undefined
+            ? null
+            : t("govern.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
     />
   );
