@@ -1,5 +1,6 @@
 // What is kept for how long, or up to how much: read from where each is kept, so that what is said is what holds.
 
+import { DEFAULT_AUDIT_KEPT_MS } from "../../platform/audit.ts";
 import { SESSION_LIMITS } from "../../radius/facts/accounting.ts";
 import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
 import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
@@ -14,7 +15,9 @@ const inStore = { where: "store" } as const;
 const inMemory = { where: "memory", unit: "count" } as const;
 
 /** @param auditKeptMs the setting `console.audit_days`, which the store enforces. */
-export const keptRows = ({ auditKeptMs }: { auditKeptMs: number }): readonly KeptRow[] => [
+export const keptRows = (
+  { auditKeptMs = DEFAULT_AUDIT_KEPT_MS }: { auditKeptMs?: number },
+): readonly KeptRow[] => [
   { name: "history", amount: HISTORY_KEPT_MS / DAY_MS, unit: "days", ...inStore },
   { name: "audit", amount: auditKeptMs / DAY_MS, unit: "days", ...inStore },
   { name: "vpn_sessions", amount: SESSION_LIMITS.retentionMs / DAY_MS, unit: "days", ...inStore },

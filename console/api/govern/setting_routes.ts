@@ -16,7 +16,7 @@ import type { Installation, ProviderStanding, SettingsAnswer, SignInRules } from
 export interface SettingRouteDeps {
   readonly installation: Installation;
   readonly http: { readonly publicUrl: string };
-  readonly console: { readonly oidc?: OidcSettings | null };
+  readonly console: { readonly oidc?: OidcSettings | null; readonly auditKeptMs?: number };
   readonly oidc: { readonly provider: Pick<OidcProvider, "standing"> } | null;
   readonly clock: Clock;
 }

@@ -54,7 +54,7 @@ function detailText(name: string, value: string): string {
 /** A part of what changed. RADIUS attributes and numbers of attributes keep their names. */
 function partName(name: string): string {
   const known = knownWord("govern", `part_${name.replaceAll(".", "_")}`);
-  if (known !== undefined) return known;
+  if (known !== null) return known;
   return /^[a-z]/.test(name) ? readable(name) : name;
 }
 
