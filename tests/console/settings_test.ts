@@ -19,7 +19,7 @@ Deno.test("GET /settings says to a viewer what holds, and shows no secret", asyn
   assertEquals(JSON.stringify(answer).includes(SECRET), false);
   assertEquals(answer.file, "/srv/countersign.toml");
   const unknown = answer.settings.find(({ key }) => key === "radius.unknown_users");
-  assertEquals([unknown?.value, unknown?.preset], ['"reject"', '"allow"']);
+  assertEquals([unknown?.value, unknown?.preset], ['"reject"', '"auto"']);
   assertEquals(answer.signIn.passkeys, "address_is_number");
   assertEquals(answer.signIn.provider, null);
   assertEquals(answer.about.version, "0.0.0");

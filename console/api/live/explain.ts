@@ -87,6 +87,7 @@ export const STRAY_REASONS = [
   "too_busy",
   "store_failed",
   "no_user_name",
+  "refused_user_name",
   "two_states",
   "two_passwords",
   "bad_password_length",

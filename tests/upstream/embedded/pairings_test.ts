@@ -262,7 +262,7 @@ Deno.test("PhoneService.acceptInvitation() pairs nobody when the user left, or t
 Deno.test("PhoneService.decidePairing() approves no pairing whose user left since the phrase was typed", async () => {
   await using stage = await openStage();
   const { phone } = stage.embedded;
-  const { phrase } = right(await phone.newPhrase(stage.token, "a"));
+  const { phrase } = right(await phone.newPhrase(stage.token));
   const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
   stage.ground.userRecords.set("bob", { id: "1.left" });
   const approved = await phone.decidePairing(stage.token, id, { approve: true });

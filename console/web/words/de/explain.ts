@@ -144,6 +144,10 @@ export const words: SameWords<typeof en> = {
   fix_too_busy: "Unter Zustand nachsehen, und was so viel sendet; der Client sendet diese noch einmal.",
   why_store_failed: "Der Speicher konnte die Antwort nicht festhalten, deshalb wurde keine gesendet.",
   fix_store_failed: "Den Speicher unter Zustand ansehen: die Platte ist vielleicht voll.",
+  why_refused_user_name:
+    "Der Benutzername, den {client} gesendet hat, beginnt oder endet mit einem Leerzeichen, enthält ein unsichtbares Zeichen oder ist ohne Domäne und Realm leer.",
+  fix_refused_user_name:
+    "Den Benutzernamen neu eingeben. Wenn {client} das Leerzeichen oder das Zeichen hinzufügt, dessen Einstellungen korrigieren.",
   why_no_user_name: "Die Anfrage von {client} nennt keinen Benutzer.",
   fix_no_user_name: "{client} so einstellen, dass er User-Name sendet.",
   why_two_states: "Die Anfrage von {client} hat zwei State-Attribute.",
@@ -186,6 +190,7 @@ export const words: SameWords<typeof en> = {
   title_overtaken: "Von einem neueren Paket überholt",
   title_too_busy: "Überlastet",
   title_store_failed: "Der Speicher versagte",
+  title_refused_user_name: "Benutzername abgelehnt",
   title_no_user_name: "Kein User-Name",
   title_two_states: "Zwei States",
   title_two_passwords: "Zwei Passwörter",

@@ -13,6 +13,8 @@ export const words: Readonly<Record<string, string>> = {
   "http.tls_key": "Pfad einer PEM-Datei; beide oder keine",
   "radius.listen":
     "ein Text oder eine Liste; IPv4 und IPv6; ohne IPv6 0.0.0.0; beide Platzhalter auf einem Port, oder ein Platzhalter und eine seiner Adressen, sind ein Fehler",
+  "radius.accounting_listen":
+    "wo Accounting-Requests außer am Anmeldeport beantwortet werden; ein Text oder eine Liste wie bei radius.listen",
   "http.trusted_proxies":
     "Adressen oder CIDR-Bereiche von Reverse-Proxys, deren X-Forwarded-For gilt, von rechts gelesen",
   "radius.secret":

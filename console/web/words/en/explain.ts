@@ -128,6 +128,10 @@ export const words = {
   fix_too_busy: "Look at Health and at what sends so much; the client sends this one again.",
   why_store_failed: "The store could not record the answer, so none was sent.",
   fix_store_failed: "Look at the store under Health: the disk may be full.",
+  why_refused_user_name:
+    "The user name that {client} sent begins or ends with a blank, contains an invisible character, or is empty without its domain and realm.",
+  fix_refused_user_name:
+    "Type the user name again. If {client} adds the blank or the character, correct its settings.",
   why_no_user_name: "The request of {client} names no user.",
   fix_no_user_name: "Set {client} to send User-Name.",
   why_two_states: "The request of {client} has two State attributes.",
@@ -169,6 +173,7 @@ export const words = {
   title_overtaken: "Overtaken by a newer packet",
   title_too_busy: "Too busy",
   title_store_failed: "The store failed",
+  title_refused_user_name: "User name refused",
   title_no_user_name: "No User-Name",
   title_two_states: "Two States",
   title_two_passwords: "Two passwords",
