@@ -52,7 +52,7 @@ export interface FactorSettings {
   readonly requesterName: string;
   readonly phoneNumbers: "registered" | "any";
   readonly enrolAtLogin: "after_first_factor" | "never" | "always";
-  /** Country calling codes without +; empty allows all. */
+  /** Country calling codes without +; empty allows all but satellite and premium-rate numbers. */
   readonly countryCodes: readonly string[];
   readonly device: { readonly continueWaitMs: number; readonly numberMatching: boolean };
   readonly passcode: {
@@ -61,8 +61,21 @@ export interface FactorSettings {
     readonly lifetimeMs: number;
   };
   readonly pushes: { readonly perUser: number; readonly windowMs: number };
-  readonly lockout: { readonly failures: number; readonly lockMs: number; readonly hardLimit: number };
-  readonly sends: { readonly perUser: number; readonly perNumber: number; readonly windowMs: number };
+  readonly lockout: {
+    readonly failures: number;
+    readonly lockMs: number;
+    readonly hardLimit: number;
+    /** With more in an hour, a warning. */
+    readonly warnLocksPerHour: number;
+    readonly warnFailuresPerHour: number;
+  };
+  readonly sends: {
+    readonly perUser: number;
+    readonly perNumber: number;
+    readonly windowMs: number;
+    readonly totalPerHour: number;
+    readonly perClientPerHour: number;
+  };
 }
 
 export interface AdminSettings {

@@ -179,6 +179,7 @@ async function start(): Promise<void> {
     log,
     directory,
     passwords: {
+      hasPassword: identity.hasPassword,
       directory: (user, password) => identity.verifyPassword(user, password),
       ldap: (backend, user, password) => identity.verifyAtBackend(backend, user, password),
     },

@@ -93,11 +93,15 @@ function factorsOf(general: General): Config["factors"] {
       failures: general["factors.lockout.failures"],
       lockMs: general["factors.lockout.minutes"],
       hardLimit: general["factors.lockout.hard_limit"],
+      warnLocksPerHour: general["factors.lockout.warn_locks_per_hour"],
+      warnFailuresPerHour: general["factors.lockout.warn_failures_per_hour"],
     },
     sends: {
       perUser: general["factors.sends.per_user"],
       perNumber: general["factors.sends.per_number"],
       windowMs: general["factors.sends.window_s"],
+      totalPerHour: general["factors.sends.total_per_hour"],
+      perClientPerHour: general["factors.sends.per_client_per_hour"],
     },
   };
 }

@@ -211,7 +211,9 @@ export const GENERAL_ROWS = {
     "after_first_factor",
     { doc: "after_first_factor | never | always: whether a login may pair a factor of its own" },
   ),
-  "factors.country_codes": row(value.countryCodes, [], { doc: 'e.g. ["1", "49"]; [] = all' }),
+  "factors.country_codes": row(value.countryCodes, [], {
+    doc: 'e.g. ["1", "49"]; [] = all but satellite and premium-rate numbers',
+  }),
   "factors.device.continue_wait_ms": row(value.milliseconds({ min: 0, max: 30_000 }), 1500, {
     doc: 'how long "continue" waits for a pending approval before it asks again',
   }),
@@ -234,6 +236,12 @@ export const GENERAL_ROWS = {
     doc: "doubles with each further lock, to 24 h",
   }),
   "factors.lockout.hard_limit": row(value.integer(COUNT), 100, { doc: "then only an administrator unlocks" }),
+  "factors.lockout.warn_locks_per_hour": row(value.integer(COUNT), 20, {
+    doc: "with more locks in an hour the log and the health page show a warning",
+  }),
+  "factors.lockout.warn_failures_per_hour": row(value.integer(COUNT), 500, {
+    doc: "likewise, with more failures of all users",
+  }),
   "factors.sends.per_user": row(value.integer(COUNT), 5, {
     doc: "texts and calls for one user in the window",
   }),
@@ -241,6 +249,12 @@ export const GENERAL_ROWS = {
     doc: "texts and calls to one number in the window",
   }),
   "factors.sends.window_s": row(value.seconds({ min: 1, max: 86_400 }), 600, { doc: "the window" }),
+  "factors.sends.total_per_hour": row(value.integer(COUNT), 500, {
+    doc: "texts and calls for all users in an hour; when it is reached, nothing is sent",
+  }),
+  "factors.sends.per_client_per_hour": row(value.integer(COUNT), 200, {
+    doc: "texts and calls for the logins of one client in an hour",
+  }),
 
   "second_factor.url": row(value.url, "", {
     doc: 'empty = embedded; else e.g. "https://api.example.com" (the client adds /v1/…)',

@@ -91,6 +91,13 @@ function* factors({ config: { factors } }: View): Iterable<ConfigWarning> {
       key: "factors.phone_numbers",
       problem: '"any" texts and calls whatever number is typed; that is no second factor at all',
     };
+    if (factors.countryCodes.length === 0) {
+      yield {
+        key: "factors.country_codes",
+        problem:
+          'it is empty and factors.phone_numbers is "any"; list the countries that you pay texts and calls to',
+      };
+    }
   }
   if (factors.enrolAtLogin === "always") {
     yield {

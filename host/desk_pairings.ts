@@ -73,7 +73,7 @@ function addNumber(
 ): Promise<DeskAnswer> {
   const notes = isCountryAllowed(number, deps.config.factors.countryCodes)
     ? []
-    : ["The country of this number is not in factors.country_codes: nothing will be sent to it."];
+    : ["factors.country_codes does not allow the country of this number: nothing will be sent to it."];
   return add(deps, { user, pairing: { kind, number }, notes });
 }
 

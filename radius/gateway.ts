@@ -106,6 +106,16 @@ export interface Radius {
 const MAX_CONVERSATIONS = 100_000;
 const SWEEP_MS = 1000;
 
+/** What the log says when a count of the last hour becomes too high. */
+const LIMIT_ALARMS = {
+  sends:
+    "factors.sends.total_per_hour is reached: no text and no call is sent until the oldest is an hour old",
+  client_sends:
+    "factors.sends.per_client_per_hour is reached: no text and no call is sent for the logins of this client",
+  failures: "more failures than factors.lockout.warn_failures_per_hour: passwords or codes may be guessed",
+  locks: "more locks than factors.lockout.warn_locks_per_hour: users may be locked out on purpose",
+} as const;
+
 /** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config, store, vault, clock, random, log } = deps;
@@ -117,7 +127,12 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const folded = createFoldedLog({ log, clock });
   const unsignedLimits = createUnsignedLimits(clock);
   const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
-  const limits = createLimits({ store, clock, settings: factors });
+  const limits = createLimits({
+    store,
+    clock,
+    settings: factors,
+    onAlarm: (alarm) => log.warn(LIMIT_ALARMS[alarm.kind], { ...alarm }),
+  });
   const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
   const learnt = createLearnt({ store, log, clock });
   const orderedId = createOrderedIds(clock, random);
@@ -173,6 +188,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const firstFactor = createFirstFactors({
     radius: firstFactorServer,
     passwords: deps.passwords,
+    isLocked: limits.isLocked,
     vault,
     clock,
     log,

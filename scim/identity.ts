@@ -2,7 +2,7 @@
 
 import type { Config, LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../config.ts";
 import type { Log } from "../log.ts";
-import type { PasswordHasher } from "../password_hasher.ts";
+import { HasherBusy, type PasswordHasher } from "../password_hasher.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
@@ -41,8 +41,8 @@ export interface IdentityDeps {
   readonly prepareGroupTurn: PrepareGroupTurn;
 }
 
-/** The verdict on a password, as the gateway's first factor gives it. */
-export type PasswordVerdict = "right" | "wrong" | "unavailable";
+/** The verdict on a password, as the gateway's first factor gives it. `unchecked`: there is no password that it could be. */
+export type PasswordVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
 export interface Identity {
   readonly targets: Targets;
@@ -50,7 +50,9 @@ export interface Identity {
   readonly app: ScimApp;
   /** The target whose users log in. */
   readonly logins: Target;
-  /** Checks a password against the hash that the directory keeps. Octets that are no UTF-8 are wrong. */
+  /** Whether the directory has the hash of a password of this user. */
+  hasPassword(canonicalName: string): Promise<boolean>;
+  /** Checks a password against the hash that the directory keeps. Octets that are not UTF-8 are refused without a check. */
   verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** Checks a password by a bind at an ldap backend of {@link logins}. */
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
@@ -129,12 +131,20 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     credentials,
     logins,
     app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, clock, log, random }),
+    async hasPassword(canonicalName) {
+      return await logins.directory.readPassword(canonicalName) !== null;
+    },
     async verifyPassword(canonicalName, password) {
-      const kept = await logins.directory.readPassword(canonicalName);
+      const hash = await logins.directory.readPassword(canonicalName);
       const text = decodeUtf8(password);
-      // Without a hash the same work is done, so that time does not tell who has a password.
-      const isRight = await hasher.check(text ?? "", text === null ? null : kept);
-      return isRight ? "right" : "wrong";
+      // The reply is delayed by a second in any case, so a name without a password needs no decoy.
+      if (hash === null || text === null) return "unchecked";
+      try {
+        return await hasher.check(text, hash) ? "right" : "wrong";
+      } catch (fault) {
+        if (fault instanceof HasherBusy) return "busy";
+        throw fault;
+      }
     },
     async verifyAtBackend(name, userName, password) {
       const backend = backends.get(`${logins.name} ${name}`);

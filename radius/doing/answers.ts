@@ -39,7 +39,7 @@ export interface Because {
 }
 
 /** Why a request that passed the gate gets no answer. */
-export type NoAnswer = "overtaken" | "too_busy" | "rate_limited" | "store_failed";
+export type NoAnswer = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
 
 export interface Answers {
   /** @param because.attributes encoded. */

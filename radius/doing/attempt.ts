@@ -4,7 +4,7 @@ import type { Denial } from "../facts/denial_causes.ts";
 import type { Appended, Facts } from "../facts/facts.ts";
 import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
 import { readCode } from "../pure/password.ts";
-import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
+import { reducePhoneNumber } from "../pure/phone_number.ts";
 import { matchTotp } from "../pure/totp.ts";
 import { rejectsUnknownUsers } from "./user_name.ts";
 import type { Client } from "./clients.ts";
@@ -13,6 +13,7 @@ import type { Conversation } from "./conversation.ts";
 import type { Limits } from "./limits.ts";
 import { readRecoveryCode } from "../pure/recovery_code.ts";
 import type { RecoveryCodes } from "./recovery_codes.ts";
+import { type NotSentReason, whyNotSent } from "./message_policy.ts";
 import type { Pairing, Pairings, TotpPairingRow } from "./pairings.ts";
 import type { Directory, DirectoryUser } from "./ports.ts";
 import type { FactorSettings } from "../../config.ts";
@@ -33,6 +34,8 @@ export interface Attempt {
   /** The approval had let another login in when this one was to be accepted with it. */
   readonly approvalUsed: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
+  /** Whether the password was compared with the right one. */
+  passwordChecked: boolean;
   /** Why the user was refused: for the log and the audit, never for the reply. */
   refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
   decision: Facts["decision"];
@@ -40,6 +43,8 @@ export interface Attempt {
   denial?: Denial | undefined;
   pairing: Facts["pairing"];
   messageSent: boolean;
+  /** Why a typed number got no message. */
+  notSent: NotSentReason | null;
   /** The pairing's passcode length, once the service told it. */
   newPairingTotpLength: number;
   /** What that device is called, once the service told it. */
@@ -64,10 +69,12 @@ export function newAttempt(
     holdsAgain: false,
     approvalUsed: false,
     firstFactor: null,
+    passwordChecked: false,
     refusedFor: null,
     decision: null,
     pairing: null,
     messageSent: false,
+    notSent: null,
     newPairingTotpLength: 0,
     newPairingName: undefined,
     totp: undefined,
@@ -185,8 +192,12 @@ class LazyFacts implements Facts {
   }
   get numberUsable(): boolean {
     const { number } = this;
-    if (number === null || !isCountryAllowed(number, this.#deps.settings.countryCodes)) return false;
-    return this.#isAllowed(number) && this.#deps.limits.sendsLeft(this.#conversation.user, number);
+    if (number === null) return false;
+    const { user, client } = this.#conversation;
+    const allowed = this.#isAllowed(number);
+    const why = whyNotSent(this.#deps, { user, client, number, allowed });
+    this.#attempt.notSent = why;
+    return why === null;
   }
   #isAllowed(number: string): boolean {
     const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
@@ -215,9 +226,20 @@ class LazyFacts implements Facts {
   get messageSent(): boolean {
     return this.#attempt.messageSent;
   }
+  get passcodeOutstanding(): boolean {
+    const { passcode } = this.#conversation;
+    return passcode !== null && passcode.expiresMs > this.#deps.clock.nowMs();
+  }
+  get guessChecked(): boolean {
+    if (this.#attempt.firstFactor === "wrong") return this.#attempt.passwordChecked;
+    return this.#code !== "" && (this.ready.totp || this.hasRecoveryCodes);
+  }
+  get userExists(): boolean {
+    return this.#pairings.length > 0 || this.user.status !== "unknown";
+  }
   get passcodeMatches(): boolean {
     const { passcode, secretId } = this.#conversation;
-    if (passcode === null || passcode.expiresMs <= this.#deps.clock.nowMs()) return false;
+    if (passcode === null || !this.passcodeOutstanding) return false;
     return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.#code), passcode.digest);
   }
   get answerIsCode(): boolean {

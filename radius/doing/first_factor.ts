@@ -59,7 +59,7 @@ export function createRadiusFirstFactor(
       const server = serverOf(client);
       if (server === null) return "unavailable";
       // Octets that are no UTF-8 grew to U+FFFD; no server knows a name that its attribute cannot hold.
-      if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "wrong";
+      if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "unchecked";
       return await peerOf(client, server).ask(userName, password);
     },
     close() {
@@ -177,7 +177,7 @@ function createPeer(
       server.messageAuthenticator === messageAuthenticator,
     ask(userName, password) {
       const identifier = freeIdentifier();
-      if (identifier === null) return Promise.resolve<FirstFactorVerdict>("unavailable");
+      if (identifier === null) return Promise.resolve<FirstFactorVerdict>("busy");
       const authenticator = random.bytes(16);
       const packet = write(identifier, authenticator, userName, password);
       return new Promise((resolve) => {

@@ -1,9 +1,10 @@
 // The first factor by a client's policy: another RADIUS server, the directory's own password, or a bind at an LDAP backend. What a password
-// costs is bounded here; whoever cannot be checked is let through by nobody.
+// costs is bounded here: one check per user at a time, and a limited queue, of which one client cannot take everything.
 
 import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Vault } from "../../vault.ts";
+import { createCheckQueue, createUserChecks, inTime } from "./check_queue.ts";
 import type { FirstFactor, FirstFactorVerdict, PasswordAttempt, Passwords } from "./ports.ts";
 
 export interface FirstFactors extends FirstFactor {
@@ -14,11 +15,17 @@ export interface FirstFactors extends FirstFactor {
 /** How long a right password of the directory needs no second check: a login that is sent again would pay for another hash. */
 const REMEMBERED_MS = 60_000;
 const MOST_REMEMBERED = 10_000;
-/** Checks under way at once; each of the directory's takes a core and some 30 MiB for a tenth of a second. */
-const MOST_AT_ONCE = { directory: 2, ldap: 32 } as const;
-const MOST_WAITING = { directory: 64, ldap: 512 } as const;
-/** No client waits longer. */
-const PATIENCE_MS = 10_000;
+/**
+ * Checks under way at once, and those that may wait, in all and from one client. Each of the directory's takes a core and some 30 MiB for a tenth
+ * of a second. Checks at another RADIUS server are limited by the identifiers of a socket.
+ */
+const QUEUES = {
+  directory: { atOnce: 2, waiting: 64, waitingPerClient: 48 },
+  ldap: { atOnce: 32, waiting: 512, waitingPerClient: 384 },
+} as const;
+/** What a check of the directory's takes until one was measured, and at most. */
+const USUAL_CHECK_MS = 100;
+const MAX_USUAL_CHECK_MS = 500;
 
 interface Remembered {
   readonly digest: string;
@@ -33,8 +40,10 @@ interface UnderWay {
 }
 
 export function createFirstFactors(
-  { radius, passwords, vault, clock, log }: {
+  { radius, passwords, isLocked, vault, clock, log }: {
     radius: FirstFactor;
+    /** Of a user who was locked while the check waited, no password is checked. */
+    isLocked: (user: string) => boolean;
     /** Absent: nobody's password is right. */
     passwords: Passwords | undefined;
     vault: Vault;
@@ -45,11 +54,12 @@ export function createFirstFactors(
   const remembered = new Map<string, Remembered>();
   /** By digest: the same login sent again waits for the one check. */
   const underWay = new Map<string, UnderWay>();
-  const lanes = { directory: createLane("directory"), ldap: createLane("ldap") };
-
-  function createLane(kind: keyof typeof MOST_AT_ONCE): Lane {
-    return createBoundedLane({ atOnce: MOST_AT_ONCE[kind], waiting: MOST_WAITING[kind], clock });
-  }
+  const users = createUserChecks({ clock });
+  const queues = {
+    directory: createCheckQueue({ ...QUEUES.directory, clock }),
+    ldap: createCheckQueue({ ...QUEUES.ldap, clock }),
+  };
+  let usualCheckMs = USUAL_CHECK_MS;
 
   async function judge(what: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
     try {
@@ -74,8 +84,31 @@ export function createFirstFactors(
     remembered.set(user, { digest, untilMs: clock.nowMs() + REMEMBERED_MS });
   }
 
-  function atDirectory({ user, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
+  /** A name without a password takes no place in the queue, so that invented names do not keep users from being checked. */
+  async function checkAtDirectory(
+    passwords: Passwords,
+    { client, user, password }: PasswordAttempt,
+  ): Promise<FirstFactorVerdict> {
+    const exists = await inTime(passwords.hasPassword(user), { clock });
+    if (isLocked(user)) return "unchecked";
+    if (!exists) return await pretendToCheck();
+    return await queues.directory.run(client, async () => {
+      const startedMs = clock.nowMs();
+      const verdict = await judge("directory", () => passwords.directory(user, password));
+      usualCheckMs = Math.min(clock.nowMs() - startedMs, MAX_USUAL_CHECK_MS);
+      return verdict;
+    });
+  }
+
+  /** Takes the time of a check, so that many passwords at once for one name do not show whether the name exists. */
+  function pretendToCheck(): Promise<FirstFactorVerdict> {
+    return new Promise((resolve) => void clock.after(usualCheckMs, () => resolve("unchecked")));
+  }
+
+  function atDirectory({ password, ...attempt }: PasswordAttempt): Promise<FirstFactorVerdict> {
     if (passwords === undefined) return Promise.resolve("unavailable");
+    const { user } = attempt;
+    if (password.length === 0) return Promise.resolve("unchecked");
     const digest = vault.digest(`directory password of ${JSON.stringify(user)}`, password);
     if (isRemembered(user, digest)) return Promise.resolve("right");
     const same = underWay.get(digest);
@@ -84,7 +117,10 @@ export function createFirstFactors(
     const checking: UnderWay = {
       user,
       changed: false,
-      verdict: lanes.directory.run(() => judge("directory", () => passwords.directory(user, octets)))
+      verdict: judge(
+        "directory",
+        () => users.run(user, () => checkAtDirectory(passwords, { ...attempt, password: octets })),
+      )
         .then((verdict) => {
           underWay.delete(digest);
           if (verdict === "right" && !checking.changed) remember(user, digest);
@@ -95,20 +131,32 @@ export function createFirstFactors(
     return checking.verdict;
   }
 
-  function atBackend({ policy, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
+  function atBackend(
+    { client, policy, user, userName, password }: PasswordAttempt,
+  ): Promise<FirstFactorVerdict> {
     if (passwords === undefined) return Promise.resolve("unavailable");
-    // RFC 4513 §5.1.2: a bind without a password is nobody's, and succeeds.
-    if (password.length === 0) return Promise.resolve("wrong");
+    // RFC 4513 §5.1.2: a bind without a password is anonymous, and succeeds.
+    if (password.length === 0) return Promise.resolve("unchecked");
     const octets = password.slice();
     const { firstFactorBackend } = policy;
-    return lanes.ldap.run(() => judge("ldap", () => passwords.ldap(firstFactorBackend, userName, octets)));
+    const check = () => judge("ldap", () => passwords.ldap(firstFactorBackend, userName, octets));
+    return users.run(user, () => unlessLocked(user, () => queues.ldap.run(client, check)));
+  }
+
+  function atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
+    const copy = { ...attempt, password: attempt.password.slice() };
+    return users.run(attempt.user, () => unlessLocked(attempt.user, () => radius.verify(copy)));
+  }
+
+  function unlessLocked(user: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
+    return isLocked(user) ? Promise.resolve("unchecked") : check();
   }
 
   return {
     verify(attempt) {
       switch (attempt.policy.firstFactor) {
         case "radius":
-          return radius.verify(attempt);
+          return atServer(attempt);
         case "directory":
           return atDirectory(attempt);
         case "ldap":
@@ -120,55 +168,6 @@ export function createFirstFactors(
     forget(user) {
       remembered.delete(user);
       for (const checking of underWay.values()) if (checking.user === user) checking.changed = true;
-    },
-  };
-}
-
-interface Lane {
-  /** Runs `check` when there is room; `unavailable` when too many wait, or when it takes too long. */
-  run(check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict>;
-}
-
-interface Turn {
-  start(): void;
-}
-
-function createBoundedLane(
-  { atOnce, waiting, clock }: { atOnce: number; waiting: number; clock: Clock },
-): Lane {
-  const queue = new Set<Turn>();
-  let running = 0;
-
-  function next(): void {
-    const [turn] = queue;
-    if (turn === undefined || running >= atOnce) return;
-    queue.delete(turn);
-    turn.start();
-  }
-
-  return {
-    run(check) {
-      if (queue.size >= waiting) return Promise.resolve("unavailable");
-      return new Promise((resolve) => {
-        const turn: Turn = {
-          start() {
-            running++;
-            void check().then((verdict) => {
-              running--;
-              cancel();
-              resolve(verdict);
-              next();
-            });
-          },
-        };
-        // One that has begun keeps its place until it is over; only nobody waits for it any more.
-        const cancel = clock.after(PATIENCE_MS, () => {
-          queue.delete(turn);
-          resolve("unavailable");
-        });
-        queue.add(turn);
-        next();
-      });
     },
   };
 }

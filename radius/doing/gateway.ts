@@ -16,6 +16,7 @@ import { createBeginnings } from "./beginnings.ts";
 import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
 import { USER_LEFT } from "./leaving.ts";
 import { recordJoin } from "./login_audit.ts";
+import { FirstFactorBusy } from "./outside.ts";
 import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";
@@ -307,6 +308,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   function notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
+    if (fault instanceof FirstFactorBusy) return answers.drop(request, "first_factor_busy");
     if (deps.leavings.hasLeft(conversation)) return rejectLeaver(request, conversation);
     // While the leaving is under way its outcome is not known; sent again, the packet meets it.
     const say = fault instanceof Left ? log.info : log.error;

@@ -13,6 +13,7 @@ import type { Conversations, RecordWriting } from "./conversations.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
 import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
+import { countUserFailure, refuseSend } from "./failure_count.ts";
 import { auditLogin } from "./login_audit.ts";
 import { type OutsideDeps, prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
@@ -193,13 +194,16 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       conversation.firstFactorRight = true;
       return replaceOlder(deps, turn);
     case "count_failure":
-      return countFailure(deps, turn);
-    case "count_failure_if_code":
-      if (attempt.appended?.kind === "code") countFailure(deps, turn);
+      return countFailure(deps, turn, facts);
+    case "count_failure_if_checked":
+      if (facts.guessChecked) countFailure(deps, turn, facts);
+      return;
+    case "count_failure_if_passcode":
+      if (facts.passcodeOutstanding) countFailure(deps, turn, facts);
       return;
     case "count_refused_send":
       conversation.passcode = null;
-      draft.push(...deps.limits.countSend(conversation.user, facts.number));
+      draft.push(...refuseSend(deps, turn, facts));
       return;
     case "clear_failures": {
       const before = deps.limits.failures(conversation.user);
@@ -265,17 +269,10 @@ function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
   turn.work.whenFailed(used.putBack);
 }
 
-function countFailure(deps: MachineDeps, { conversation, work: { mutations: draft } }: Turn): void {
-  const { mutation, locked, failures } = deps.limits.fail(conversation.user);
-  draft.push(mutation);
-  if (!locked) return;
-  draft.push(
-    auditLogin(conversation, { action: "user.locked", hard: failures.hardLocked, failures: failures.total }),
-  );
-  deps.log.warn("user locked after too many failures", {
-    user: conversation.shownUser,
-    until: failures.hardLocked ? "an administrator unlocks" : new Date(failures.lockedUntilMs).toISOString(),
-  });
+function countFailure(deps: MachineDeps, { conversation, work }: Turn, { userExists }: Facts): void {
+  const { locked, lockAudit, mutations } = countUserFailure(deps, conversation, { userExists });
+  work.mutations.push(...mutations);
+  if (locked) work.mutations.push(auditLogin(conversation, lockAudit));
 }
 
 function storePairing(

@@ -10,11 +10,12 @@ import type { Denial } from "../facts/denial_causes.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
 import { readCode } from "../pure/password.ts";
-import { isCountryAllowed } from "../pure/phone_number.ts";
 import { type Attempt, passcodeDigest } from "./attempt.ts";
 import { ANY_ADDRESS_CLIENT } from "./clients.ts";
 import { type Conversation, newSecretId } from "./conversation.ts";
+import type { Counters } from "./counters.ts";
 import type { Limits } from "./limits.ts";
+import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "./message_policy.ts";
 import type { Pairings } from "./pairings.ts";
 import type {
   ApprovalRequest,
@@ -26,6 +27,14 @@ import type {
   TelephonyService,
 } from "./ports.ts";
 
+/** Too many passwords wait to be checked: the request gets no answer, so that the client sends it again. */
+export class FirstFactorBusy extends Error {
+  constructor() {
+    super("Cannot check a password now: too many wait already");
+    this.name = "FirstFactorBusy";
+  }
+}
+
 export interface OutsideDeps {
   readonly settings: FactorSettings;
   readonly secondFactor: SecondFactorService;
@@ -36,13 +45,14 @@ export interface OutsideDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
+  readonly counters: Counters;
   readonly log: Log;
 }
 
 /** An effect that is ready: the mutations of its claim, and the call. */
 export interface Prepared {
   readonly mutations: readonly Mutation[];
-  /** Makes the call; never rejects. */
+  /** Makes the call. Rejects with {@link FirstFactorBusy} alone. */
   perform(): Promise<void>;
 }
 
@@ -148,14 +158,19 @@ function prepareMessage(
   const number = (typed ? facts.number : known[0]) ?? null;
   conversation.factor = factor;
   conversation.passcode = null;
-  const forbidden = whyNotSent(deps, { user: conversation.user, number });
-  const mutations = deps.limits.countSend(conversation.user, number);
-  if (number === null || forbidden !== null) {
-    noteUnsent(deps, effect, conversation, forbidden);
-    return { mutations, perform: () => Promise.resolve() };
+  const { user, client } = conversation;
+  if (number === null) return calling(() => Promise.resolve());
+  // A typed number was allowed by the row that led here; the others are numbers of the user.
+  const forbidden = whyNotSent(deps, { user, client, number, allowed: true });
+  if (forbidden !== null) {
+    noteNotSent(deps, effect, conversation, forbidden);
+    return calling(() => Promise.resolve());
   }
+  const mutations = deps.limits.countSend({ user, client, number });
+  deps.counters.count("sends");
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
+  const intro = spokenIntro(deps, spokenName(conversation.shownUser, { exists: facts.userExists }));
   if (conversation.secretId === "") conversation.secretId = newSecretId(deps.random.bytes(16));
   conversation.passcode = {
     factor,
@@ -173,25 +188,33 @@ function prepareMessage(
             `${passcode} is your passcode for ${deps.settings.terminalName}. ${deps.settings.requesterName}`,
           validitySeconds: Math.ceil(lifetimeMs / 1000),
         })
-        : await deps.telephony.call({ to: number, intro: spokenIntro(deps, conversation), digits: passcode });
+        : await deps.telephony.call({ to: number, intro, digits: passcode });
       attempt.messageSent = sent.ok;
-      if (!sent.ok) noteFault(deps, effect, conversation, sent.fault);
+      if (sent.ok) return;
+      noteFault(deps, effect, conversation, sent.fault);
+      // Where nothing was delivered there is no passcode to guess. After a lost answer there may be one.
+      if (NOT_DELIVERED.has(sent.fault.kind)) conversation.passcode = null;
     },
   };
 }
 
-function spokenIntro({ settings }: OutsideDeps, { shownUser }: Conversation): string {
-  return `This is ${settings.requesterName}. The passcode of ${shownUser} for ${settings.terminalName} is:`;
+const NOT_DELIVERED: ReadonlySet<Fault["kind"]> = new Set(["refused", "unknown", "busy", "not_called"]);
+
+function spokenIntro({ settings }: OutsideDeps, name: string): string {
+  return `This is ${settings.requesterName}. The passcode of ${name} for ${settings.terminalName} is:`;
 }
 
 async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
-  attempt.firstFactor = await deps.firstFactor.verify({
+  const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     policy: attempt.client.policy,
     user: conversation.user,
     userName: conversation.shownUser,
     password: attempt.password,
   });
+  if (verdict === "busy") throw new FirstFactorBusy();
+  attempt.passwordChecked = verdict === "right" || verdict === "wrong";
+  attempt.firstFactor = verdict === "unchecked" ? "wrong" : verdict;
 }
 
 async function askNull(deps: OutsideDeps): Promise<void> {
@@ -321,26 +344,16 @@ async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): 
   noteFault(deps, "otp_auth", conversation, fault);
 }
 
-/** Which setting keeps a message from a number, or `null`; without a number the flow table says what is missing. */
-function whyNotSent(
-  { settings, limits }: OutsideDeps,
-  { user, number }: { user: string; number: string | null },
-): string | null {
-  if (number === null) return null;
-  if (!isCountryAllowed(number, settings.countryCodes)) {
-    return "factors.country_codes lacks the number's country";
-  }
-  return limits.sendsLeft(user, number) ? null : "the limit of factors.sends is reached";
-}
-
-/** The person reads the same words as after a fault; who runs the gateway must be able to tell them apart. */
-function noteUnsent(
-  { log }: OutsideDeps,
-  call: string,
-  { orderedId, shownUser }: Conversation,
-  why: string | null,
+/** Counts and logs a message that is not sent. The user reads the same words as after a fault. */
+export function noteNotSent(
+  { log, counters }: Pick<OutsideDeps, "log" | "counters">,
+  call: "text" | "call",
+  { orderedId, shownUser, client }: Conversation,
+  reason: NotSentReason,
 ): void {
-  if (why !== null) log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, why });
+  counters.count(`sends_refused_${reason}`);
+  const why = NOT_SENT_REASONS[reason];
+  log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, client, reason, why });
 }
 
 function noteFault(deps: OutsideDeps, call: string, conversation: Conversation, fault: Fault): void {

@@ -110,8 +110,11 @@ export interface Directory {
   lookUp(canonicalName: string): DirectoryUser;
 }
 
-/** The first factor's verdict. `unavailable` fails closed and is no failure of the user. */
-export type FirstFactorVerdict = "right" | "wrong" | "unavailable";
+/**
+ * The first factor's verdict. `unchecked`: refused without a comparison, because there is no password that it could be; no failure of the
+ * user. `unavailable`: fails closed, and is no failure of the user either. `busy`: too many passwords wait; the client shall try again.
+ */
+export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
 /** A password that was typed. It is octets, never text. */
 export interface PasswordAttempt {
@@ -132,6 +135,8 @@ export interface FirstFactor {
 
 /** The passwords of the directory whose users log in. */
 export interface Passwords {
+  /** Whether the directory has a password of this user. Costs no hash. @param user canonical. */
+  hasPassword(user: string): Promise<boolean>;
   /** Against the hash that the directory keeps. @param user canonical. */
   directory(user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
   /** By a bind at an LDAP backend. @param user as it was typed. */

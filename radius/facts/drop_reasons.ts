@@ -112,6 +112,11 @@ export const DROP_REASONS = {
     sentence: "too many logins or requests are in progress already; the client will send this one again",
     ref: "a bound of this gateway",
   },
+  first_factor_busy: {
+    level: "warn",
+    sentence: "too many passwords wait to be checked; the client will send this request again",
+    ref: "a bound of this gateway",
+  },
   store_failed: {
     level: "warn",
     sentence: "the store could not record the answer, so none was sent; see the error before this line",

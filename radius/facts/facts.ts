@@ -40,6 +40,12 @@ export interface Facts {
   readonly pairing: "enabled" | "pending" | "denied" | "unknown" | null;
   readonly messageSent: boolean;
   readonly passcodeMatches: boolean;
+  /** Whether a passcode was sent that still counts, so that it could be guessed. */
+  readonly passcodeOutstanding: boolean;
+  /** Whether a password or a code was compared with the right one, so that it could be guessed. */
+  readonly guessChecked: boolean;
+  /** Whether the user is in the directory or has a factor. Of other names there is nothing to guess, and there are any number of them. */
+  readonly userExists: boolean;
   readonly answerIsCode: boolean;
   /** Whether the user has recovery codes left, and whether the answer has their form. */
   readonly hasRecoveryCodes: boolean;
@@ -74,6 +80,9 @@ export const NOTHING_KNOWN: Facts = {
   pairing: null,
   messageSent: false,
   passcodeMatches: false,
+  passcodeOutstanding: false,
+  guessChecked: false,
+  userExists: false,
   answerIsCode: false,
   hasRecoveryCodes: false,
   answerIsRecoveryCode: false,

@@ -13,8 +13,15 @@ export const EFFECTS = {
   check_first_factor: { outside: true, does: "asks the first factor" },
   note_first_factor: { outside: false, does: "notes that the first factor was right" },
   count_failure: { outside: false, does: "counts a failure of the user" },
-  count_failure_if_code: { outside: false, does: "counts a failure of the user when a code was appended" },
-  count_refused_send: { outside: false, does: "counts a refused send" },
+  count_failure_if_checked: {
+    outside: false,
+    does: "counts a failure of the user if a password or a code was checked",
+  },
+  count_failure_if_passcode: {
+    outside: false,
+    does: "counts a failure of the user if a passcode is outstanding",
+  },
+  count_refused_send: { outside: false, does: "counts a refused send for the user" },
   clear_failures: { outside: false, does: "clears the user's failures" },
   push: { outside: true, claimed: true, does: "initiate" },
   hold: { outside: true, claimed: true, does: "waits for the decision inside the request" },
@@ -69,7 +76,7 @@ function passcodeRows(from: Place, kind: string): FlowRow[] {
   return rows(from, {
     [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
     [`${kind}_right`]: [["passcode_matches"], ["remember_number", "clear_failures"], "accepted", "accept"],
-    [`${kind}_wrong`]: [["always"], ["count_failure"], "mismatch", "reject"],
+    [`${kind}_wrong`]: [["always"], ["count_failure_if_passcode"], "mismatch", "reject"],
   });
 }
 
@@ -87,7 +94,7 @@ export const FLOW: readonly FlowRow[] = [
     no_first_factor: [["always"], [], null, "factor"],
   }),
   ...rows("first_factor", {
-    first_factor_wrong: [["first_factor_wrong"], ["count_failure"], "denied", "reject"],
+    first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
     first_factor_right: [["always"], ["note_first_factor"], null, "factor"],
@@ -98,7 +105,7 @@ export const FLOW: readonly FlowRow[] = [
     appended_push: [["appended_push", "has_device", "pushes_left"], ["push"], null, "pushing"],
     appended_sms: [["appended_sms", "verified_sms_number"], ["text"], null, "texting"],
     appended_call: [["appended_call", "verified_voice_number"], ["call"], null, "calling"],
-    appended_unusable: [["appended"], ["count_failure_if_code"], "denied", "reject"],
+    appended_unusable: [["appended"], [], "denied", "reject"],
     device_exhausted: [["picks_device", "pushes_used_up"], [], "too_many_pushes", MENU],
     device_picked: [["picks_device"], ["push"], null, "pushing"],
     sms_picked: [["picks_sms"], ["text"], null, "texting"],
@@ -221,7 +228,7 @@ export const FLOW: readonly FlowRow[] = [
     totp_right: [["totp_matches"], ["take_totp_step", "clear_failures", "drop_request"], "accepted", "accept"],
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
-    code_wrong: [["always"], ["count_failure", "drop_request"], "mismatch", "reject"],
+    code_wrong: [["always"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
   }),
   ...rows("asking_otp", {
     refused_while_asking_otp: [["user_refused"], ["drop_request"], "denied", "reject"],

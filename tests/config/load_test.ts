@@ -361,6 +361,7 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
   { toml: `radius.secret = '0123456789abcdef'\n${CLIENT}`, key: "radius.secret" },
   { toml: `radius.append_mode = true\n${CLIENT}`, key: "radius.append_mode" },
   { toml: "factors.phone_numbers = 'any'", key: "factors.phone_numbers" },
+  { toml: "factors.phone_numbers = 'any'", key: "factors.country_codes" },
   { toml: "factors.enrol_at_login = 'always'", key: "factors.enrol_at_login" },
   { toml: "factors.enabled = []", key: "factors.enabled" },
   { toml: "factors.lockout.failures = 101", key: "factors.lockout.hard_limit" },

@@ -2,6 +2,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
+import type { Passwords } from "../../radius/doing/ports.ts";
 import { packetName } from "../../radius/facts/codes.ts";
 import { readReply } from "../ground/radius_packets.ts";
 import { asBuilt, buildDatagram, readSource, readVectors } from "./packet_vectors.ts";
@@ -35,7 +36,20 @@ name = "unchecked"
 address = ["192.0.2.5"]
 secret = "${SECRET}"
 message_authenticator = "off"
+[[radius.client]]
+name = "overloaded"
+address = ["192.0.2.6"]
+secret = "${SECRET}"
+first_factor = "directory"
+unknown_users = "allow"
 `;
+
+/** Has no room for another check. */
+const BUSY: Passwords = {
+  hasPassword: () => Promise.resolve(true),
+  directory: () => Promise.resolve("busy"),
+  ldap: () => Promise.resolve("busy"),
+};
 
 interface Delivery {
   readonly build: (identifier: number) => Uint8Array;
@@ -78,7 +92,7 @@ const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery
 
 /** What came of a vector: the reason of the drop, or the kind of reply. */
 async function playVector([, from = "", script = "", scene = ""]: readonly string[]): Promise<string[]> {
-  await using gateway = await openWholeGateway(CLIENTS);
+  await using gateway = await openWholeGateway(CLIENTS, { passwords: BUSY });
   const play = SCENES[scene];
   if (play === undefined) throw new Error(`There is no scene "${scene}"`);
   const build = (identifier: number) => buildDatagram(script, { secret: SECRET, identifier });

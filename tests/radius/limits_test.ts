@@ -48,6 +48,8 @@ async function ground(): Promise<Ground> {
 
 const keep = (store: Store, ...mutations: Mutation[]) => store.commit({ mutations });
 
+const sendTo = (user: string, number: string) => ({ user, number, client: "vpn" });
+
 /** Fails `times` times; says of each whether it locked. */
 function fail(limits: Limits, user: string, times: number): boolean[] {
   return Array.from({ length: times }, () => limits.fail(user).locked);
@@ -111,7 +113,7 @@ Deno.test("load() brings locks and counts back, so that a restart forgives nothi
   await using at = await ground();
   for (let i = 0; i < 3; i++) await keep(at.store, at.limits.fail("ada").mutation);
   for (let i = 0; i < 2; i++) await keep(at.store, at.limits.countPush("ada"));
-  for (let i = 0; i < 2; i++) await keep(at.store, ...at.limits.countSend("ada", "+15005550006"));
+  for (let i = 0; i < 2; i++) await keep(at.store, ...at.limits.countSend(sendTo("ada", "+15005550006")));
   const later = await at.again();
   assert(later.isLocked("ada"));
   assertEquals(later.failures("ada"), at.limits.failures("ada"));
@@ -148,13 +150,13 @@ Deno.test("countPush() uses up a user's pushes, which come back one by one as th
 Deno.test("countSend() counts for the user over all numbers, and for a number over all users", async () => {
   await using at = await ground();
   const { limits } = at;
-  limits.countSend("ada", "+1500555000a");
-  limits.countSend("ada", "+1500555000b");
+  limits.countSend(sendTo("ada", "+1500555000a"));
+  limits.countSend(sendTo("ada", "+1500555000b"));
   assert(limits.sendsLeft("ada", "+1500555000c"));
-  // A number that could not be read counts for the user alone.
-  assertEquals(limits.countSend("ada", null).length, 1);
+  // A refused message counts for the user alone.
+  assertEquals(limits.countRefusedSend("ada").key, ["limit", "user_send", "ada"]);
   assert(!limits.sendsLeft("ada", "+1500555000c") && !limits.sendsLeft("ada", null));
-  limits.countSend("bob", "+1500555000a");
+  limits.countSend(sendTo("bob", "+1500555000a"));
   assert(!limits.sendsLeft("carl", "+1500555000a") && limits.sendsLeft("carl", "+1500555000b"));
   at.clock.advance(10 * MINUTE);
   assert(limits.sendsLeft("ada", "+1500555000a"));
@@ -164,7 +166,7 @@ Deno.test("createLimits() lets a record expire no sooner than it counts", async 
   await using at = await ground();
   const ttl = (mutation: Mutation) => mutation.type === "set" ? mutation.expireInMs ?? Infinity : 0;
   assert(ttl(at.limits.countPush("ada")) >= SETTINGS.pushes.windowMs);
-  for (const mutation of at.limits.countSend("ada", "+15005550006")) {
+  for (const mutation of at.limits.countSend(sendTo("ada", "+15005550006"))) {
     assert(ttl(mutation) >= SETTINGS.sends.windowMs);
   }
   assert(ttl(at.limits.fail("ada").mutation) >= 24 * 60 * MINUTE);

@@ -57,10 +57,21 @@ Deno.test("reducePhoneNumber() gives + and 8 to 15 digits or null, whatever is t
   );
 });
 
-Deno.test("isCountryAllowed() compares country codes from the front, and an empty list allows all", () => {
+Deno.test("isCountryAllowed() compares country codes from the front, and an empty list allows every country", () => {
   assert(isCountryAllowed("+4930123456", []));
   assert(isCountryAllowed("+4930123456", ["1", "49"]));
   assert(!isCountryAllowed("+4930123456", ["1", "30", "9"]));
+});
+
+Deno.test("isCountryAllowed() allows satellite and premium-rate numbers only where their code is listed", () => {
+  for (const code of ["870", "881", "882", "883", "979"]) {
+    assert(!isCountryAllowed(`+${code}123456789`, []), code);
+    assert(isCountryAllowed(`+${code}123456789`, ["49", code]), code);
+  }
+  // Codes of countries that begin likewise.
+  for (const number of ["+8612345678901", "+85212345678", "+971123456789", "+9876543210"]) {
+    assert(isCountryAllowed(number, []), number);
+  }
 });
 
 Deno.test("maskPhoneNumber() shows two characters in front and three behind", () => {

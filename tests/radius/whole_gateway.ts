@@ -2,6 +2,7 @@
 // that takes what a test delivers and keeps what is sent.
 
 import { createLog } from "../../log.ts";
+import type { Passwords } from "../../radius/doing/ports.ts";
 import type { DatagramSocket } from "../../radius/doing/server.ts";
 import { createRadius, type Radius } from "../../radius/gateway.ts";
 import { createSystemRandom } from "../../runtime.ts";
@@ -57,9 +58,10 @@ const DEADLINE_MS = 5000;
  */
 export async function openWholeGateway(
   toml: string,
-  { learnt = [], unsigned = [] }: {
+  { learnt = [], unsigned = [], passwords }: {
     learnt?: readonly string[];
     unsigned?: readonly (readonly [name: string, source: string])[];
+    passwords?: Passwords;
   } = {},
 ): Promise<WholeGateway> {
   const clock = createManualClock();
@@ -90,6 +92,7 @@ export async function openWholeGateway(
       random,
       log,
       directory: nobodyKnown,
+      ...(passwords === undefined ? {} : { passwords }),
       secondFactor: silentSecondFactor,
       telephony: silentTelephony,
       anySecret: "any",

@@ -85,6 +85,7 @@ export const STRAY_REASONS = [
   "duplicate_in_progress",
   "overtaken",
   "too_busy",
+  "first_factor_busy",
   "store_failed",
   "no_user_name",
   "refused_user_name",

@@ -3,12 +3,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";
 
-Deno.test("countSend() keeps no more times than the limit needs, however often a number is refused", async () => {
+Deno.test("countSend() keeps no more times than the limit needs, however often it is called", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
-  let last = limits.countSend("anna", "+4915112345678");
-  for (let count = 0; count < 9000; count++) last = limits.countSend("anna", "+4915112345678");
-  assertEquals(last.map((mutation) => mutation.type === "set" ? mutation.value : null).map(lengthOf), [5, 5]);
+  const send = { user: "anna", number: "+4915112345678", client: "vpn" };
+  let last = limits.countSend(send);
+  for (let count = 0; count < 9000; count++) last = limits.countSend(send);
+  const lengths = last.map((mutation) => mutation.type === "set" ? mutation.value : null).map(lengthOf);
+  assertEquals(lengths, [5, 5, 1, 1]);
   assert((await world.store.commit({ mutations: last })).ok);
   assert(!limits.sendsLeft("anna", null));
 });
@@ -22,13 +24,54 @@ Deno.test("countPush() under a limit beyond what a record holds can still be rec
   assert(!limits.pushesLeft("anna"));
 });
 
-Deno.test("fail() of two hundred thousand other names does not unlock a user", async () => {
+Deno.test("fail() of two hundred thousand other users does not evict the count of one", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
-  for (let count = 0; count < 10; count++) limits.fail("anna");
-  for (let count = 0; count < 200_100; count++) limits.fail(`made-up-${count}`);
-  assert(limits.isLocked("anna"));
-  assertEquals(limits.failures("made-up-0").total, 0);
+  for (let count = 0; count < 9; count++) limits.fail("anna");
+  for (let count = 0; count < 200_100; count++) limits.fail(`user-${count}`);
+  assertEquals(limits.failures("anna").inRow, 9);
+  assert(limits.fail("anna").locked);
+});
+
+Deno.test("countPush() and countSend() for two hundred thousand other users evict no count", async () => {
+  await using world = await startInProcess({
+    toml: "[factors.sends]\ntotal_per_hour = 1000000\nper_client_per_hour = 1000000",
+  });
+  const { limits } = world.radius;
+  const send = { user: "anna", number: "+4915112345678", client: "vpn" };
+  for (let count = 0; count < 5; count++) limits.countPush("anna");
+  for (let count = 0; count < 5; count++) limits.countSend(send);
+  for (let count = 0; count < 200_100; count++) {
+    limits.countPush(`user-${count}`);
+    limits.countSend({ user: `user-${count}`, number: `+49151${1_000_000 + count}`, client: "vpn" });
+  }
+  assert(!limits.pushesLeft("anna"));
+  assertEquals(limits.limitOf(send), "user_limit");
+  assertEquals(limits.limitOf({ ...send, user: "bert" }), "number_limit");
+});
+
+Deno.test("failStranger() stores nothing, has a bound, and evicts no user", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  for (let count = 0; count < 9; count++) limits.fail("anna");
+  for (let count = 0; count < 9; count++) limits.failStranger("ghost");
+  for (let count = 0; count < 20_000; count++) limits.failStranger(`ghost-${count}`);
+  assertEquals(limits.failures("ghost").total, 0);
+  assertEquals(limits.failures("ghost-19999").total, 1);
+  assertEquals(limits.failures("anna").inRow, 9);
+  assertEquals(limits.figures().failures, 9 + 9 + 20_000);
+});
+
+Deno.test("failStranger() locks, and a name that becomes a user takes its failures along", async () => {
+  await using world = await startInProcess();
+  const { limits } = world.radius;
+  for (let count = 0; count < 9; count++) limits.failStranger("ghost");
+  assert(limits.fail("ghost").locked);
+  for (let count = 0; count < 10; count++) limits.failStranger("spirit");
+  assert(limits.isLocked("spirit"));
+  // Names that were invented since replace those that are not locked.
+  for (let count = 0; count < 20_000; count++) limits.failStranger(`ghost-${count}`);
+  assert(limits.isLocked("spirit") && limits.isLocked("ghost"));
 });
 
 function lengthOf(value: unknown): number {

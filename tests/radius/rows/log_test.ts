@@ -183,8 +183,8 @@ Deno.test("log: an unsigned request whose password is noise gets a hint at the s
 });
 
 const UNSENT = [
-  { toml: "[factors.sends]\nper_user = 1\n", why: "the limit of factors.sends is reached" },
-  { toml: `[factors]\ncountry_codes = ["41"]\n`, why: "factors.country_codes lacks the number's country" },
+  { toml: "[factors.sends]\nper_user = 1\n", why: "the limit of factors.sends.per_user is reached" },
+  { toml: `[factors]\ncountry_codes = ["41"]\n`, why: "factors.country_codes does not allow the number" },
 ];
 for (const { toml, why } of UNSENT) {
   Deno.test(`log: a text that was not sent says that ${why}`, async () => {

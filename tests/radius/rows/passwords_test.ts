@@ -24,6 +24,7 @@ function createJudge(): Judge {
   const judge: Judge = {
     asked: [],
     verdict: null,
+    hasPassword: (user) => Promise.resolve(!user.startsWith("ghost")),
     directory: (user, password) => answer(`directory ${user}`, password),
     ldap: (backend, user, password) => answer(`${backend} ${user}`, password),
   };
@@ -65,10 +66,11 @@ for (
     assertEquals(world.radius.limits.failures("anna").total, 1);
   });
 
-  Deno.test(`passwords: at "${kind}" an empty one is wrong`, async () => {
-    await using world = await open(toml, createJudge());
+  Deno.test(`passwords: at "${kind}" an empty one is refused without a check, and is no failure`, async () => {
+    const judge = createJudge();
+    await using world = await open(toml, judge);
     assertEquals(brief(await world.login({ user: "anna" }).start("")), DENIED);
-    assertEquals(world.radius.limits.failures("anna").total, 1);
+    assertEquals([world.radius.limits.failures("anna").total, judge.asked.length], [0, 0]);
   });
 
   for (const verdict of ["unavailable", new Error("no route to it")] as const) {
@@ -162,23 +164,74 @@ Deno.test("passwords: what was right while the record changed is not remembered"
   assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
 });
 
-Deno.test("passwords: two are checked at once and 64 wait; who comes then is let through by nobody", async () => {
+Deno.test("passwords: two are checked at once and 48 of one client wait; the next gets no answer and may try again", async () => {
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
-  const users = [...Array.from({ length: 66 }, (_, at) => `user${at}`), "late"];
+  const users = [...Array.from({ length: 50 }, (_, at) => `user${at}`), "late"];
   await using world = await startInProcess({ toml: DIRECTORY, passwords: judge, users });
-  const starts = users.slice(0, 66).map((user) => world.login({ user }).buildStart("right"));
+  const starts = users.slice(0, 50).map((user) => world.login({ user }).buildStart("right"));
   for (const { bytes } of starts) await world.client.sendRaw(bytes);
-  await becomes("they are worked on", () => world.radius.server.gateway.working === 66);
+  await becomes("they are worked on", () => world.radius.server.gateway.working === 50);
   assertEquals(judge.asked.length, 2);
-  await world.client.sendRaw(world.login({ user: "late" }).buildStart("right").bytes);
-  await becomes("the last one is over", () => world.radius.watch.counters().requests === 67);
-  await becomes("it was refused", () => world.radius.server.gateway.working === 66);
+  const late = world.login({ user: "late" }).buildStart("right");
+  await world.client.sendRaw(late.bytes);
+  const drops = () => world.radius.watch.counters().dropped_first_factor_busy;
+  await becomes("the last one is dropped", () => drops() === 1);
   assertEquals(world.radius.limits.failures("late").total, 0);
   resolve("right");
   await becomes("all were checked", () => world.radius.server.gateway.working === 0);
-  assertEquals(judge.asked.length, 66);
+  assertEquals(judge.asked.length, 50);
+  // Its retransmission is worked on.
+  assertEquals((await exchangeJudged(world, late)).step, MENU);
+});
+
+Deno.test("passwords: names without one are refused while the queue is full, and take no place in it", async () => {
+  const judge = createJudge();
+  const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
+  judge.verdict = promise;
+  await using world = await startInProcess({
+    toml: `${DIRECTORY}unknown_users = "allow"\n`,
+    passwords: judge,
+  });
+  const users = Array.from({ length: 50 }, (_, at) => world.login({ user: `user${at}` }).buildStart("right"));
+  for (const { bytes } of users) await world.client.sendRaw(bytes);
+  await becomes("the queue is full", () => world.radius.server.gateway.working === 50);
+  const ghosts = Array.from({ length: 100 }, (_, at) => world.login({ user: `ghost${at}` }).buildStart("pw"));
+  const replies = await Promise.all(ghosts.map((request) => exchangeJudged(world, request)));
+  assertEquals(new Set(replies.map((reply) => brief(reply).join())), new Set([DENIED.join()]));
+  assertEquals(world.radius.watch.counters().dropped_first_factor_busy, 0);
+  assertEquals([judge.asked.length, world.radius.limits.figures().failures], [2, 0]);
+  resolve("right");
+  await becomes("the users were checked", () => judge.asked.length === 50);
+});
+
+Deno.test("passwords: one of a user is checked at a time, 16 wait, and a lock ends what waits", async () => {
+  const judge = createJudge();
+  let open = 0;
+  let most = 0;
+  await using world = await startInProcess({
+    toml: DIRECTORY,
+    passwords: {
+      ...judge,
+      async directory(user, password) {
+        most = Math.max(most, ++open);
+        const verdict = await judge.directory(user, password);
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        open--;
+        return verdict;
+      },
+    },
+  });
+  const starts = Array.from(
+    { length: 17 },
+    (_, at) => world.login({ user: "anna" }).buildStart(`wrong${at}`),
+  );
+  const replies = await Promise.all(starts.map((request) => exchangeJudged(world, request)));
+  assertEquals(new Set(replies.map((reply) => brief(reply).join())), new Set([DENIED.join()]));
+  assertEquals(most, 1);
+  assert(judge.asked.length <= 11, `${judge.asked.length} were checked`);
+  assertEquals(world.radius.limits.failures("anna").locks, 1);
 });
 
 Deno.test("passwords: the same login sent again while its password is checked costs no second check", async () => {

@@ -142,6 +142,9 @@ export const words: SameWords<typeof en> = {
   fix_overtaken: "Nichts zu tun. Wenn es oft geschieht: {client} eine längere Wartezeit geben.",
   why_too_busy: "Es waren zu viele Anmeldungen oder Anfragen in Arbeit.",
   fix_too_busy: "Unter Zustand nachsehen, und was so viel sendet; der Client sendet diese noch einmal.",
+  why_first_factor_busy: "Es warteten schon zu viele Passwörter auf ihre Prüfung.",
+  fix_first_factor_busy:
+    "Der Client sendet die Anfrage noch einmal. Hält das an, nachsehen, welcher Client so viele Anmeldungen sendet.",
   why_store_failed: "Der Speicher konnte die Antwort nicht festhalten, deshalb wurde keine gesendet.",
   fix_store_failed: "Den Speicher unter Zustand ansehen: die Platte ist vielleicht voll.",
   why_refused_user_name:
@@ -189,6 +192,7 @@ export const words: SameWords<typeof en> = {
   title_rate_limited: "Zu viele Anfragen ohne Signatur",
   title_overtaken: "Von einem neueren Paket überholt",
   title_too_busy: "Überlastet",
+  title_first_factor_busy: "Zu viele Passwörter zu prüfen",
   title_store_failed: "Der Speicher versagte",
   title_refused_user_name: "Benutzername abgelehnt",
   title_no_user_name: "Kein User-Name",

@@ -31,7 +31,7 @@ export const words: Readonly<Record<string, string>> = {
     "registered | any; any nimmt jede getippte Nummer, und das ist gar kein zweiter Faktor",
   "factors.enrol_at_login":
     "after_first_factor | never | always: ob sich bei einer Anmeldung ein eigener Faktor koppeln lässt",
-  "factors.country_codes": 'etwa ["1", "49"]; [] = alle',
+  "factors.country_codes": 'etwa ["1", "49"]; [] = alle außer Satelliten- und Mehrwertnummern',
   "factors.device.continue_wait_ms":
     "wie lange „continue“ auf eine offene Freigabe wartet, bevor es wieder fragt",
   "factors.device.number_matching": "nur beim eingebauten Dienst: am Telefon ist eine Zahl zu wählen",
@@ -43,9 +43,15 @@ export const words: Readonly<Record<string, string>> = {
   "factors.lockout.failures": "so viele Fehlversuche hintereinander sperren einen Benutzer",
   "factors.lockout.minutes": "verdoppelt sich mit jeder weiteren Sperre, bis 24 h",
   "factors.lockout.hard_limit": "danach entsperrt nur ein Administrator",
+  "factors.lockout.warn_locks_per_hour":
+    "bei mehr Sperren in einer Stunde warnen das Log und die Seite Zustand",
+  "factors.lockout.warn_failures_per_hour": "ebenso bei mehr Fehlversuchen aller Benutzer",
   "factors.sends.per_user": "SMS und Anrufe für einen Benutzer im Zeitfenster",
   "factors.sends.per_number": "SMS und Anrufe an eine Nummer im Zeitfenster",
   "factors.sends.window_s": "das Zeitfenster",
+  "factors.sends.total_per_hour":
+    "SMS und Anrufe für alle Benutzer in einer Stunde; ist das erreicht, wird nichts gesendet",
+  "factors.sends.per_client_per_hour": "SMS und Anrufe für die Anmeldungen eines Clients in einer Stunde",
   "second_factor.url": 'leer = eingebaut; sonst etwa "https://api.example.com" (der Client hängt /v1/… an)',
   "second_factor.consumer_key": "von jenem Dienst vergeben",
   "second_factor.consumer_secret": "von jenem Dienst vergeben",

@@ -126,6 +126,9 @@ export const words = {
   fix_overtaken: "Nothing to mend. If it happens often, give {client} a longer time-out.",
   why_too_busy: "Too many logins or requests were in progress.",
   fix_too_busy: "Look at Health and at what sends so much; the client sends this one again.",
+  why_first_factor_busy: "Too many passwords were waiting to be checked.",
+  fix_first_factor_busy:
+    "The client sends the request again. If this lasts, find out which client sends so many logins.",
   why_store_failed: "The store could not record the answer, so none was sent.",
   fix_store_failed: "Look at the store under Health: the disk may be full.",
   why_refused_user_name:
@@ -172,6 +175,7 @@ export const words = {
   title_rate_limited: "Too many unsigned requests",
   title_overtaken: "Overtaken by a newer packet",
   title_too_busy: "Too busy",
+  title_first_factor_busy: "Too many passwords to check",
   title_store_failed: "The store failed",
   title_refused_user_name: "User name refused",
   title_no_user_name: "No User-Name",
