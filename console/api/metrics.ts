@@ -5,6 +5,7 @@ import type { SessionList } from "../../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../../radius/doing/ports.ts";
 import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
 import type { HttpEnv } from "./http_env.ts";
+import type { People } from "./people/people.ts";
 
 /** Whether the gateway can answer logins, and each part's state in a word or a sentence. */
 export interface Readiness {
@@ -19,6 +20,8 @@ export interface MonitoringDeps {
   readonly desk: SecondFactorDesk | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
+  /** Absent where the console runs without a directory. */
+  readonly people?: Pick<People, "limits" | "factors"> | undefined;
 }
 
 export function createMonitoringRoutes(deps: MonitoringDeps) {
@@ -33,7 +36,7 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 
 /** All metrics: counters of the gateway, then gauges. */
 export function metricsText(deps: MonitoringDeps): string {
-  const { watch, vpnSessions, desk, ready, residentOctets, openStreams } = deps;
+  const { watch, vpnSessions, desk, ready, residentOctets, openStreams, people } = deps;
   const lines: string[] = [];
   const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
     lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
@@ -48,9 +51,25 @@ export function metricsText(deps: MonitoringDeps): string {
     ["live_streams_open", openStreams()],
     ["ready", ready().ok ? 1 : 0],
     ["resident_memory_bytes", residentOctets()],
+    ...(people === undefined ? [] : limitGauges(people)),
   ];
   for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
   return lines.join("\n") + "\n";
+}
+
+/** What limits count over the last hour. */
+function limitGauges(
+  { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
+): (readonly [string, number])[] {
+  const figures = limits.figures();
+  return [
+    ["sends_last_hour", figures.sends],
+    ["sends_limit_per_hour", sends.totalPerHour],
+    ["failures_last_hour", figures.failures],
+    ["failures_warning_per_hour", lockout.warnFailuresPerHour],
+    ["locks_last_hour", figures.locks],
+    ["locks_warning_per_hour", lockout.warnLocksPerHour],
+  ];
 }
 
 /** Letters, digits and underscores; other characters are written as underscores. */

@@ -2,14 +2,18 @@
 
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../../runtime.ts";
+import type { LimitAlarm } from "../../../radius/doing/hourly_limits.ts";
 import type { Store } from "../../../store.ts";
 import type { Connect } from "./connect.ts";
 import type { HealthPart } from "./target_shapes.ts";
+import type { People } from "../people/people.ts";
 import { summary } from "./target_routes.ts";
 
 export interface HealthDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** Absent where the console runs without a directory. */
+  readonly people?: Pick<People, "limits" | "factors"> | undefined;
 }
 
 export interface Health {
@@ -31,7 +35,7 @@ const STORE_DEADLINE_MS = 3000;
 /** No service has a request of this name: whoever says so is there and takes our credentials. */
 const NO_REQUEST = "00000000-0000-4000-8000-000000000000";
 
-export function createHealth({ store, clock }: HealthDeps, port: Connect): Health {
+export function createHealth({ store, clock, people }: HealthDeps, port: Connect): Health {
   /** What tests found, by part. */
   const asked = new Map<string, Asked>();
   const note = (id: string, problem: string | null): void => {
@@ -49,6 +53,7 @@ export function createHealth({ store, clock }: HealthDeps, port: Connect): Healt
     service("second_factor", port.config.secondFactor.url),
     service("telephony", port.config.telephony.url),
     ...unsigned(),
+    ...(people === undefined ? [] : hourlyCounts(people)),
   ];
 
   /** It is served by what answers here, so it listens. */
@@ -182,6 +187,36 @@ function isLoopbackUrl(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? "";
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
     /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+/** What is counted over the last hour, against its limit. At a limit of messages nothing is sent, so that is a failure. */
+function hourlyCounts(
+  { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
+): HealthPart[] {
+  const figures = limits.figures();
+  const alarms = limits.alarms();
+  const isHigh = (kind: LimitAlarm["kind"]) => alarms.some((alarm) => alarm.kind === kind);
+  const rows = [
+    { kind: "sends", limit: sends.totalPerHour, high: "bad" },
+    { kind: "failures", limit: lockout.warnFailuresPerHour, high: "warning" },
+    { kind: "locks", limit: lockout.warnLocksPerHour, high: "warning" },
+  ] as const;
+  return [
+    ...rows.map(({ kind, limit, high }): HealthPart => ({
+      ...PLAIN,
+      id: kind,
+      kind,
+      name: "",
+      state: isHigh(kind) ? high : "ok",
+      figure: figures[kind],
+      limit,
+    })),
+    ...alarms.flatMap(({ kind, client = "", count, limit }): HealthPart[] =>
+      kind !== "client_sends"
+        ? []
+        : [{ ...PLAIN, id: `${kind}:${client}`, kind, name: client, state: "bad", figure: count, limit }]
+    ),
+  ];
 }
 
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;

@@ -69,6 +69,10 @@ export const HEALTH_KINDS = [
   "second_factor",
   "telephony",
   "unsigned",
+  "sends",
+  "client_sends",
+  "failures",
+  "locks",
 ] as const;
 
 export interface HealthPart {
@@ -81,6 +85,8 @@ export interface HealthPart {
   readonly lastGoodMs: number | null;
   /** A figure of its kind: milliseconds of the store, days of a certificate, writes owed. */
   readonly figure: number | null;
+  /** Of a count of the last hour: the limit, or the count above which it is a warning. */
+  readonly limit?: number;
   /** What it met, in its own words, or "". */
   readonly detail: string;
   /** What the page warns of: nothing is sent, or no phone reaches `name`. */

@@ -22,7 +22,10 @@ export interface People {
   prepareDisowning(canonical: string): Disowning;
   /** Which record of the directory a user name belongs to. */
   readonly findUserRecord: FindUserRecord;
-  readonly factors: Pick<FactorSettings, "enabled" | "countryCodes" | "requesterName">;
+  readonly factors: Pick<
+    FactorSettings,
+    "enabled" | "countryCodes" | "requesterName" | "sends" | "lockout"
+  >;
   /** Reads SCIM attributes into a content, as the identity interface reads a body. */
   readContent(
     kind: ResourceKind,

@@ -170,9 +170,10 @@ function nameOf({ kind, name }: HealthPart): string {
   return name === "" ? t(`connect.kind_${kind}`) : name;
 }
 
-function figureText({ kind, figure, detail, name, note }: HealthPart): string {
+function figureText({ kind, figure, limit, detail, name, note }: HealthPart): string {
   if (note !== undefined) return t(`connect.note_${note}`);
   if (detail !== "") return detail;
+  if (limit !== undefined) return t("connect.count_in_hour", { count: figure ?? 0, limit });
   if (name === "") return t("connect.embedded");
   if (figure === null) return "";
   if (kind === "certificate") return t("connect.days_left", { count: figure });
