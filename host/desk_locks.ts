@@ -33,10 +33,10 @@ function usedUp({ pushesLeft, sendsLeft }: ShownLock): string[] {
   return [
     ...pushesLeft
       ? []
-      : ["The limit of factors.pushes is reached; it ends by itself, and unlocking leaves it."],
+      : ["The limit of factors.pushes is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it."],
     ...sendsLeft
       ? []
-      : ["The limit of factors.sends is reached; it ends by itself, and unlocking leaves it."],
+      : ["The limit of factors.sends is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it."],
   ];
 }
 

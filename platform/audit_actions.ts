@@ -103,6 +103,7 @@ export const AUDIT_ACTIONS = {
   "user.refreshed": { about: "user" },
   "user.replaced": { about: "user" },
   "user.retry": { about: "user" },
+  "user.reset_limits": { about: "user" },
   "user.unlock": { about: "user", formerly: ["user.unlocked"] },
 } as const satisfies Record<string, ActionRow>;
 

@@ -99,6 +99,13 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "GET", path: "/notices", needs: "viewer", countsAsUse: false },
   { method: "DELETE", path: "/notices/:id", needs: "operator", countsAsUse: true },
   { method: "POST", path: "/users/:id/unlock", needs: "user_manager", countsAsUse: true, stepUp: true },
+  {
+    method: "POST",
+    path: "/users/:id/reset-limits",
+    needs: "user_manager",
+    countsAsUse: true,
+    stepUp: true,
+  },
   { method: "GET", path: "/groups", needs: "viewer", countsAsUse: true },
   { method: "POST", path: "/groups", needs: "user_manager", countsAsUse: true },
   { method: "GET", path: "/groups/:id", needs: "viewer", countsAsUse: true },

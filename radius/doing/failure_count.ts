@@ -20,7 +20,7 @@ export interface CountedFailure {
   readonly locked: boolean;
   readonly mutations: readonly Mutation[];
   /** Of the audit record, if the failure locked the user. */
-  readonly lockAudit: { action: string; hard: boolean; failures: number };
+  readonly lockAudit: { action: "user.locked"; hard: boolean; failures: number };
 }
 
 /** Counts a failure. Of a name that does not exist nothing is stored. */

@@ -79,6 +79,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /users/:id/totp/confirm": 400,
   "PUT /users/:id/preference": 415,
   "POST /users/:id/unlock": 404,
+  "POST /users/:id/reset-limits": 404,
   "GET /groups": 404,
   "POST /groups": 400,
   "GET /groups/:id": 404,

@@ -29,6 +29,14 @@ export function directoryNumbers(
   return [...offered].map(([number, kinds]) => ({ number: maskPhoneNumber(number), kinds }));
 }
 
+/** All numbers of a user: those of the pairings, and those of the directory. */
+export function ownNumbers(
+  { content, pairings }: { content: Content | null; pairings: readonly Pairing[] },
+): readonly string[] {
+  const paired = pairings.flatMap((pairing) => "number" in pairing ? [pairing.number] : []);
+  return [...new Set([...paired, ...(content === null ? [] : numbersOf(content))])];
+}
+
 /** `phoneNumbers[].value` that can be dialled, each once. */
 function numbersOf({ attributes: { phoneNumbers } }: Content): string[] {
   const values = Array.isArray(phoneNumbers) ? phoneNumbers.map(valueOf) : [];

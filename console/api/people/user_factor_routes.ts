@@ -8,6 +8,7 @@ import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { createMeLinks } from "../me/me_links.ts";
 import { personOf } from "../me/me_people.ts";
+import { ownNumbers } from "./directory_numbers.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { Refusal } from "../refusal.ts";
 import { createUserFactors, type FactorDeed, type FactorDeps, type UserFactors } from "./user_factors.ts";
@@ -88,6 +89,18 @@ export function createUserFactorRoutes(deps: Deps) {
     .post("/:id/unlock", jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().unlock(deed);
+      return c.json({ user: await viewOf(deed.user) });
+    })
+    .post("/:id/reset-limits", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      const people = required(deps.people);
+      const canonical = canonicalName(deed.user);
+      const stored = await targetOf(people, undefined).directory.read("user", canonical);
+      const numbers = ownNumbers({
+        content: stored?.content ?? null,
+        pairings: people.pairings.of(canonical),
+      });
+      await factors().resetLimits(deed, numbers);
       return c.json({ user: await viewOf(deed.user) });
     });
 }

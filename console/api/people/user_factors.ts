@@ -82,6 +82,8 @@ export interface UserFactors {
   /** Ten codes, to be shown once; those before count no more. @throws Refusal `changed_meanwhile`. */
   makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]>;
   unlock(deed: FactorDeed): Promise<void>;
+  /** Forgets the pushes and messages that count against the limits of the user and of the user's numbers. */
+  resetLimits(deed: FactorDeed, numbers: readonly string[]): Promise<void>;
 }
 
 export function createUserFactors(deps: FactorDeps): UserFactors {
@@ -244,6 +246,19 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const record = audit(deed, { action: "user.unlock", before: `${before.total} failures` });
       await store.commit({ mutations: [cleared, record] }).catch((fault: unknown) => {
         limits.putBack(canonical, before);
+        throw fault;
+      });
+    },
+    async resetLimits(deed, numbers) {
+      const reset = limits.reset(canonicalName(deed.user), numbers);
+      if (reset === null) return;
+      const record = audit(deed, {
+        action: "user.reset_limits",
+        before: `${reset.pushes} pushes, ${reset.sends} messages`,
+        after: "0 pushes, 0 messages",
+      });
+      await store.commit({ mutations: [...reset.mutations, record] }).catch((fault: unknown) => {
+        reset.undo();
         throw fault;
       });
     },

@@ -84,8 +84,9 @@ export interface LockView {
   readonly hardLocked: boolean;
   readonly failures: number;
   readonly lockedUntilMs: number;
-  readonly pushesLeft: boolean;
-  readonly sendsLeft: boolean;
+  /** When the user can get another push or message; `null`: now. */
+  readonly pushesBlockedUntilMs: number | null;
+  readonly sendsBlockedUntilMs: number | null;
 }
 
 /** A number of the directory that works as a second factor; masked. */

@@ -7,7 +7,7 @@ import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Content, JsonValue, Stored, Target } from "../../../scim/ports.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
-import { directoryNumbers } from "./directory_numbers.ts";
+import { directoryNumbers, ownNumbers } from "./directory_numbers.ts";
 import type { People } from "./people.ts";
 import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_shapes.ts";
 
@@ -117,7 +117,7 @@ function loginView(
     preferred: pairings.preferred(canonical),
     enabled: factors.enabled,
     canInvite: desk !== null,
-    lock: lockView(people, canonical),
+    lock: lockView(people, { canonical, numbers: ownNumbers({ content, pairings: own }) }),
     conversations: watch.conversations(LOOKED_THROUGH)
       .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
       .slice(0, MOST_SHOWN),
@@ -137,15 +137,18 @@ export function pairingView(pairing: Pairing): PairingView {
     : { id, kind, createdMs, number: maskPhoneNumber(pairing.number) };
 }
 
-function lockView({ limits }: People, canonical: string): LockView {
+function lockView(
+  { limits }: People,
+  { canonical, numbers }: { canonical: string; numbers: readonly string[] },
+): LockView {
   const { total, lockedUntilMs, hardLocked } = limits.failures(canonical);
   return {
     locked: limits.isLocked(canonical),
     hardLocked,
     failures: total,
     lockedUntilMs,
-    pushesLeft: limits.pushesLeft(canonical),
-    sendsLeft: limits.sendsLeft(canonical, null),
+    pushesBlockedUntilMs: limits.pushesBlockedUntilMs(canonical),
+    sendsBlockedUntilMs: limits.sendsBlockedUntilMs(canonical, numbers),
   };
 }
 

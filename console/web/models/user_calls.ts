@@ -93,6 +93,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
     prefer: (factor: Factor | null) =>
       ask(() => as<WithUser>(one.preference.$put({ param, json: { factor } }))),
     unlock: () => ask(() => as<WithUser>(one.unlock.$post({ param, json: {} }))),
+    resetLimits: () => ask(() => as<WithUser>(one["reset-limits"].$post({ param, json: {} }))),
   };
 }
 

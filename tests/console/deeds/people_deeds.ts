@@ -152,6 +152,15 @@ export const PEOPLE_DEEDS: Deeds = {
     action: "user.unlock",
     object: ADA,
   },
+  "POST /users/:id/reset-limits": {
+    async prepare({ site }) {
+      await site.people.put("ada");
+      await site.store.commit({ mutations: [site.people.limits.countPush("ada")] });
+      return { path: "/users/ada/reset-limits" };
+    },
+    action: "user.reset_limits",
+    object: ADA,
+  },
   "DELETE /notices/:id": {
     async prepare({ site, ask }) {
       const notices = createNotices({ store: site.store, clock: systemClock, random: createSystemRandom() });

@@ -4,6 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { Factor } from "../../../../radius/facts/factors.ts";
 import type { LoginView, PairingView } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
+import { fullTimeText } from "../../format.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { stateWords } from "../../words.ts";
@@ -154,7 +155,8 @@ function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onCl
   );
 }
 
-function LockNote({ models, user, calls, page, login: { lock } }: FactorPart) {
+function LockNote(part: FactorPart) {
+  const { models, user, calls, page, login: { lock } } = part;
   const reason = whyNot(models, "user_manager");
   const unlock = () =>
     page.change({
@@ -162,22 +164,40 @@ function LockNote({ models, user, calls, page, login: { lock } }: FactorPart) {
       done: t("people.unlocked", { name: user.name }),
       failed: t("people.not_unlocked"),
     });
-  if (!lock.locked && lock.failures === 0 && lock.pushesLeft && lock.sendsLeft) return null;
-  const until = lock.hardLocked
-    ? t("people.locked_hard")
-    : lock.locked
-    ? t("people.locked_until")
-    : t("people.has_failures");
   return (
-    <Note tone={lock.locked ? "bad" : "wait"} icon="alert">
-      <strong>{until}</strong>{" "}
-      {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}{" "}
-      {t("people.failures", { count: lock.failures })}
-      {!lock.pushesLeft && ` ${t("people.no_pushes_left")}`}
-      {!lock.sendsLeft && ` ${t("people.no_sends_left")}`}{" "}
-      {lock.failures > 0 && (
-        <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("people.unlock")}</Button>
+    <>
+      {(lock.locked || lock.failures > 0) && (
+        <Note tone={lock.locked ? "bad" : "wait"} icon="alert">
+          {lock.locked && (
+            <strong>{t(lock.hardLocked ? "people.locked_hard" : "people.locked_until")}</strong>
+          )} {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}
+          {" "}
+          {t("people.failures", { count: lock.failures })}{" "}
+          <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("people.unlock")}</Button>
+        </Note>
       )}
+      <LimitNote {...part} reason={reason} />
+    </>
+  );
+}
+
+/** Which limit is reached and until when, with the button that resets both. */
+function LimitNote(
+  { user, calls, page, login: { lock }, reason }: FactorPart & { reason: string | undefined },
+) {
+  const { pushesBlockedUntilMs: pushes, sendsBlockedUntilMs: sends } = lock;
+  if (pushes === null && sends === null) return null;
+  const reset = () =>
+    page.change({
+      call: calls.resetLimits,
+      done: t("people.limits_reset", { name: user.name }),
+      failed: t("people.limits_not_reset"),
+    });
+  return (
+    <Note tone="wait" icon="alert">
+      {pushes !== null && `${t("people.push_limit", { time: fullTimeText(pushes) })} `}
+      {sends !== null && `${t("people.message_limit", { time: fullTimeText(sends) })} `}
+      <Button small reason={reason} onClick={reset}>{t("people.reset_limits")}</Button>
     </Note>
   );
 }

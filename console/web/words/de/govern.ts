@@ -46,6 +46,7 @@ export const words: SameWords<typeof en> = {
   deed_user_retry: "Backend erneut gefragt",
   deed_user_locked: "Benutzer gesperrt",
   deed_user_unlock: "Benutzer entsperrt",
+  deed_user_reset_limits: "Grenzen für Push-Anfragen und Nachrichten zurückgesetzt",
   deed_user_export: "Benutzer exportiert",
   deed_user_me_link: "Selbstbedienungslink erstellt",
   deed_user_me_entered: "Eigene Seite geöffnet",

@@ -43,6 +43,7 @@ export const words = {
   deed_user_retry: "Asked a backend again",
   deed_user_locked: "User locked",
   deed_user_unlock: "User unlocked",
+  deed_user_reset_limits: "Push and message limits reset",
   deed_user_export: "Users exported",
   deed_user_me_link: "Self-service link made",
   deed_user_me_entered: "Own page opened",
