@@ -1,4 +1,4 @@
-// So many a window, per key, in memory. With too many keys the oldest windows are forgotten first.
+// So many a window, per key, in memory. No number of keys ends the window of another key early.
 
 /** Counts per key. */
 export interface RateLimit {
@@ -16,6 +16,8 @@ interface Window {
 }
 
 const MAX_KEYS = 50_000;
+/** While there are too many keys, new ones share so many windows. */
+const SHARED_WINDOWS = 256;
 
 /** @param options.count how many are allowed in each window of `windowMs`. */
 export function createRateLimit(
@@ -24,26 +26,40 @@ export function createRateLimit(
 ): RateLimit {
   // In order of their ends, because all windows are equally long.
   const windows = new Map<string, Window>();
-  const forgetOld = (): void => {
+  const shared = new Map<number, Window>();
+  const forgetEnded = (): void => {
     for (const [key, { endsMs }] of windows) {
-      if (endsMs > nowMs() && windows.size < maxKeys) return;
+      if (endsMs > nowMs()) return;
       windows.delete(key);
     }
   };
+  const isOpen = (window: Window | undefined): window is Window =>
+    window !== undefined && window.endsMs > nowMs();
   const current = (key: string): Window | undefined => {
-    const window = windows.get(key);
-    return window !== undefined && window.endsMs > nowMs() ? window : undefined;
+    const own = windows.get(key);
+    if (isOpen(own)) return own;
+    const overflow = shared.size === 0 || windows.size < maxKeys ? undefined : shared.get(sharedKey(key));
+    return isOpen(overflow) ? overflow : undefined;
   };
   return {
     take(key) {
       const window = current(key);
       if (window !== undefined) return ++window.count <= count;
-      forgetOld();
+      forgetEnded();
+      const opened = { endsMs: nowMs() + windowMs, count: 1 };
       windows.delete(key);
-      windows.set(key, { endsMs: nowMs() + windowMs, count: 1 });
+      if (windows.size < maxKeys) windows.set(key, opened);
+      else shared.set(sharedKey(key), opened);
       return count >= 1;
     },
     isUsedUp: (key) => (current(key)?.count ?? 0) >= count,
     waitMs: (key) => Math.max(0, (current(key)?.endsMs ?? 0) - nowMs()),
   };
+}
+
+/** Which of the shared windows a key uses. */
+function sharedKey(key: string): number {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return hash % SHARED_WINDOWS;
 }
