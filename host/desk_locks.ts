@@ -31,12 +31,12 @@ async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
 /** Limits that keep a user from logging in without a lock: whoever unlocks must hear that they stay. */
 function usedUp({ pushesLeft, sendsLeft }: ShownLock): string[] {
   return [
-    ...pushesLeft
-      ? []
-      : ["The limit of factors.pushes is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it."],
-    ...sendsLeft
-      ? []
-      : ["The limit of factors.sends is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it."],
+    ...pushesLeft ? [] : [
+      "The limit of factors.pushes is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it.",
+    ],
+    ...sendsLeft ? [] : [
+      "The limit of factors.sends is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it.",
+    ],
   ];
 }
 

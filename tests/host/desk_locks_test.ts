@@ -42,7 +42,7 @@ Deno.test("desk unlock says which limits it leaves", async () => {
   for (let at = 0; at < 5; at++) await stage.store.commit({ mutations: [stage.limits.countPush("ann")] });
   const { notes } = await done(stage, { op: "unlock", user: "ann" });
   assertEquals(notes, [
-    "The limit of factors.pushes is reached; it ends by itself, and unlocking leaves it.",
+    "The limit of factors.pushes is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it.",
   ]);
 });
 
