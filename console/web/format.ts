@@ -23,6 +23,20 @@ function spoken<T>(make: (locale: string) => T): () => T {
   };
 }
 
+const oneDecimalFormat = spoken((here) =>
+  new Intl.NumberFormat(here, { minimumFractionDigits: 1, maximumFractionDigits: 1, useGrouping: false })
+);
+
+/** A number with one decimal in the chosen language: "2.9", in German "2,9". */
+export function decimalText(value: number): string {
+  return oneDecimalFormat().format(value);
+}
+
+/** Seconds with one decimal: "2.9 s". */
+export function secondsText(spanMs: number): string {
+  return `${decimalText(spanMs / 1000)} s`;
+}
+
 export function countText(count: number): string {
   return numberFormat.format(count).replaceAll(",", "\u202f");
 }
@@ -55,10 +69,12 @@ export function spanText(spanMs: number): string {
 export function octetsText(octets: number): string {
   let amount = octets;
   for (const unit of ["B", "kB", "MB", "GB", "TB"]) {
-    if (amount < 1000) return `${unit === "B" ? amount : amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`;
+    if (amount < 1000) {
+      return `${unit === "B" || amount >= 10 ? amount.toFixed(0) : decimalText(amount)} ${unit}`;
+    }
     amount /= 1000;
   }
-  return `${amount.toFixed(1)} PB`;
+  return `${decimalText(amount)} PB`;
 }
 
 /** Minutes and seconds left: "0:42". */
@@ -70,8 +86,7 @@ export function countdownText(leftMs: number): string {
 /** Since the start, finer while short: "+41 ms", "+6.2 s". */
 export function offsetText(spanMs: number): string {
   if (spanMs < 1000) return `+${Math.max(0, Math.round(spanMs))} ms`;
-  const seconds = Math.max(0, spanMs) / 1000;
-  return seconds < 100 ? `+${seconds.toFixed(1)} s` : `+${durationText(spanMs)}`;
+  return spanMs < 100_000 ? `+${secondsText(spanMs)}` : `+${durationText(spanMs)}`;
 }
 
 /** How long ago, or until: "3 min ago", "in 2 h"; the day itself when it is further away. */

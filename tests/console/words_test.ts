@@ -3,10 +3,20 @@
 import { assert, assertEquals } from "@std/assert";
 import { REFUSALS } from "../../console/api/refusal.ts";
 import { SENTENCES } from "../../console/device/words.ts";
-import { countdownText, countText, durationText, offsetText } from "../../console/web/format.ts";
+import {
+  countdownText,
+  countText,
+  decimalText,
+  durationText,
+  octetsText,
+  offsetText,
+  secondsText,
+  spanText,
+} from "../../console/web/format.ts";
 import { createClockModel } from "../../console/web/models/clock_model.ts";
 import { createRouter } from "../../console/web/router.ts";
 import { readable } from "../../console/web/words.ts";
+import { switchLanguage } from "../../console/web/words/translate.ts";
 
 Deno.test("readable() makes words of a name", () => {
   assertEquals(readable("pushDenied_twice"), "Push denied twice");
@@ -42,6 +52,28 @@ Deno.test("format says counts, spans and countdowns as people read them", () => 
   ]);
   assertEquals([-1, 0, 1, 42_000, 60_001].map(countdownText), ["0:00", "0:00", "0:01", "0:42", "1:01"]);
   assertEquals([0, 41, 6240, 120_000].map(offsetText), ["+0 ms", "+41 ms", "+6.2 s", "+2 min"]);
+});
+
+Deno.test("numbers have the decimal separator of the chosen language", async () => {
+  const formatted = () => [
+    decimalText(0.5),
+    secondsText(2900),
+    spanText(2900),
+    offsetText(6240),
+    octetsText(1_200_000),
+    octetsText(45_600),
+  ];
+  Object.assign(globalThis, { document: { documentElement: { lang: "en" } } });
+  try {
+    assertEquals(formatted(), ["0.5", "2.9 s", "2.9 s", "+6.2 s", "1.2 MB", "46 kB"]);
+    await switchLanguage("de");
+    assertEquals(formatted(), ["0,5", "2,9 s", "2,9 s", "+6,2 s", "1,2 MB", "46 kB"]);
+    await switchLanguage("en");
+    assertEquals(secondsText(2900), "2.9 s");
+  } finally {
+    localStorage.removeItem("countersign-language");
+    Reflect.deleteProperty(globalThis, "document");
+  }
 });
 
 Deno.test("createClockModel() follows the server's clock, not the browser's", () => {

@@ -2,7 +2,7 @@
 
 import type { Figures } from "../../api/live/chart_series.ts";
 import { take } from "../api_client.ts";
-import { countText, fullTimeText } from "../format.ts";
+import { countText, fullTimeText, secondsText } from "../format.ts";
 import type { Models } from "../models/models.ts";
 import { useResource } from "../models/resource.ts";
 import { CellFilter } from "../parts/cell_filter.tsx";
@@ -225,19 +225,15 @@ function By({ models, by, title, rows }: ByProps) {
             label: t("records.median_short"),
             number: true,
             wideOnly: true,
-            cell: ({ p50Ms }) => secondsText(p50Ms),
+            cell: ({ p50Ms }) => p50Ms === null ? "" : secondsText(p50Ms),
           },
           {
             label: t("records.p95_short"),
             number: true,
-            cell: ({ p95Ms }) => secondsText(p95Ms),
+            cell: ({ p95Ms }) => p95Ms === null ? "" : secondsText(p95Ms),
           },
         ]}
       />
     </section>
   );
-}
-
-function secondsText(ms: number | null): string {
-  return ms === null ? "" : `${(ms / 1000).toFixed(1)} s`;
 }

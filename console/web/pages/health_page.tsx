@@ -5,6 +5,7 @@ import type { HealthPart, HealthReport } from "../../api/connect/target_shapes.t
 import { whyNot } from "../access_words.ts";
 import { fetchHealth, testPart } from "../models/connect_calls.ts";
 import { failureText } from "../api_client.ts";
+import { decimalText } from "../format.ts";
 import { useEvery } from "../models/every.ts";
 import { useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
@@ -78,7 +79,9 @@ function Summary({ report: { parts, skewMs } }: { report: Looked }) {
       </Note>
       {Math.abs(skewMs) >= MIN_SKEW_MS && (
         <Note tone={isSkewed ? "wait" : "idle"} icon="clock">
-          {t(isSkewed ? "connect.skew_bad" : "connect.skew", { seconds: Math.abs(skewMs / 1000).toFixed(1) })}
+          {t(isSkewed ? "connect.skew_bad" : "connect.skew", {
+            seconds: decimalText(Math.abs(skewMs / 1000)),
+          })}
         </Note>
       )}
     </>

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ConversationView, PacketRecord } from "../../../../radius/doing/ports.ts";
 import type { Models } from "../../models/models.ts";
+import { secondsText } from "../../format.ts";
 import { useShortcuts } from "../../shortcuts.ts";
 import { momentWords } from "../../words.ts";
 import { t } from "../../words/translate.ts";
@@ -52,7 +53,7 @@ export function ReplayBar({ models: { router }, view, packets }: ReplayProps) {
     show(times.find((time) => time > from) ?? times[0] ?? 0);
   };
   const reached = view.moments.findLast((moment) => moment.atMs <= view.startedMs + atMs);
-  const seconds = (atMs / 1000).toFixed(1);
+  const seconds = secondsText(atMs);
   return (
     <section class="replay" aria-label={t("live.replay")}>
       <input
@@ -62,10 +63,10 @@ export function ReplayBar({ models: { router }, view, packets }: ReplayProps) {
         step={10}
         value={isWhole ? lengthMs : atMs}
         aria-label={t("live.replay_at")}
-        aria-valuetext={`${seconds} s ${reached === undefined ? "" : momentWords(reached.step).label}`}
+        aria-valuetext={`${seconds} ${reached === undefined ? "" : momentWords(reached.step).label}`}
         onInput={(event) => show(Number(event.currentTarget.value))}
       />
-      <span class="mono number">{`${seconds} s`}</span>
+      <span class="mono number">{seconds}</span>
       <button type="button" class="button button-small" onClick={stepOn}>{t("live.replay_step")}</button>
       {speed.value === 0
         ? (

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
-import { countText, fullTimeText } from "../../format.ts";
+import { countText, decimalText, fullTimeText } from "../../format.ts";
 import type { Tone } from "../../words.ts";
 import { locale } from "../../words/translate.ts";
 
@@ -49,7 +49,7 @@ export function TimeChart(props: TimeChartProps) {
       observer.disconnect();
       chart?.destroy();
     };
-  }, [atMs, lines.map(({ label }) => label).join(), document.documentElement.dataset.theme]);
+  }, [atMs, lines.map(({ label }) => label).join(), document.documentElement.dataset.theme, locale()]);
   return (
     <figure class="time-chart">
       <ul class="legend">
@@ -71,7 +71,7 @@ export function TimeChart(props: TimeChartProps) {
 
 function lastText(values: readonly (number | null)[], unit = ""): string {
   const largest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
-  return ` ≤ ${unit === "" ? countText(largest) : `${largest.toFixed(1)} ${unit}`}`;
+  return ` ≤ ${unit === "" ? countText(largest) : `${decimalText(largest)} ${unit}`}`;
 }
 
 function hasLoneValue(values: ChartLine["values"]): boolean {
@@ -102,6 +102,7 @@ function optionsOf(element: HTMLElement, newest: { current: TimeChartProps }): u
   const clock = new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const times = (_chart: uPlot, splits: number[], _axis: number, _space: number, stepS: number) =>
     splits.map((at) => (stepS >= 86_400 ? day : clock).format(at * 1000));
+  const number = new Intl.NumberFormat(locale());
   const unit = newest.current.unit ?? "";
   return {
     width: Math.max(120, element.clientWidth),
@@ -115,7 +116,7 @@ function optionsOf(element: HTMLElement, newest: { current: TimeChartProps }): u
       {
         ...axis,
         size: 52,
-        values: (_chart, splits) => splits.map((value) => `${value}${unit && ` ${unit}`}`),
+        values: (_chart, splits) => splits.map((value) => `${number.format(value)}${unit && ` ${unit}`}`),
       },
     ],
     series: [
