@@ -29,8 +29,8 @@ import type { Installation } from "./api/govern/setting_shapes.ts";
 import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { clientAddress } from "./client_address.ts";
-import { lateNeeds, meNeeds } from "./late_needs.ts";
-import { type PageName, pageResponse } from "./pages.ts";
+import { deviceNeeds, lateNeeds, meNeeds } from "./late_needs.ts";
+import { pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
 import { type AdmittedRequest, createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./me_pages/approve_routes.ts";
@@ -221,7 +221,6 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
     openStreams: () =>
       streams.console.openCount() + streams.phones.openCount() + streams.unpaired.openCount(),
   });
-  const page = (name: PageName) => () => pageResponse(name, dist);
   const app = new Hono<HttpEnv>();
   app.onError((fault) => faultResponse(fault, { log, random: deps.random }));
   app.notFound((c) => {
@@ -249,7 +248,12 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   for (const path of CONSOLE_PAGES) {
     app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));
   }
-  app.get("/device", phone === null ? () => sentence("no_phone_page") : page("device"));
+  app.get(
+    "/device",
+    phone === null
+      ? () => sentence("no_phone_page")
+      : (c) => pageResponse("device", dist, { late: deviceNeeds(c.req.raw) }),
+  );
   app.get("/me", (c) => pageResponse("me", dist, { late: meNeeds(c.req.raw) }));
   const { openApi } = deps;
   if (openApi !== undefined) app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));

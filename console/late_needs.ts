@@ -51,6 +51,11 @@ export function meNeeds(request: Request): LateNeeds {
   };
 }
 
+/** The words of the phone page, which has one address. */
+export function deviceNeeds(request: Request): LateNeeds {
+  return { ...meNeeds(request), areas: ["device"] };
+}
+
 function languageOf(header: string): Language {
   const asked = header.split(",").map((one) => one.trim().slice(0, 2).toLowerCase());
   return asked.map((one) => LANGUAGES.find((known) => known === one)).find((one) => one !== undefined) ??

@@ -5,12 +5,12 @@ import type { ComponentChildren } from "preact";
 import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { fullTimeText } from "../web/format.ts";
+import { t } from "../web/words/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { Mark } from "../web/parts/frame/mark.tsx";
 import { Note } from "../web/parts/note.tsx";
 import { PairingQuestion, PairingRow, RequestCard } from "./paired.tsx";
 import type { PhoneModel } from "./phone_model.ts";
-import { ADDED } from "./words.ts";
 import { InvitationCard, PhraseCard, WaysToPair } from "./unpaired.tsx";
 
 interface AppProps {
@@ -37,7 +37,9 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
       {state.kind === "failed" && (
         <>
           <Note tone="bad" role="alert">{state.message}</Note>
-          <button type="button" class="button" onClick={() => void model.load()}>Try again</button>
+          <button type="button" class="button" onClick={() => void model.load()}>
+            {t("device.try_again")}
+          </button>
         </>
       )}
       <Notices model={model} />
@@ -62,13 +64,13 @@ function Notices({ model }: { model: PhoneModel }): ComponentChildren {
   if (notices.length === 0) return null;
   return (
     <Note tone="wait">
-      <strong>A factor was added for you.</strong>
+      <strong>{t("device.notice_title")}</strong>
       {notices.map(({ userName, what, atMs }) => (
         <p key={`${userName}${what}${atMs}`}>
-          {userName}: {ADDED[what]}, {fullTimeText(atMs)}
+          {userName}: {t(`device.notice_${what}`)}, {fullTimeText(atMs)}
         </p>
       ))}
-      <a href="/me">Check your sign-in methods</a>
+      <a href="/me">{t("device.notice_next")}</a>
     </Note>
   );
 }
@@ -77,7 +79,7 @@ function Connection({ online }: { online: boolean }) {
   return (
     <span class={`chip ${online ? "tone-ok" : "tone-bad"}`} role="status">
       <Icon name={online ? "check" : "cross"} size={12} />
-      {online ? "Listening" : "Reconnecting"}
+      {t(online ? "device.listening" : "device.reconnecting")}
     </span>
   );
 }
@@ -107,20 +109,20 @@ function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneMo
       {view.phrase !== null && <PhraseCard phrase={view.phrase} nowMs={nowMs} model={model} />}
       {quiet && enabled.length > 0 && (
         <p class="calm">
-          <strong>Nothing to approve</strong>
-          A login that asks this phone shows up here by itself.
+          <strong>{t("device.calm")}</strong>
+          {t("device.calm_next")}
         </p>
       )}
       {enabled.length > 0
         ? (
           <section class="card accounts" aria-labelledby="accounts">
-            <h2 id="accounts">Paired with</h2>
+            <h2 id="accounts">{t("device.paired_with")}</h2>
             <ul>
               {enabled.map((pairing) => (
                 <PairingRow key={pairing.pairingId} pairing={pairing} model={model} nowMs={nowMs} />
               ))}
             </ul>
-            <a class="account-link" href="/me">My account: factors, recent logins, “this was not me”</a>
+            <a class="account-link" href="/me">{t("device.account")}</a>
           </section>
         )
         : asking.length === 0 && view.phrase === null && <WaysToPair model={model} />}

@@ -2,9 +2,12 @@
 
 import { render } from "preact";
 import { createClockModel } from "../web/models/clock_model.ts";
+import { loadWords, restoreLanguage, t } from "../web/words/translate.ts";
 import { PhoneApp } from "./app.tsx";
 import { createPhoneModel } from "./phone_model.ts";
 
+restoreLanguage();
+const words = loadWords(["device"]);
 const clock = createClockModel();
 const model = createPhoneModel(clock);
 const invitation = new URLSearchParams(location.hash.slice(1)).get("invite") ?? "";
@@ -14,6 +17,12 @@ setInterval(clock.tick, 1000);
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") model.wake();
 });
+try {
+  await words;
+} catch (_offline) {
+  // The keys of the words are still better than no page: a request can be answered.
+}
+document.title = t("device.title");
 const root = document.getElementById("app");
 if (root !== null) render(<PhoneApp model={model} clock={clock} invitation={invitation} />, root);
 // `load` keeps its failures in the model's state.

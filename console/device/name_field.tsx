@@ -2,17 +2,23 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { MAX_PHONE_NAME_CHARACTERS } from "../../phone_name.ts";
+import { t } from "../web/words/translate.ts";
 import { type AgentTold, proposedName } from "./proposed_name.ts";
 
 /** The name as it is being typed; it begins with the proposal. */
 export function usePhoneName(): Signal<string> {
-  return useSignal(proposedName(navigator as AgentTold));
+  return useSignal(
+    proposedName(
+      navigator as AgentTold,
+      (browser, device) => t("device.proposed_name", { browser, device }),
+    ),
+  );
 }
 
 export function NameField({ id, name }: { id: string; name: Signal<string> }) {
   return (
     <div class="field">
-      <label for={id}>Name of this phone</label>
+      <label for={id}>{t("device.name")}</label>
       <input
         id={id}
         class="input"
@@ -23,7 +29,7 @@ export function NameField({ id, name }: { id: string; name: Signal<string> }) {
         onInput={(event) => name.value = event.currentTarget.value}
       />
       <span class="hint" id={`${id}-hint`}>
-        Tells it from your other phones. Empty: it goes by its number.
+        {t("device.name_hint")}
       </span>
     </div>
   );

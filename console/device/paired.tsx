@@ -4,9 +4,11 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/interfaces.ts";
 import { countdownText } from "../web/format.ts";
+import { t } from "../web/words/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { TimeLeft } from "../web/parts/time_left.tsx";
 import { NameField, usePhoneName } from "./name_field.tsx";
+import { Sentence } from "./sentence.tsx";
 import type { Passcode, PhoneModel } from "./phone_model.ts";
 
 const NUMBER_DIGITS = 2;
@@ -33,42 +35,41 @@ export function RequestCard(
         if (!incomplete && !over) decide(true);
       }}
     >
-      <h2 id={id}>Is this you signing in?</h2>
+      <h2 id={id}>{t("device.question")}</h2>
       <dl class="facts">
-        <dt>Application</dt>
+        <dt>{t("device.application")}</dt>
         <dd>{request.terminalName || request.requesterName}</dd>
-        <dt>As</dt>
+        <dt>{t("device.user")}</dt>
         <dd class="mono">{request.userName}</dd>
-        <dt>Through</dt>
+        <dt>{t("device.network")}</dt>
         <dd class="mono">{request.client}</dd>
-        <dt>From</dt>
-        <dd class="mono">{request.place || "not known"}</dd>
+        <dt>{t("device.from")}</dt>
+        <dd class="mono">{request.place || t("device.not_known")}</dd>
       </dl>
-      {over ? <p role="status">Its time is over. Start the login again.</p> : (
+      {over ? <p role="status">{t("device.request_over")}</p> : (
         <>
           <TimeLeft
             startMs={request.createdMs}
             deadlineMs={request.deadlineMs}
             nowMs={nowMs}
-            label="Time left"
+            label={t("device.time_left")}
           />
           {request.asksNumber && (
             <div class="field number-field">
-              <label for={`${id}-number`}>Number shown in your login</label>
+              <label for={`${id}-number`}>{t("device.number")}</label>
               <input
                 id={`${id}-number`}
                 class="input mono"
                 inputMode="numeric"
                 autocomplete="off"
                 maxLength={NUMBER_DIGITS}
-                placeholder="00"
                 value={number.value}
                 aria-describedby={`${id}-hint`}
                 onInput={(event) => {
                   number.value = event.currentTarget.value.replace(/\D/g, "");
                 }}
               />
-              <span class="hint" id={`${id}-hint`}>A wrong number denies the login.</span>
+              <span class="hint" id={`${id}-hint`}>{t("device.number_hint")}</span>
             </div>
           )}
           <div class="choices">
@@ -78,10 +79,10 @@ export function RequestCard(
               disabled={model.busy.value}
               onClick={() => decide(false)}
             >
-              Deny
+              {t("device.deny")}
             </button>
             <button class="button button-primary" type="submit" disabled={model.busy.value || incomplete}>
-              Approve
+              {t("device.approve")}
             </button>
           </div>
         </>
@@ -98,11 +99,15 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
     void model.decidePairing(pairing.pairingId, { approve, name: approve ? name.value : "" });
   return (
     <section class="card request" aria-labelledby={id}>
-      <h2 id={id}>Pair this phone?</h2>
+      <h2 id={id}>{t("device.pair_title")}</h2>
       <p>
-        A login of <strong class="mono">{pairing.userName}</strong> at{" "}
-        <strong>{pairing.requesterName}</strong>{" "}
-        used your phrase. Confirm only if you typed it yourself just now.
+        <Sentence
+          word="device.pair_asked"
+          parts={{
+            user: <strong class="mono">{pairing.userName}</strong>,
+            service: <strong>{pairing.requesterName}</strong>,
+          }}
+        />
       </p>
       <NameField id={`${id}-name`} name={name} />
       <div class="choices">
@@ -112,7 +117,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
           disabled={model.busy.value}
           onClick={() => decide(false)}
         >
-          Deny
+          {t("device.deny")}
         </button>
         <button
           type="button"
@@ -120,7 +125,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
           disabled={model.busy.value}
           onClick={() => decide(true)}
         >
-          Confirm
+          {t("device.confirm")}
         </button>
       </div>
     </section>
@@ -152,8 +157,8 @@ export function PairingRow(
       )}
       <div class="choices">
         <button type="button" class="button button-plain" onClick={() => dialog.current?.showModal()}>
-          Unpair
-          <span class="unseen">{` from ${pairing.userName}`}</span>
+          {t("device.unpair")}
+          <span class="unseen">{` ${t("device.unpair_of", { user: pairing.userName })}`}</span>
         </button>
         <button
           type="button"
@@ -162,22 +167,22 @@ export function PairingRow(
           onClick={() => void toggle()}
         >
           <Icon name="key" />
-          {shown === null ? "Show passcode" : "Hide passcode"}
-          <span class="unseen">{` for ${pairing.userName}`}</span>
+          {t(shown === null ? "device.show_passcode" : "device.hide_passcode")}
+          <span class="unseen">{` ${t("device.passcode_of", { user: pairing.userName })}`}</span>
         </button>
       </div>
       <dialog class="dialog" ref={dialog} aria-labelledby={titleId}>
         <div class="card">
-          <h2 id={titleId}>Unpair this phone from {pairing.userName}?</h2>
-          <p>Logins stop asking this phone at once. Pairing it again takes a new invitation or phrase.</p>
+          <h2 id={titleId}>{t("device.unpair_title", { user: pairing.userName })}</h2>
+          <p>{t("device.unpair_text")}</p>
           <form method="dialog" class="choices">
-            <button type="submit" class="button" autofocus>Keep</button>
+            <button type="submit" class="button" autofocus>{t("device.keep")}</button>
             <button
               type="submit"
               class="button button-bad"
               onClick={() => void model.unpair(pairing.pairingId)}
             >
-              Unpair
+              {t("device.unpair")}
             </button>
           </form>
         </div>

@@ -7,7 +7,10 @@ import type { DeviceApi, PhoneNotice } from "../api/me/device_api.ts";
 import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { LOADING, type Remote } from "../web/remote.ts";
-import { SAID, type SaidName, SENTENCES } from "./words.ts";
+import { failureWord, t } from "../web/words/translate.ts";
+
+/** What an action of the page did: the words `did_<name>`. */
+type Done = "approved" | "denied" | "paired" | "pairing_denied" | "unpaired";
 
 /** What was just done or refused, in a sentence. */
 export interface Said {
@@ -87,12 +90,12 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
     });
   };
   /** Runs one call; says what it did or why it did not. */
-  const run = async <T>(call: () => Promise<T>, done?: SaidName): Promise<T | null> => {
+  const run = async <T>(call: () => Promise<T>, done?: Done): Promise<T | null> => {
     busy.value = true;
     said.value = null;
     try {
       const value = await call();
-      if (done !== undefined) said.value = { good: true, text: SAID[done] };
+      if (done !== undefined) said.value = { good: true, text: t(`device.did_${done}`) };
       return value;
     } catch (fault) {
       said.value = { good: false, text: sentenceFor(fault) };
@@ -138,7 +141,7 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
     },
     async decidePairing(pairingId, decision) {
       const call = () => take(api.pairings[":id"].$post({ ...byId(pairingId), json: decision }));
-      await run(call, decision.approve ? "paired" : "pairingDenied");
+      await run(call, decision.approve ? "paired" : "pairing_denied");
     },
     passcode: (pairingId) =>
       run(() => take(api.pairings[":id"].passcode.$post({ ...byId(pairingId), json: {} }))),
@@ -156,5 +159,5 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
 
 function sentenceFor(fault: unknown): string {
   const code = fault instanceof ApiFailure ? fault.code : "nonsense";
-  return SENTENCES[code] ?? (fault instanceof ApiFailure ? fault.message : code);
+  return failureWord(code) ?? (fault instanceof ApiFailure ? fault.message : code);
 }

@@ -34,12 +34,19 @@ const DEVICES: readonly Row[] = [
   [/Linux|X11/, "Linux"],
 ];
 
-/** "Chrome on Android", "Safari on iPhone"; one half where the other is not told, "" where nothing is. */
-export function proposedName({ userAgent, userAgentData }: AgentTold): string {
+/**
+ * "Chrome on Android", "Safari on iPhone"; one half where the browser reveals only one, "" where it reveals none.
+ *
+ * @param join writes both halves in the chosen language.
+ */
+export function proposedName(
+  { userAgent, userAgentData }: AgentTold,
+  join: (browser: string, device: string) => string,
+): string {
   const brands = userAgentData?.brands.map(({ brand }) => brand).join(" ") ?? "";
   const browser = find(BROWSERS, brands) || find(BROWSERS, userAgent);
   const device = find(DEVICES, userAgentData?.platform ?? "") || find(DEVICES, userAgent);
-  return [browser, device].filter((one) => one !== "").join(" on ");
+  return browser !== "" && device !== "" ? join(browser, device) : browser || device;
 }
 
 function find(rows: readonly Row[], text: string): string {

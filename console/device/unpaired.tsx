@@ -3,8 +3,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, durationText } from "../web/format.ts";
+import { t } from "../web/words/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { NameField, usePhoneName } from "./name_field.tsx";
+import { Sentence } from "./sentence.tsx";
 import type { Invitation, PhoneModel } from "./phone_model.ts";
 
 /** Says who an invitation is for. Opening it decides nothing; the button does. */
@@ -25,28 +27,34 @@ export function InvitationCard(
       looked.value = true;
     });
   }, [invitation]);
-  if (!looked.value) return <p class="quiet" role="status">Reading the invitation…</p>;
+  if (!looked.value) return <p class="quiet" role="status">{t("device.reading")}</p>;
   if (seen.value === null) {
-    return <button type="button" class="button" onClick={done}>Go on without it</button>;
+    return <button type="button" class="button" onClick={done}>{t("device.without_invitation")}</button>;
   }
   const { userName, requesterName, deadlineMs } = seen.value;
   return (
     <section class="card" aria-labelledby="invitation-title">
-      <h2 id="invitation-title">Pair this phone?</h2>
+      <h2 id="invitation-title">{t("device.pair_title")}</h2>
       <p>
-        Logins of <strong class="mono">{userName}</strong> at <strong>{requesterName}</strong>{" "}
-        will ask this phone. The invitation is good for {durationText(deadlineMs - nowMs)}.
+        <Sentence
+          word="device.pair_invited"
+          parts={{
+            user: <strong class="mono">{userName}</strong>,
+            service: <strong>{requesterName}</strong>,
+            left: durationText(deadlineMs - nowMs),
+          }}
+        />
       </p>
       <NameField id="invitation-name" name={name} />
       <div class="choices">
-        <button type="button" class="button" onClick={done}>Not now</button>
+        <button type="button" class="button" onClick={done}>{t("device.not_now")}</button>
         <button
           type="button"
           class="button button-primary"
           disabled={model.busy.value}
           onClick={() => void model.accept(invitation, name.value).then((paired) => paired && done())}
         >
-          Pair this phone
+          {t("device.pair")}
         </button>
       </div>
     </section>
@@ -58,27 +66,29 @@ export function WaysToPair({ model }: { model: PhoneModel }) {
   return (
     <>
       <p class="intro">
-        <strong>Pair this phone</strong>
-        Then your logins ask it, and you approve or deny them here. There are two ways.
+        <strong>{t("device.pair")}</strong>
+        {t("device.pair_why")}
       </p>
       <section class="card" aria-labelledby="by-link">
         <h2 id="by-link">
-          <Icon name="link" size={16} />With an invitation
+          <Icon name="link" size={16} />
+          {t("device.by_link")}
         </h2>
-        <p>Open the link that your administrator gave you on this phone, or scan its code with the camera.</p>
+        <p>{t("device.by_link_how")}</p>
       </section>
       <section class="card" aria-labelledby="by-phrase">
         <h2 id="by-phrase">
-          <Icon name="key" size={16} />With a pairing phrase
+          <Icon name="key" size={16} />
+          {t("device.by_phrase")}
         </h2>
-        <p>A login can ask for a pairing phrase. This page makes one; you type it there.</p>
+        <p>{t("device.by_phrase_how")}</p>
         <button
           type="button"
           class="button button-primary"
           disabled={model.busy.value}
           onClick={() => void model.showPhrase()}
         >
-          Show a pairing phrase
+          {t("device.show_phrase")}
         </button>
       </section>
     </>
@@ -95,13 +105,15 @@ export function PhraseCard(
   const over = phrase.deadlineMs <= nowMs;
   return (
     <section class="card" aria-labelledby="phrase-title">
-      <h2 id="phrase-title">Your pairing phrase</h2>
-      {over ? <p>It has expired.</p> : (
+      <h2 id="phrase-title">{t("device.phrase_title")}</h2>
+      {over ? <p>{t("device.phrase_over")}</p> : (
         <>
           <p class="phrase mono">{phrase.text}</p>
           <p>
-            Type it at the login that asks for it. It works once, for{" "}
-            <span class="mono">{countdownText(phrase.deadlineMs - nowMs)}</span> more.
+            <Sentence
+              word="device.phrase_how"
+              parts={{ left: <span class="mono">{countdownText(phrase.deadlineMs - nowMs)}</span> }}
+            />
           </p>
         </>
       )}
@@ -111,7 +123,7 @@ export function PhraseCard(
         disabled={model.busy.value}
         onClick={() => void model.showPhrase()}
       >
-        Show a new phrase
+        {t("device.new_phrase")}
       </button>
     </section>
   );

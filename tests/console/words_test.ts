@@ -2,7 +2,6 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { REFUSALS } from "../../console/api/refusal.ts";
-import { SENTENCES } from "../../console/device/words.ts";
 import {
   countdownText,
   countText,
@@ -16,6 +15,7 @@ import {
 import { createClockModel } from "../../console/web/models/clock_model.ts";
 import { createRouter } from "../../console/web/router.ts";
 import { readable } from "../../console/web/words.ts";
+import { words as deviceWords } from "../../console/web/words/en/device.ts";
 import { switchLanguage } from "../../console/web/words/translate.ts";
 
 Deno.test("readable() makes words of a name", () => {
@@ -23,7 +23,7 @@ Deno.test("readable() makes words of a name", () => {
   assertEquals(readable(""), "?");
 });
 
-Deno.test("SENTENCES has words for every refusal of the phone's service", () => {
+Deno.test("the phone page has words for every refusal of the phone's service", () => {
   const reasons = [
     "unknown_token",
     "unknown_invitation",
@@ -33,7 +33,7 @@ Deno.test("SENTENCES has words for every refusal of the phone's service", () => 
     "unknown_request",
   ];
   for (const reason of [...reasons, "already_decided", "wrong_number", "too_many_tries", "no_phone_page"]) {
-    assert(reason in SENTENCES && reason in REFUSALS, reason);
+    assert(`fail_${reason}` in deviceWords && reason in REFUSALS, reason);
   }
 });
 

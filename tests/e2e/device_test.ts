@@ -75,7 +75,7 @@ browserTest(
     await page.getByText("so the login was denied").waitFor();
     site.phone.ask(phoneRequest("r2"));
     await page.getByRole("button", { name: "Deny" }).click();
-    await page.getByText("Denied. Nobody gets in with it.").waitFor();
+    await page.getByText("Denied. The sign-in was blocked.").waitFor();
     site.phone.ask(phoneRequest("r3", { asksNumber: false, place: "" }));
     await page.getByText("not known").waitFor();
     await page.getByRole("button", { name: "Approve" }).click();
@@ -96,7 +96,7 @@ browserTest("a request whose time is over can not be answered", async ({ page })
   await page.getByText("Nothing to approve").waitFor();
   const nowMs = Date.now();
   site.phone.ask(phoneRequest("r1", { createdMs: nowMs - 60_000, deadlineMs: nowMs - 1 }));
-  await page.getByText("Its time is over.").waitFor();
+  await page.getByText("This request has expired.").waitFor();
   assertEquals(await page.getByRole("button", { name: "Approve" }).count(), 0);
 }, { look });
 
@@ -121,8 +121,41 @@ browserTest("an unknown invitation is a sentence, and the page goes on without i
   await using site = await startConsole({ dist });
   await page.goto(`${site.origin}/device#invite=unknown`);
   await page.getByText("That invitation is not known.").waitFor();
-  await page.getByRole("button", { name: "Go on without it" }).click();
+  await page.getByRole("button", { name: "Continue without it" }).click();
   await page.getByRole("button", { name: "Show a pairing phrase" }).waitFor();
+}, { look });
+
+browserTest("in a German browser every text of the phone page is German", async ({ page, context }) => {
+  await using site = await startConsole({ dist });
+  await page.addInitScript(() => {
+    Object.defineProperty(navigator, "languages", { get: () => ["de-DE", "en"] });
+  });
+  await context.setExtraHTTPHeaders({ "accept-language": "de-DE,de;q=0.9" });
+  await page.goto(`${site.origin}/device`);
+  await page.getByRole("button", { name: "Kopplungssatz zeigen" }).click();
+  await page.getByText("amber fox river stone").waitFor();
+  assertMatch(await page.locator("main").innerText(), /Er gilt einmal und läuft in \d+:\d\d ab\./);
+  await page.goto("about:blank");
+  await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+  await page.getByText(/Anmeldungen von ada bei .+ fragen dann dieses Telefon\./).waitFor();
+  assertMatch(await page.getByLabel("Name dieses Telefons").inputValue(), /^(Chrome|Chromium) auf \w+$/);
+  await page.getByRole("button", { name: "Telefon koppeln" }).click();
+  await page.getByText("Dieses Telefon ist gekoppelt.").waitFor();
+  await page.getByText("Nichts zu genehmigen").waitFor();
+  site.phone.ask(phoneRequest("r1"));
+  await page.getByRole("form", { name: "Melden Sie sich gerade an?" }).waitFor();
+  await page.getByLabel("Zahl, die Ihre Anmeldung zeigt").fill("99");
+  await page.getByRole("button", { name: "Genehmigen" }).click();
+  await page.getByText("Das war nicht die Zahl der Anmeldung, deshalb wurde sie abgelehnt.").waitFor();
+  await page.getByRole("button", { name: "Trennen von ada" }).click();
+  await page.getByRole("dialog", { name: "Dieses Telefon von ada trennen?" })
+    .getByRole("button", { name: "Behalten" }).click();
+  assertEquals(
+    [await page.title(), await page.evaluate(() => document.documentElement.lang)],
+    ["Countersign auf diesem Telefon", "de"],
+  );
+  const english = await page.locator("main").innerText();
+  assertEquals(english.match(/\b(the|phone|login|passcode for|Approve|Deny|device\.)\b/), null);
 }, { look });
 
 closeBrowserAtEnd();

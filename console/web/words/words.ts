@@ -4,6 +4,7 @@
 import type { words as access } from "./en/access.ts";
 import type { words as approve } from "./en/approve.ts";
 import type { words as connect } from "./en/connect.ts";
+import type { words as device } from "./en/device.ts";
 import type { words as explain } from "./en/explain.ts";
 import type { words as frame } from "./en/frame.ts";
 import type { words as govern } from "./en/govern.ts";
@@ -47,6 +48,7 @@ export interface Areas {
   /** Sentences by a setting's key; empty where the server's own stand. */
   readonly meanings: typeof meanings;
   readonly me: typeof me;
+  readonly device: typeof device;
   /** The server writes that page. */
   readonly approve: typeof approve;
 }
