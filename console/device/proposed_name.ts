@@ -37,11 +37,11 @@ const DEVICES: readonly Row[] = [
 /**
  * "Chrome on Android", "Safari on iPhone"; one half where the browser reveals only one, "" where it reveals none.
  *
- * @param join writes both halves in the chosen language.
+ * @param join writes both halves in the chosen language; in English unless given.
  */
 export function proposedName(
   { userAgent, userAgentData }: AgentTold,
-  join: (browser: string, device: string) => string,
+  join = (browser: string, device: string): string => `${browser} on ${device}`,
 ): string {
   const brands = userAgentData?.brands.map(({ brand }) => brand).join(" ") ?? "";
   const browser = find(BROWSERS, brands) || find(BROWSERS, userAgent);
