@@ -133,9 +133,9 @@ async function ownerSignsIn({ gateway }: Secured): Promise<void> {
 /** Approves the request that waits on the phone, with the number of the login prompt. */
 async function approve(phone: ApiCaller, challenge: Reply) {
   const [, number = ""] = /number (\d\d)/.exec(challenge.message) ?? [];
-  const { view } = await phone.take<{ view: { requests: { id: string }[] } }>("/device/api/view");
+  const { view } = await phone.take<{ view: { requests: { requestId: string }[] } }>("/device/api/view");
   assertEquals(view.requests.length, 1);
-  return await phone.call(`/device/api/requests/${view.requests[0]?.id}`, {
+  return await phone.call(`/device/api/requests/${view.requests[0]?.requestId}`, {
     json: { approve: true, number },
   });
 }
