@@ -124,6 +124,7 @@ const OTHERS: readonly Asked[] = [
     path: "/console/api/session",
     method: "POST",
     body: OVER,
+    headers: JSON_HEADERS,
     status: 413,
   },
   { what: "a target that is too long", path: `/${"a".repeat(9000)}`, status: 414 },

@@ -179,7 +179,7 @@ Deno.test("/healthz, /readyz and /metrics say that all is well after that", asyn
   );
   assertEquals([health?.status, await health?.text()], [200, "ok\n"]);
   assertEquals(ready?.status, 200);
-  assertEquals((await ready?.json()).parts, { radius: "listening", store: "answers" });
+  assertEquals((await ready?.json()).parts, { radius: "listening", store: "answers", http: "listening" });
   const text = await metrics?.text() ?? "";
   for (const line of text.trim().split("\n")) {
     assert(/^# TYPE countersign_[a-z_]+ (counter|gauge)$|^countersign_[a-z_]+ [0-9.e+]+$/.test(line), line);

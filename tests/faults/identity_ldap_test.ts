@@ -19,8 +19,6 @@ const NAMES: readonly string[] = [
   "less<more>",
   "semi;colon",
   "#hash first",
-  " leading",
-  "trailing ",
   "two  blanks",
   "star*",
   "paren(theses)",
