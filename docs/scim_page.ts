@@ -5,6 +5,7 @@ import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/fa
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/facts/routes.ts";
 import { ALWAYS, RECEIPT_HEADER, receiptText } from "../scim/http/answers.ts";
 import { DEED_FACTS } from "../scim/http/openapi.ts";
+import type { Receipt } from "../scim/ports.ts";
 import { etagOf } from "../scim/pure/render.ts";
 import { exampleAnswer, exampleRequest, exampleStored } from "./scim_examples.ts";
 
@@ -44,6 +45,13 @@ Without TLS (\`http.tls_cert\`, or a proxy that does it) the password goes over 
 ## What every answer has
 `;
 
+const EXAMPLE_NOT_STORED: Receipt = {
+  entries: [
+    { backend: "local", outcome: "done" },
+    { backend: "directory", outcome: "done", notStored: { count: 2, names: ["bob", "eve"] } },
+  ],
+};
+
 const NAMES = `## Names
 
 \`userName\` names a user, \`displayName\` a group; without it \`externalId\`, then \`id\`, then a UUID that is made up. The name is the resource's \`id\` and
@@ -68,6 +76,17 @@ else wrote it meanwhile. Tags are weak, and compared weakly. A list has a tag of
 
 A write goes to all backends of the target, or to those that \`backends\` names. Answers to writes, and refusals after backends were asked, say what became of it:
 \`${RECEIPT_HEADER}\` is a List of Strings (RFC 9651 §3.1), one for each backend, with the parameter \`outcome\`.
+
+Some backends store only members that they have a user for: a directory with the schema \`active_directory\`, an OpenLDAP directory whose entries are not
+named by the user name, and SCIM servers that know members by an id. Such a backend stores the group without the other members, and the receipt gives the
+count in the parameter \`not-stored\` and the first names (at most ten) in \`names\`, percent-encoded and separated by spaces:
+
+\`\`\`http
+Backends-Receipt: ${receiptText(EXAMPLE_NOT_STORED)}
+\`\`\`
+
+With an asynchronous backend the receipt says \`queued\`. In both cases the console shows the count and the names in the group's sync status. The next write
+of the group tries all members again. A refresh drops names that the backend holds by then.
 `;
 
 const OUTCOMES = {

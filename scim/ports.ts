@@ -54,6 +54,16 @@ export interface BackendState {
   readonly differs?: true;
   /** What it keeps for itself and has otherwise than the resource: no difference that anybody should end. */
   readonly kept?: JsonObject;
+  /** Members of the group that the backend did not store at its last write. */
+  readonly notStored?: MembersNotStored;
+}
+
+/** Members of a group that a backend did not store, because it does not know the user. */
+export interface MembersNotStored {
+  /** At least 1. */
+  readonly count: number;
+  /** The first of them, at most ten. */
+  readonly names: readonly string[];
 }
 
 /** By the backend's name. */
@@ -238,6 +248,13 @@ export interface Desired {
   readonly password?: string;
 }
 
+/** The result of a put. */
+export interface PutResult {
+  readonly remoteId: string;
+  /** Members of the group that the backend does not know and so did not store; absent when it stored all. */
+  readonly notStored?: MembersNotStored;
+}
+
 /**
  * Where a target's resources live as well. Every method has a deadline of its own and never rejects, but `list` throws a {@link BackendListFault}.
  * `put` and `remove` may be repeated: what is already so is no fault.
@@ -258,7 +275,7 @@ export interface Backend {
     hint?: { remoteId?: string },
   ): Promise<BackendOutcome<Remote | null>>;
   /** Makes the backend hold exactly `desired` (as far as it can): creates, or replaces what is there. */
-  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<{ remoteId: string }>>;
+  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<PutResult>>;
   remove(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<null>>;
   /** Everything of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly Remote[]>;
@@ -279,6 +296,8 @@ export interface ReceiptEntry {
   /** `done`; `queued`: recorded, an outbox delivers it; `failed`; `undone`: had been done and was taken back; `undoing`: taking it back is owed; `untried`. */
   readonly outcome: "done" | "queued" | "failed" | "undone" | "undoing" | "untried";
   readonly detail?: string;
+  /** With `done`: members of the group that the backend did not store. */
+  readonly notStored?: MembersNotStored;
 }
 
 /** What an operation of a target gives: the resource as it is now (`null` when it is gone), and the receipt. */

@@ -165,7 +165,7 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
       }
       const members = content.kind === "group" ? content.members.length : 0;
       return operate(
-        async (connection) => ({ remoteId: await putEntry(connection, { desired, writer }) }),
+        (connection) => putEntry(connection, { desired, writer }),
         { members },
       );
     },

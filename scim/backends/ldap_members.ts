@@ -157,11 +157,18 @@ export async function memberNames(
   return [...seen.values()];
 }
 
+/** Members as the directory takes them. */
+export interface MemberDns {
+  readonly dns: string[];
+  /** Names that the directory has no user for, where it takes no members without an entry. */
+  readonly unknown: string[];
+}
+
 /** The DN of each name, in order: that of the user's entry, else the one that it would have, where the directory takes such members. */
 export async function dnsOfNames(
   connection: LdapConnection,
   { names, layout }: { names: readonly string[]; layout: LdapLayout },
-): Promise<string[]> {
+): Promise<MemberDns> {
   const found = new Map<string, string>();
   for (let from = 0; from < names.length; from += NAMES_A_SEARCH) {
     const asked = names.slice(from, from + NAMES_A_SEARCH);
@@ -181,23 +188,31 @@ export async function dnsOfNames(
   }
   const { rdn, naming, baseDn } = layout.user;
   const isFree = layout.schema.danglingMembers && rdn === naming;
-  return names.flatMap((name) =>
-    found.get(canonicalName(name)) ?? (isFree ? [makeDn({ attribute: rdn, value: name }, baseDn)] : [])
-  );
+  const members: MemberDns = { dns: [], unknown: [] };
+  for (const name of names) {
+    const dn = found.get(canonicalName(name));
+    if (dn !== undefined) members.dns.push(dn);
+    else if (isFree) members.dns.push(makeDn({ attribute: rdn, value: name }, baseDn));
+    else members.unknown.push(name);
+  }
+  return members;
 }
 
-/** The changes that make a group have exactly `names`, each of at most {@link MEMBERS_A_CHANGE} members. Additions come first. */
+/**
+ * The changes that make a group have exactly `names`, each of at most {@link MEMBERS_A_CHANGE} members, without the names that the directory
+ * does not know. Additions come first.
+ */
 export async function memberChanges(
   connection: LdapConnection,
   { entry, names, layout }: { entry: LdapEntry; names: readonly string[]; layout: LdapLayout },
-): Promise<LdapChange[]> {
+): Promise<{ changes: LdapChange[]; unknown: readonly string[] }> {
   const attribute = layout.group.member;
   const { emptyMember } = layout.schema;
   const held = await memberDns(connection, { entry, layout });
   const heldNames = await namesOfDns(connection, { dns: held, layout, cache: new Map() });
   const wanted = new Set(names.map(canonicalName));
   const has = new Set([...heldNames.values()].map(canonicalName));
-  const add = await dnsOfNames(connection, {
+  const { dns: add, unknown } = await dnsOfNames(connection, {
     names: names.filter((name) => !has.has(canonicalName(name))),
     layout,
   });
@@ -208,10 +223,11 @@ export async function memberChanges(
     if (staysEmpty && !isFilled) add.push(emptyMember);
     if (!staysEmpty && isFilled) remove.push(emptyMember);
   }
-  return [
+  const changes = [
     ...inChunks(add).map((values): LdapChange => ({ operation: "add", attribute, values })),
     ...inChunks(remove).map((values): LdapChange => ({ operation: "delete", attribute, values })),
   ];
+  return { changes, unknown };
 }
 
 export function inChunks(dns: readonly string[]): string[][] {

@@ -2,7 +2,8 @@
 
 import { EqualityFilter } from "ldapts";
 import { type Random, toBase64Url } from "../../runtime.ts";
-import type { Desired, Mapping, ResourceKind } from "../ports.ts";
+import type { Desired, Mapping, PutResult, ResourceKind } from "../ports.ts";
+import { membersNotStored } from "../pure/members_not_stored.ts";
 import { isRefusal } from "./ldap_codes.ts";
 import type { LdapConnection, LdapEntry } from "./ldap_connection.ts";
 import { activeChange, changesTo, newEntry, remoteIdOf } from "./ldap_entries.ts";
@@ -25,11 +26,11 @@ export interface LdapWriter {
 const GROUPS_A_ROUND = 200;
 const MAX_ROUNDS = 100;
 
-/** Adds or changes; returns what the directory calls the entry. */
+/** Adds or changes. `remoteId` is the directory's id of the entry. */
 export async function putEntry(
   connection: LdapConnection,
   { desired, writer }: { desired: Desired; writer: LdapWriter },
-): Promise<string> {
+): Promise<PutResult> {
   const { content } = desired;
   checkPassword(desired, writer);
   const wanted = { kind: content.kind, name: content.name, layout: writer.layout };
@@ -56,14 +57,15 @@ function checkPassword({ password }: Desired, { layout, isSecure }: LdapWriter):
 async function add(
   connection: LdapConnection,
   { desired, writer }: { desired: Desired; writer: LdapWriter },
-): Promise<string> {
+): Promise<PutResult> {
   const { content } = desired;
   const { layout } = writer;
   const { rdn, baseDn } = layout[content.kind];
   const dn = makeDn({ attribute: rdn, value: content.name }, baseDn);
-  const members = content.kind === "group"
-    ? await dnsOfNames(connection, { names: content.members, layout })
-    : [];
+  const { dns: members, unknown } = await dnsOfNames(connection, {
+    names: content.kind === "group" ? content.members : [],
+    layout,
+  });
   await connection.add(
     dn,
     newEntry(content, { layout, mapping: writer.mapping, memberDns: members.slice(0, MEMBERS_A_CHANGE) }),
@@ -72,7 +74,12 @@ async function add(
     await connection.modify(dn, [{ operation: "add", attribute: layout.group.member, values }]);
   }
   await finishAccount(connection, { dn, entry: null, desired, writer });
-  return await idOf(connection, { dn, desired, writer });
+  return putResult(await idOf(connection, { dn, desired, writer }), unknown);
+}
+
+function putResult(remoteId: string, unknown: readonly string[]): PutResult {
+  const notStored = membersNotStored(unknown);
+  return { remoteId, ...notStored === undefined ? {} : { notStored } };
 }
 
 /** A directory that names entries by a number of its own has given one only now. */
@@ -88,19 +95,17 @@ async function idOf(
 async function change(
   connection: LdapConnection,
   { entry, desired, writer }: { entry: LdapEntry; desired: Desired; writer: LdapWriter },
-): Promise<string> {
+): Promise<PutResult> {
   const { content } = desired;
   const { layout, mapping } = writer;
   const changes = changesTo(entry, { content, layout, mapping });
   if (changes.length > 0) await connection.modify(entry.dn, changes);
-  if (content.kind === "group") {
-    const names = content.members;
-    for (const one of await memberChanges(connection, { entry, names, layout })) {
-      await connection.modify(entry.dn, [one]);
-    }
-  }
+  const members = content.kind === "group"
+    ? await memberChanges(connection, { entry, names: content.members, layout })
+    : { changes: [], unknown: [] };
+  for (const one of members.changes) await connection.modify(entry.dn, [one]);
   await finishAccount(connection, { dn: entry.dn, entry, desired, writer });
-  return remoteIdOf(entry, layout);
+  return putResult(remoteIdOf(entry, layout), members.unknown);
 }
 
 /** The password, and then whether the account is active: one without a password cannot be switched on. */

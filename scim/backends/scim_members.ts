@@ -21,11 +21,23 @@ export interface MemberDesk {
   readonly deadlineMs: number;
 }
 
-/** What stands in `members` for each name; whom the server does not know it cannot hold. */
-export async function membersOf(names: readonly string[], desk: MemberDesk): Promise<JsonObject[]> {
-  if (desk.dialect.members === "names") return names.map((name) => ({ value: name, display: name }));
+/** Members as the server takes them. */
+export interface MembersThere {
+  readonly members: readonly JsonObject[];
+  /** Names that the server has no user for; it cannot hold them. */
+  readonly unknown: readonly string[];
+}
+
+/** The `members` entry of each name. */
+export async function membersOf(names: readonly string[], desk: MemberDesk): Promise<MembersThere> {
+  if (desk.dialect.members === "names") {
+    return { members: names.map((name) => ({ value: name, display: name })), unknown: [] };
+  }
   const ids = await inTurns(names, (name) => idOf(name, desk));
-  return [...new Set(ids.filter((id) => id !== null))].map((value) => ({ value }));
+  return {
+    members: [...new Set(ids.filter((id) => id !== null))].map((value) => ({ value })),
+    unknown: names.filter((_, at) => ids[at] === null),
+  };
 }
 
 async function idOf(name: string, { service, ids, deadlineMs }: MemberDesk): Promise<string | null> {

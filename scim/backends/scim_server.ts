@@ -120,10 +120,7 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
       }),
     put: (desired, hint) => {
       const deadlineMs = deadlineFor(memberCount(desired.content));
-      return operate(async () => {
-        const remoteId = await putResource(desired, { writer, id: hint?.remoteId, deadlineMs });
-        return { remoteId };
-      });
+      return operate(() => putResource(desired, { writer, id: hint?.remoteId, deadlineMs }));
     },
     remove: (kind, name, hint) =>
       operate(async () => {

@@ -1,7 +1,8 @@
 // Writing to another SCIM server: POST what is new, PUT what differs, PATCH where only members do. Nothing is sent twice blindly.
 
-import type { Desired, JsonObject, Mapping, ResourceKind } from "../ports.ts";
+import type { Desired, JsonObject, Mapping, PutResult, ResourceKind } from "../ports.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
+import { membersNotStored } from "../pure/members_not_stored.ts";
 import type { ScimAbilities } from "./scim_dialects.ts";
 import type { ScimAnswer } from "./scim_http.ts";
 import type { ScimIds } from "./scim_ids.ts";
@@ -25,8 +26,8 @@ interface Job extends ScimWriter {
   readonly deadlineMs: number;
 }
 
-/** Makes the server hold `desired`; returns its id there. */
-export async function putResource(desired: Desired, order: PutOrder): Promise<string> {
+/** Makes the server hold `desired`. */
+export async function putResource(desired: Desired, order: PutOrder): Promise<PutResult> {
   try {
     return await putOnce(desired, order);
   } catch (thrown) {
@@ -44,19 +45,20 @@ interface PutOrder {
   readonly deadlineMs: number;
 }
 
-async function putOnce(desired: Desired, { writer, id, deadlineMs }: PutOrder): Promise<string> {
+async function putOnce(desired: Desired, { writer, id, deadlineMs }: PutOrder): Promise<PutResult> {
   const { content } = desired;
   const { service, ids } = writer;
   const abilities = await service.abilities(deadlineMs);
   const found = await service.find({ kind: content.kind, name: content.name, id, deadlineMs });
   if (content.kind === "group" && !service.hasGroups()) throw unsupported("the server has no groups");
   const desk: MemberDesk = { service, ids, dialect: abilities.dialect, deadlineMs };
-  const members = await membersOf(content.kind === "group" ? content.members : [], desk);
+  const { members, unknown } = await membersOf(content.kind === "group" ? content.members : [], desk);
   const laid: Desired = { ...desired, content: layKept(content, found?.content ?? null, writer.keeps) };
   const job: Job = { ...writer, desired: laid, abilities, deadlineMs, members };
   const made = found === null ? await create(job) : await replace(found, job);
   if (content.kind === "user") ids.remember(content.name, made);
-  return made;
+  const notStored = membersNotStored(unknown);
+  return { remoteId: made, ...notStored === undefined ? {} : { notStored } };
 }
 
 async function create(job: Job): Promise<string> {

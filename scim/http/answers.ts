@@ -4,7 +4,7 @@
 import type { Log } from "../../log.ts";
 import { type Random, toHex } from "../../runtime.ts";
 import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "../facts/refusals.ts";
-import type { Receipt } from "../ports.ts";
+import type { Receipt, ReceiptEntry } from "../ports.ts";
 import { renderError } from "../pure/render.ts";
 
 /** On every answer; `content-type` only with a body. */
@@ -32,10 +32,36 @@ export function answer(
 
 /**
  * The receipt as a List of Strings with a Token as parameter (RFC 9651 §3.1), in the order in which the target names its backends:
- * `"local";outcome=done, "directory";outcome=queued`. Names are Strings because keys of a Dictionary may hold no capital.
+ * `"local";outcome=done, "directory";outcome=queued`. Names are Strings because keys of a Dictionary may hold no capital. A backend that did not
+ * store members of the group adds the count and the first names: `"corp";outcome=done;not-stored=2;names="bob eve"`.
  */
 export function receiptText({ entries }: Receipt): string {
-  return entries.map(({ backend, outcome }) => `${stringItem(backend)};outcome=${outcome}`).join(", ");
+  let left = MAX_NAME_OCTETS;
+  return entries.map((entry) => {
+    const names = namesText(entry, left);
+    left -= names.length;
+    return `${stringItem(entry.backend)};outcome=${entry.outcome}${notStoredText(entry, names)}`;
+  }).join(", ");
+}
+
+/** Octets of member names in one header; proxies refuse responses with headers of more than 4 to 8 KiB. */
+const MAX_NAME_OCTETS = 1024;
+
+/** The first names that fit, percent-encoded (RFC 3986 §2.1) and separated by spaces. */
+function namesText({ notStored }: ReceiptEntry, maxOctets: number): string {
+  let text = "";
+  for (const name of notStored?.names ?? []) {
+    const more = `${text === "" ? "" : " "}${encodeURIComponent(name.toWellFormed())}`;
+    if (text.length + more.length > maxOctets) break;
+    text += more;
+  }
+  return text;
+}
+
+/** Members that the backend did not store: an Integer parameter with the count and, where names fit, a String parameter. */
+function notStoredText({ notStored }: ReceiptEntry, names: string): string {
+  if (notStored === undefined) return "";
+  return `;not-stored=${notStored.count}${names === "" ? "" : `;names=${stringItem(names)}`}`;
 }
 
 /** RFC 9651 §3.3.3; names of backends are ASCII by the settings, so anything else is only made harmless. */

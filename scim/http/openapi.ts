@@ -201,7 +201,9 @@ function successOf(
   return { description: row.operation, headers, ...success === 204 ? {} : { content: contentOf(schema) } };
 }
 
-const RECEIPT = 'What became of it at each backend (a List, RFC 9651 §3.1): `"local";outcome=done`.';
+const RECEIPT =
+  'The outcome at each backend (a List, RFC 9651 §3.1): `"local";outcome=done`. A backend that did not store members of a group adds ' +
+  'their count and the first names, percent-encoded and separated by spaces: `"corp";outcome=done;not-stored=2;names="bob eve"`.';
 
 function refusalsOf(codes: readonly ScimRefusalCode[]): Record<string, JsonValue> {
   const byStatus = new Map<number, string[]>();

@@ -4,7 +4,16 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
-import type { BackendFault, BackendOutcome, BackendState, Content, Directory, Stored } from "../ports.ts";
+import type {
+  BackendFault,
+  BackendOutcome,
+  BackendState,
+  Content,
+  Directory,
+  PutResult,
+  Stored,
+} from "../ports.ts";
+import { isSameSummary, withMembersNotStored } from "../pure/members_not_stored.ts";
 import type { Copies } from "./copies.ts";
 import { isHopeless, retryDelayMs } from "./delays.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
@@ -41,7 +50,7 @@ export async function deliver(
   const { kind, name } = known.entry;
   const release = await link.locks.hold(lockKey(kind, name));
   let started: KeptEntry | null;
-  let outcome: BackendOutcome<{ remoteId?: string }>;
+  let outcome: BackendOutcome<Partial<PutResult>>;
   try {
     started = await markStarted(deps, known);
     if (started === null) return { outcome: "superseded" };
@@ -56,7 +65,7 @@ export async function deliver(
     if (now === null || now.sequence !== known.sequence) await forgetStray(deps, attempted);
     if (now?.versionstamp !== attempted.versionstamp) return { outcome: "superseded" };
     return outcome.ok
-      ? await recordDone(deps, { known: now, remoteId: outcome.value.remoteId })
+      ? await recordDone(deps, { known: now, put: outcome.value })
       : await recordFault(deps, { known: now, fault: outcome.fault });
   });
 }
@@ -89,7 +98,7 @@ async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: KeptE
 async function attempt(
   deps: DeliveryDeps,
   { link, known, isInDoubt }: { link: Link; known: KeptEntry; isInDoubt: boolean },
-): Promise<BackendOutcome<{ remoteId?: string }>> {
+): Promise<BackendOutcome<Partial<PutResult>>> {
   const { kind, name, operation, remoteId } = known.entry;
   const hint = remoteId === undefined ? {} : { remoteId };
   const content = operation === "put" ? await owedContent(deps, known) : null;
@@ -125,7 +134,7 @@ async function owedContent(
 
 async function recordDone(
   deps: DeliveryDeps,
-  { known, remoteId }: { known: KeptEntry; remoteId: string | undefined },
+  { known, put }: { known: KeptEntry; put: Partial<PutResult> },
 ): Promise<Delivered> {
   const { backend, entry: { kind, name, operation, restores } } = known;
   const canonical = canonicalName(name);
@@ -135,16 +144,29 @@ async function recordDone(
   const dropped = isOwn ? await deps.copies.drop({ backend, kind, canonical }) : [];
   const change = deps.outbox.drop(known);
   const next = state?.operation === undefined
-    ? state
-    : delivered(state, { operation, remoteId, nowMs: deps.clock.nowMs() });
+    ? redelivered(state, { operation, put })
+    : delivered(state, { operation, put, nowMs: deps.clock.nowMs() });
   await record(deps, { stored, backend, next, mutations: [...change.mutations, ...dropped] });
   change.committed();
   return { outcome: "done" };
 }
 
+/** The state after a delivery that it does not count as pending: a group without a user who left. */
+function redelivered(
+  state: BackendState | undefined,
+  { operation, put }: { operation: string; put: Partial<PutResult> },
+): BackendState | undefined {
+  if (state?.state !== "present" || operation === "remove") return state;
+  return withMembersNotStored(state, put.notStored);
+}
+
 function delivered(
   { differs, kept }: BackendState,
-  { operation, remoteId, nowMs }: { operation: string; remoteId: string | undefined; nowMs: number },
+  { operation, put: { remoteId, notStored }, nowMs }: {
+    operation: string;
+    put: Partial<PutResult>;
+    nowMs: number;
+  },
 ): BackendState | undefined {
   if (operation === "remove") return undefined;
   return {
@@ -153,6 +175,7 @@ function delivered(
     ...(remoteId === undefined ? {} : { remoteId }),
     ...(differs === undefined ? {} : { differs }),
     ...(kept === undefined ? {} : { kept }),
+    ...(notStored === undefined ? {} : { notStored }),
   };
 }
 
@@ -190,7 +213,9 @@ async function record(
   },
 ): Promise<void> {
   const state = stored?.backends[backend];
-  const isSame = state === next || (state?.state === next?.state && state?.why === next?.why);
+  const isSame = state === next ||
+    (state?.state === next?.state && state?.why === next?.why &&
+      isSameSummary(state?.notStored, next?.notStored));
   if (stored === null || isSame) {
     await store.commit({ mutations });
     return;

@@ -1,7 +1,15 @@
 // A backend as the rest of targets/ calls it: a bounded number of calls at once, a last deadline around each, and nothing that rejects.
 
 import type { Clock } from "../../runtime.ts";
-import type { Backend, BackendFault, BackendOutcome, Desired, Remote, ResourceKind } from "../ports.ts";
+import type {
+  Backend,
+  BackendFault,
+  BackendOutcome,
+  Desired,
+  PutResult,
+  Remote,
+  ResourceKind,
+} from "../ports.ts";
 import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
 
 export interface Link {
@@ -14,7 +22,7 @@ export interface Link {
     name: string,
     hint?: { remoteId?: string },
   ): Promise<BackendOutcome<Remote | null>>;
-  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<{ remoteId: string }>>;
+  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<PutResult>>;
   remove(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<null>>;
 }
 

@@ -3,6 +3,7 @@
 import type { Backend, BackendState, Content, Remote } from "../ports.ts";
 import { type Kept, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { mergeContent } from "../pure/mapping.ts";
+import { stillNotStored, withMembersNotStored } from "../pure/members_not_stored.ts";
 import { equalJson, sameContent } from "./same_content.ts";
 import { desiredOf, has, settled, type Standing, withCopy, withoutCopy, withState } from "./standing.ts";
 
@@ -54,7 +55,7 @@ export function applyReading(standing: Standing, reading: Reading): Standing {
   if (state?.operation !== undefined) return standing;
   if (reading.remote === null) return withVanished(standing, reading);
   const found = { ...reading, remote: reading.remote };
-  return withKept(withReadOnly(withFound(standing, found), found), found);
+  return withNotStored(withKept(withReadOnly(withFound(standing, found), found), found), found);
 }
 
 /** What every backend keeps is what the first that has the resource says; the store follows, and nobody differs by it. */
@@ -81,6 +82,18 @@ function withKept(standing: Standing, { backend, coverage, remote }: Reading & {
   const { kept: _before, ...rest } = state;
   const next: BackendState = kept === undefined ? rest : { ...rest, kept };
   return { ...standing, backends: { ...standing.backends, [backend]: next } };
+}
+
+/** Drops names from the state's summary that the backend holds by now, and names that are no longer members of the resource. */
+function withNotStored(standing: Standing, { backend, remote }: Reading & { remote: Remote }): Standing {
+  const state = standing.backends[backend];
+  const wanted = standing.content;
+  if (state?.notStored === undefined) return standing;
+  const notStored = wanted?.kind === "group" && remote.content.kind === "group"
+    ? stillNotStored(state.notStored, { wanted, held: remote.content })
+    : undefined;
+  const next = withMembersNotStored(state, notStored);
+  return next === state ? standing : { ...standing, backends: { ...standing.backends, [backend]: next } };
 }
 
 function withVanished(standing: Standing, { backend, order, nowMs }: Reading): Standing {
@@ -113,6 +126,7 @@ function withPresent(standing: Standing, { backend, remote, nowMs }: Reading & {
     remoteId: remote.remoteId,
     ...(state?.differs === undefined ? {} : { differs: state.differs }),
     ...(state?.kept === undefined ? {} : { kept: state.kept }),
+    ...(state?.state !== "present" || state.notStored === undefined ? {} : { notStored: state.notStored }),
   };
   return { ...standing, backends: { ...standing.backends, [backend]: next } };
 }

@@ -1,6 +1,14 @@
 // Calls to the backends that must succeed before a write is recorded: in order, and taken back in reverse when one of them fails.
 
-import type { BackendFault, Content, Receipt, ReceiptEntry, Remote, ResourceKind } from "../ports.ts";
+import type {
+  BackendFault,
+  Content,
+  PutResult,
+  Receipt,
+  ReceiptEntry,
+  Remote,
+  ResourceKind,
+} from "../ports.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import { isAway } from "./delays.ts";
 import type { Link } from "./link.ts";
@@ -22,7 +30,8 @@ export interface SyncWork {
 }
 
 export type SyncOutcome =
-  | { readonly ok: true; readonly remoteIds: ReadonlyMap<string, string> }
+  /** Results of the puts, by backend. */
+  | { readonly ok: true; readonly puts: ReadonlyMap<string, PutResult> }
   | {
     readonly ok: false;
     readonly fault: BackendFault;
@@ -33,7 +42,7 @@ export type SyncOutcome =
 
 /** Makes the calls one after the other; stops at the first that fails. */
 export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
-  const remoteIds = new Map<string, string>();
+  const puts = new Map<string, PutResult>();
   const touched: SyncCall[] = [];
   for (const call of work.calls) {
     const outcome = await makeCall(work, call);
@@ -42,9 +51,9 @@ export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
       return { ok: false, fault: outcome.fault, failed: call, touched };
     }
     touched.push(call);
-    if (outcome.value !== null) remoteIds.set(call.link.name, outcome.value.remoteId);
+    if (outcome.value !== null) puts.set(call.link.name, outcome.value);
   }
-  return { ok: true, remoteIds };
+  return { ok: true, puts };
 }
 
 async function makeCall({ kind, name, content, password }: SyncWork, { link, operation, before }: SyncCall) {

@@ -11,6 +11,7 @@ import type {
   Content,
   Directory,
   KeptPassword,
+  PutResult,
   ReceiptEntry,
   ResourceKind,
   Stored,
@@ -18,6 +19,7 @@ import type {
   Written,
 } from "../ports.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
+import { withMembersNotStored } from "../pure/members_not_stored.ts";
 import { actionOf, contentEntries } from "./audit.ts";
 import { type Copies, copyChanges, readStanding } from "./copies.ts";
 import { lockKey } from "./delivery.ts";
@@ -152,7 +154,7 @@ export function createWriter(deps: WriterDeps): Writer {
       throw refusalFor(failed.link.name, { fault, receipt });
     }
     try {
-      const written = await commit(deps, underway, { intent, remoteIds: outcome.remoteIds });
+      const written = await commit(deps, underway, { intent, puts: outcome.puts });
       leftovers.delete(key);
       return written;
     } catch (fault) {
@@ -254,7 +256,7 @@ async function readBefore(
 
 interface Called {
   readonly intent?: Intent;
-  readonly remoteIds?: ReadonlyMap<string, string>;
+  readonly puts?: ReadonlyMap<string, PutResult>;
 }
 
 /** The one commit of a write, with what a leaver's groups take. Throws the refusals `changed` and `too_large`. */
@@ -282,7 +284,7 @@ async function record(
     ...auditOf(deps, underway),
   ];
   const content = after.content;
-  const backends = withRemoteIds(after.backends, called.remoteIds ?? new Map());
+  const backends = withPuts(after.backends, called.puts ?? new Map());
   const written = await deps.directory.write({
     kind,
     name: content?.name ?? stored?.content.name ?? name,
@@ -297,12 +299,19 @@ async function record(
   });
   if (!written.ok) throw new ScimRefusal("changed");
   for (const change of outboxes) change.committed();
-  return { stored: written.stored, receipt: { entries: named.map((backend) => entryOf(underway, backend)) } };
+  return {
+    stored: written.stored,
+    receipt: { entries: named.map((backend) => entryOf(underway, { backend, puts: called.puts })) },
+  };
 }
 
-function entryOf({ plan }: Underway, backend: string): ReceiptEntry {
-  const isQueued = plan.queued.some((call) => call.backend === backend);
-  return { backend, outcome: isQueued ? "queued" : "done" };
+function entryOf(
+  { plan }: Underway,
+  { backend, puts }: { backend: string; puts: Called["puts"] },
+): ReceiptEntry {
+  if (plan.queued.some((call) => call.backend === backend)) return { backend, outcome: "queued" };
+  const notStored = puts?.get(backend)?.notStored;
+  return { backend, outcome: "done", ...(notStored === undefined ? {} : { notStored }) };
 }
 
 async function copyMutations({ copies }: WriterDeps, underway: Underway): Promise<Mutation[]> {
@@ -343,11 +352,12 @@ function outboxChanges({ outbox }: WriterDeps, underway: Underway): OutboxChange
   return [...added, ...dropped];
 }
 
-function withRemoteIds(states: BackendStates, remoteIds: ReadonlyMap<string, string>): BackendStates {
-  if (remoteIds.size === 0) return states;
+function withPuts(states: BackendStates, puts: ReadonlyMap<string, PutResult>): BackendStates {
+  if (puts.size === 0) return states;
   const named = Object.entries(states).map(([backend, state]) => {
-    const remoteId = remoteIds.get(backend);
-    return [backend, remoteId === undefined ? state : { ...state, remoteId }] as const;
+    const put = puts.get(backend);
+    if (put === undefined) return [backend, state] as const;
+    return [backend, withMembersNotStored({ ...state, remoteId: put.remoteId }, put.notStored)] as const;
   });
   return Object.fromEntries(named);
 }

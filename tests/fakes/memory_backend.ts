@@ -2,6 +2,7 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import { keptAttributes, layKept } from "../../scim/pure/kept.ts";
+import { membersNotStored } from "../../scim/pure/members_not_stored.ts";
 import type { Clock } from "../../runtime.ts";
 import { BackendListFault } from "../../scim/backends/list_fault.ts";
 import type {
@@ -9,6 +10,8 @@ import type {
   BackendFault,
   BackendOutcome,
   Content,
+  MembersNotStored,
+  PutResult,
   Remote,
   ResourceKind,
 } from "../../scim/ports.ts";
@@ -67,6 +70,8 @@ export interface MemoryBackendOptions {
   /** SCIM attributes that it keeps for itself: whatever it is sent, they stay. */
   readonly readOnly?: readonly string[];
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
+  /** It stores only members that it has a user for. */
+  readonly knownMembersOnly?: boolean;
   /** How long a hang lasts. */
   readonly timeoutMs?: number;
   readonly pageSize?: number;
@@ -143,14 +148,17 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
         return heldOf(kind).get(canonicalName(name)) ?? null;
       }),
     put: ({ content, password }) =>
-      run({ operation: "put", kind: content.kind, name: content.name }, () => {
+      run<PutResult>({ operation: "put", kind: content.kind, name: content.name }, () => {
         const canonical = canonicalName(content.name);
         const held = heldOf(content.kind);
         const remoteId = held.get(canonical)?.remoteId ?? `remote-${nextId++}`;
         const laid = layKept(content, held.get(canonical)?.content ?? null, keeps);
-        held.set(canonical, { content: limited(laid, { covers, holds }), remoteId });
+        const { stored, notStored } = options.knownMembersOnly === true
+          ? knownMembers(laid, users)
+          : { stored: laid, notStored: undefined };
+        held.set(canonical, { content: limited(stored, { covers, holds }), remoteId });
         if (password !== undefined) passwords.set(canonical, password);
-        return { remoteId };
+        return { remoteId, ...(notStored === undefined ? {} : { notStored }) };
       }),
     remove: (kind, name) =>
       run({ operation: "remove", kind, name }, () => {
@@ -182,6 +190,19 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       closed = true;
       return Promise.resolve();
     },
+  };
+}
+
+/** A group without the members that are not in `users`. */
+function knownMembers(
+  content: Content,
+  users: ReadonlyMap<string, Held>,
+): { stored: Content; notStored: MembersNotStored | undefined } {
+  if (content.kind === "user") return { stored: content, notStored: undefined };
+  const isKnown = (name: string) => users.has(canonicalName(name));
+  return {
+    stored: { ...content, members: content.members.filter(isKnown) },
+    notStored: membersNotStored(content.members.filter((name) => !isKnown(name))),
   };
 }
 

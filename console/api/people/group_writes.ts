@@ -62,10 +62,11 @@ function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored
     name: content.name,
     members: content.kind === "group" ? content.members.length : 0,
     replies: Object.keys(repliesOf(deps, target, content.name).attributes).length,
-    backends: Object.entries(backends).map(([name, { state, differs }]) => ({
+    backends: Object.entries(backends).map(([name, { state, differs, notStored }]) => ({
       name,
       state,
       differs: differs === true,
+      ...notStored === undefined ? {} : { notStored: notStored.count },
     })),
   };
 }

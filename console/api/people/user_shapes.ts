@@ -11,6 +11,8 @@ export interface BackendMark {
   readonly name: string;
   readonly state: BackendState["state"];
   readonly differs: boolean;
+  /** Members of the group that the backend did not store; absent: none. */
+  readonly notStored?: number;
 }
 
 export interface UserRow {

@@ -9,9 +9,10 @@ export interface Said {
   readonly receipt: Receipt | null;
 }
 
-/** Of a change that was made; not all is well while a backend has not done it. */
+/** Of a change that was made; not all is well while a backend has not done it, or has left members of a group out. */
 export function saidOf(text: string, receipt: Receipt | null = null): Said {
-  const isWhole = receipt === null || receipt.entries.every(({ outcome }) => outcome === "done");
+  const isWhole = receipt === null ||
+    receipt.entries.every(({ outcome, notStored }) => outcome === "done" && notStored === undefined);
   return { text, tone: isWhole ? "ok" : "wait", receipt };
 }
 

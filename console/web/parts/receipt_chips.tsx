@@ -1,6 +1,7 @@
 // What each backend said to a change: never one tick for all, and a way to try those again that failed.
 
 import type { ReceiptEntry } from "../../../scim/ports.ts";
+import { notStoredText } from "../not_stored_text.ts";
 import { t } from "../words/translate.ts";
 import type { StateWords } from "../words.ts";
 import { Button } from "./button.tsx";
@@ -15,6 +16,8 @@ const LOOKS: Readonly<Record<ReceiptEntry["outcome"], Look>> = {
   undoing: { tone: "wait", shape: "clock" },
   untried: { tone: "idle", shape: "ring" },
 };
+/** Saved, but without some members of the group. */
+const INCOMPLETE: Look = { tone: "wait", shape: "diamond" };
 
 interface ReceiptProps {
   readonly entries: readonly ReceiptEntry[];
@@ -29,11 +32,12 @@ export function ReceiptChips({ entries, onRetry }: ReceiptProps) {
         <li key={entry.backend}>
           <Chip
             words={{
-              ...LOOKS[entry.outcome],
+              ...(entry.notStored === undefined ? LOOKS[entry.outcome] : INCOMPLETE),
               label: `${entry.backend}: ${t(`frame.outcome_${entry.outcome}`)}`,
             }}
           />
           {entry.detail !== undefined && <span class="quiet small">{entry.detail}</span>}
+          {entry.notStored !== undefined && <span class="small">{notStoredText(entry.notStored)}</span>}
           {entry.outcome === "failed" && onRetry !== undefined && (
             <Button
               small

@@ -40,6 +40,8 @@ export interface StageOptions {
   /** What backends keep for themselves, by their names. */
   readonly readOnly?: Readonly<Record<string, readonly string[]>>;
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
+  /** The backends store only members that they have a user for. */
+  readonly knownMembersOnly?: boolean;
 }
 
 export interface Process {
@@ -92,10 +94,18 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const backends = new Map<string, MemoryBackend>();
   for (const [name, mode] of Object.entries(shape)) {
     if (mode === "store") continue;
-    const { covers = null, holds = { groups: true, active: true } } = options;
+    const { covers = null, holds = { groups: true, active: true }, knownMembersOnly = false } = options;
     backends.set(
       name,
-      createMemoryBackend({ clock, name, mode, covers, holds, readOnly: options.readOnly?.[name] ?? [] }),
+      createMemoryBackend({
+        clock,
+        name,
+        mode,
+        covers,
+        holds,
+        knownMembersOnly,
+        readOnly: options.readOnly?.[name] ?? [],
+      }),
     );
   }
   const settings: TargetSettings = {

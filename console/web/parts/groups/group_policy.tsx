@@ -1,10 +1,12 @@
 // What a login of a member is answered with: the attributes of every login and those of the group, where each comes from, and where it stands.
 
 import { useSignal } from "@preact/signals";
+import type { BackendState } from "../../../../scim/ports.ts";
 import type { GroupView } from "../../../api/people/group_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
+import { notStoredText } from "../../not_stored_text.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
@@ -40,11 +42,17 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
       </div>
       <div class="people-head">
         {group.backends.map(({ name, state }) => {
-          const mark = state === null ? null : { state: state.state, differs: state.differs === true };
-          const words = backendState(mark);
+          const words = backendState(markOf(state));
           return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
         })}
       </div>
+      {group.backends.map(({ name, state }) =>
+        state?.notStored !== undefined && (
+          <p key={name} class="small">
+            <bdi>{name}</bdi>: <bdi>{notStoredText(state.notStored)}</bdi>
+          </p>
+        )
+      )}
       {editing.value && (
         <RepliesDialog
           group={group}
@@ -58,6 +66,15 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
       )}
     </section>
   );
+}
+
+function markOf(state: BackendState | null): Parameters<typeof backendState>[0] {
+  if (state === null) return null;
+  return {
+    state: state.state,
+    differs: state.differs === true,
+    ...(state.notStored === undefined ? {} : { notStored: state.notStored.count }),
+  };
 }
 
 function Effective({ group: { name, effective } }: Pick<PolicyProps, "group">) {

@@ -42,15 +42,20 @@ const WORDS = {
   absent: "people.sync_absent",
 } as const;
 
-/** A backend's state in words; one that holds something else is never just "there". */
-export function backendState(mark: { state: BackendMark["state"]; differs: boolean } | null): StateWords {
+/** A backend's state in words; one that holds something else, or a group without some members, is never just "there". */
+export function backendState(mark: Omit<BackendMark, "name"> | null): StateWords {
+  if (mark?.state === "present" && mark.notStored !== undefined) {
+    return { ...LOOKS.differs, label: t("frame.not_stored", { count: mark.notStored }) };
+  }
   const name = mark === null ? "absent" : mark.state === "present" && mark.differs ? "differs" : mark.state;
   return { ...LOOKS[name], label: t(WORDS[name]) };
 }
 
 /** In a row: one word when all is well, else the backends that it is not well at. */
 export function BackendMarks({ marks }: { marks: readonly BackendMark[] }) {
-  const troubled = marks.filter(({ state, differs }) => state !== "present" || differs);
+  const troubled = marks.filter(({ state, differs, notStored }) =>
+    state !== "present" || differs || notStored !== undefined
+  );
   if (marks.length === 0) return <span class="quiet">{t("frame.none")}</span>;
   if (troubled.length === 0) return <Status words={backendState({ state: "present", differs: false })} />;
   return (

@@ -82,6 +82,7 @@ export const words: SameWords<typeof en> = {
   outcome_undone: "zurückgenommen",
   outcome_undoing: "wird zurückgenommen",
   outcome_untried: "nicht versucht",
+  not_stored: { one: "{count} Mitglied nicht gespeichert", other: "{count} Mitglieder nicht gespeichert" },
   saved_all: { one: "In {count} Backend gespeichert", other: "In {count} Backends gespeichert" },
   saved_some: {
     one: "In {done} von {count} Backend gespeichert",

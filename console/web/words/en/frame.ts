@@ -78,6 +78,7 @@ export const words = {
   outcome_undone: "taken back",
   outcome_undoing: "being taken back",
   outcome_untried: "not tried",
+  not_stored: { one: "{count} member not stored", other: "{count} members not stored" },
   saved_all: { one: "Saved to {count} backend", other: "Saved to {count} backends" },
   saved_some: { one: "Saved to {done} of {count} backend", other: "Saved to {done} of {count} backends" },
   removed_all: { one: "Deleted from {count} backend", other: "Deleted from {count} backends" },
