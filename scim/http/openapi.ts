@@ -95,7 +95,8 @@ export function openApiDocument(publicUrl: string): JsonObject {
     info: {
       title: TITLE,
       version: VERSION,
-      description: "Users and groups of a target, in the style of SCIM 2.0 (RFC 7643, RFC 7644).",
+      description: "Users and groups of a target, in the style of SCIM 2.0 (RFC 7643, RFC 7644). " +
+        "Any other method at a path is answered as the response MethodNotAllowed describes.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: publicUrl }],
@@ -111,6 +112,7 @@ export function openApiDocument(publicUrl: string): JsonObject {
         },
       },
       parameters: parameters(),
+      responses: { MethodNotAllowed: refusalsOf(["method"])[SCIM_REFUSALS.method.status] ?? {} },
       schemas: componentSchemas(),
     },
   };

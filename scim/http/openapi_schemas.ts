@@ -2,6 +2,7 @@
 
 import { SCIM_REFUSALS } from "../facts/refusals.ts";
 import type { JsonObject, JsonValue } from "../ports.ts";
+import { MAX_MEMBERS } from "../pure/content.ts";
 import {
   type AttributeRow,
   ENTERPRISE_SCHEMA,
@@ -57,7 +58,7 @@ function resourceSchema(kind: keyof typeof KINDS): JsonObject {
   for (const [name, row] of Object.entries<AttributeRow>(rows)) {
     properties[name] = name === "schemas"
       ? { type: "array", items: { type: "string", examples: [schema, ...extensions] } }
-      : { ...attributeSchema(row), ...LIMITS[name] };
+      : { ...attributeSchema(row), ...LIMITS[kind][name] };
   }
   return {
     type: "object",
@@ -76,11 +77,25 @@ export const NAME_SCHEMA = { type: "string", minLength: 1, maxLength: 256, patte
 
 const { type: _string, ...NAME_LIMITS } = NAME_SCHEMA;
 
-/** Limits beyond the type, by attribute. */
-const LIMITS: Readonly<Record<string, JsonObject>> = {
-  userName: NAME_LIMITS,
-  displayName: {},
-  password: { minLength: 1, maxLength: 1024 },
+/** An entry of `members`: the member's name, as a text or in `display` or, when that is empty, in `value`. */
+const MEMBER: JsonObject = {
+  anyOf: [NAME_SCHEMA, {
+    type: "object",
+    properties: Object.fromEntries(
+      ["display", "value", "type", "$ref"].map((name) => [name, { type: "string" }]),
+    ),
+    anyOf: [
+      { required: ["display"], properties: { display: NAME_LIMITS } },
+      { required: ["value"], properties: { value: NAME_LIMITS, display: { maxLength: 0 } } },
+    ],
+    additionalProperties: true,
+  }],
+};
+
+/** Limits beyond the type, by kind and attribute. */
+const LIMITS: Readonly<Record<keyof typeof KINDS, Readonly<Record<string, JsonObject>>>> = {
+  User: { userName: NAME_LIMITS, password: { minLength: 1, maxLength: 1024 } },
+  Group: { displayName: NAME_LIMITS, members: { maxItems: MAX_MEMBERS, items: MEMBER } },
 };
 
 /** Entries of a list (read_attributes.ts), each given as an object or as the text of its value. */

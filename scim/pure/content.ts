@@ -23,7 +23,7 @@ export interface ContentOptions {
   readonly isStored?: true;
 }
 
-const MAX_MEMBERS = 50_000;
+export const MAX_MEMBERS = 50_000;
 const MAX_PASSWORD_CHARACTERS = 1024;
 const DECEPTIVE = "a user's name neither begins nor ends with a blank, and contains no format characters";
 

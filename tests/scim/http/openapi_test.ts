@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../../../scim/facts/routes.ts";
+import { readName } from "../../../scim/pure/names.ts";
 import { DEED_FACTS, methodsOf, openApiDocument, openApiText, pathsOf } from "../../../scim/http/openapi.ts";
 
 interface Operation {
@@ -77,4 +78,104 @@ Deno.test("openApiDocument() names each operation once, and each parameter of a 
   }
   assertEquals(new Set(ids).size, ids.length);
   for (const id of ids) assert(/^[a-z][A-Za-z]+$/.test(id), id);
+});
+
+/** A schema of the description, with its reference followed. */
+function schemaAt(reference: string): Schema {
+  const found = resolve(reference);
+  if (typeof found !== "object" || found === null) throw new Error(`${reference} is not described`);
+  return "$ref" in found && typeof found.$ref === "string" ? schemaAt(found.$ref) : found as Schema;
+}
+
+interface Schema {
+  readonly [keyword: string]: unknown;
+}
+
+const USER = "#/components/schemas/User/properties";
+const GROUP = "#/components/schemas/Group/properties";
+const QUERY = "#/components/parameters";
+
+Deno.test("openApiDocument() has the limits of names, in bodies and paths, that the server has", () => {
+  const inPaths = Object.values(paths).flatMap(({ parameters }) =>
+    (parameters as unknown as readonly { name: string; schema: Schema }[])
+      .filter(({ name }) => name !== "target_id").map(({ schema }) => schema)
+  );
+  assert(inPaths.length >= 2);
+  for (const schema of [schemaAt(`${USER}/userName`), schemaAt(`${GROUP}/displayName`), ...inPaths]) {
+    const { minLength, maxLength, pattern } = schema;
+    assertEquals([minLength, maxLength], [1, 256]);
+    const isName = (text: string) => new RegExp(String(pattern), "u").test(text);
+    for (const text of NAMES) assertEquals(isName(text), readName(text).ok, JSON.stringify(text));
+  }
+  // Another attribute of the same name is no name.
+  assertEquals(schemaAt(`${USER}/displayName`).maxLength, undefined);
+});
+
+const NAMES = [
+  ...["ann", "Ann Lee", "日本語", "😀", ".searchable", "...", "a.search", "", "a/b", ".", "..", ".search"],
+  ...[".SEARCH", "a\u0000", "\u001f", "a\u007f", "\u0085", "a\u2028", "\u2029a", "a\u202eb", "\u2066"],
+];
+
+Deno.test("openApiDocument() has the limits of passwords, lists, backends and pages that the server has", () => {
+  const { minLength, maxLength } = schemaAt(`${USER}/password`);
+  assertEquals([minLength, maxLength], [1, 1024]);
+  for (const name of ["emails", "phoneNumbers", "addresses"]) {
+    const { type, maxItems } = schemaAt(`${USER}/${name}`);
+    assertEquals([type, maxItems], ["array", 10_000], name);
+  }
+  const backends = schemaAt(`${QUERY}/backends/schema`);
+  assertEquals([backends.minItems, backends.items], [1, { type: "string", minLength: 1 }]);
+  const page = schemaAt(`${QUERY}/page/schema`);
+  assertEquals([page.minimum, page.maximum], [1, Number.MAX_SAFE_INTEGER]);
+});
+
+Deno.test("openApiDocument() says what an entry of members must have", () => {
+  const { type, maxItems, items } = schemaAt(`${GROUP}/members`);
+  assertEquals([type, maxItems], ["array", 50_000]);
+  const { anyOf = [] } = items as { anyOf?: readonly Schema[] };
+  const [text, object] = anyOf;
+  assertEquals([anyOf.length, text?.["type"], text?.["minLength"], text?.["maxLength"]], [
+    2,
+    "string",
+    1,
+    256,
+  ]);
+  const ways = object?.["anyOf"] as readonly {
+    required: readonly string[];
+    properties: Record<string, Schema>;
+  }[];
+  assertEquals(ways.map(({ required }) => required), [["display"], ["value"]]);
+  for (const { required: [name = ""], properties } of ways) assertEquals(properties[name]?.["minLength"], 1);
+  assertEquals(ways[1]?.properties["display"], { maxLength: 0 });
+});
+
+Deno.test("openApiDocument() describes the headers of refusals, those of every answer, and 421", () => {
+  const REFUSAL_HEADERS: Readonly<Record<string, string>> = {
+    401: "WWW-Authenticate",
+    405: "Allow",
+    429: "Retry-After",
+    503: "Retry-After",
+  };
+  const { headers } = schemaAt("#/components/responses/MethodNotAllowed");
+  assert("Allow" in (headers as Schema));
+  const seen = new Set(["405"]);
+  for (const item of Object.values(paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      if (method === "parameters") continue;
+      assert("421" in operation.responses, operation.operationId);
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const { headers = {} } = response as { headers?: Record<string, unknown> };
+        const name = REFUSAL_HEADERS[status];
+        if (name !== undefined) {
+          assert(name in headers, `${operation.operationId} ${status} ${name}`);
+          seen.add(status);
+        }
+        if (status === "304") continue;
+        for (const always of ["content-language", "vary", "x-frame-options"]) {
+          assert(always in headers, `${operation.operationId} ${status} ${always}`);
+        }
+      }
+    }
+  }
+  assertEquals([...seen].sort(), Object.keys(REFUSAL_HEADERS));
 });
