@@ -1,7 +1,7 @@
 // What the first start says: commands that can be typed as they stand, and no secret where no person is looking.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type BannerFacts, bannerText } from "../../host/banner.ts";
+import { type BannerFacts, bannerText, removeSetUpLink, writeFirstStart } from "../../host/banner.ts";
 import { loadConfig } from "../../config/load.ts";
 
 const SECRET = "a-generated-shared-secret";
@@ -91,4 +91,57 @@ Deno.test("bannerText() names pages on the port that is listened on, while http.
   ) {
     assertStringIncludes(text, line);
   }
+});
+
+async function withFirstStart(
+  facts: Partial<BannerFacts>,
+  body: (state: { facts: BannerFacts; file: string; read: () => Promise<string | null> }) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "first-start-" });
+  const { config, ...others } = factsOf("", facts);
+  const moved = { ...others, config: { ...config, server: { ...config.server, dataDir: folder } } };
+  const file = `${folder}/first-start.txt`;
+  const read = () =>
+    Deno.readTextFile(file).catch((fault: unknown) => {
+      if (fault instanceof Deno.errors.NotFound) return null;
+      throw fault;
+    });
+  try {
+    await writeFirstStart(moved);
+    await body({ facts: moved, file, read });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("removeSetUpLink() takes the used link out of first-start.txt and leaves the secret, in a private file", async () => {
+  await withFirstStart({}, async ({ facts, file, read }) => {
+    const before = await read() ?? "";
+    assertStringIncludes(before, LINK);
+    await removeSetUpLink(facts.config);
+    const after = await read() ?? "";
+    assertStringIncludes(after, `RADIUS shared secret: ${SECRET}`);
+    assertEquals([after.includes(LINK), after.includes("set-up link")], [false, false]);
+    assertEquals(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o600);
+    await removeSetUpLink(facts.config);
+    assertEquals(await read(), after);
+  });
+});
+
+Deno.test("removeSetUpLink() removes first-start.txt when it holds nothing else, and does nothing without one", async () => {
+  await withFirstStart({ generatedSecret: null }, async ({ facts, read }) => {
+    assertStringIncludes(await read() ?? "", LINK);
+    await removeSetUpLink(facts.config);
+    assertEquals(await read(), null);
+    await removeSetUpLink(facts.config);
+    assertEquals(await read(), null);
+  });
+});
+
+Deno.test("removeSetUpLink() leaves a first-start.txt without a link as it is", async () => {
+  await withFirstStart({ setupLink: null }, async ({ facts, read }) => {
+    const before = await read();
+    await removeSetUpLink(facts.config);
+    assertEquals([await read(), before?.includes(SECRET)], [before, true]);
+  });
 });
