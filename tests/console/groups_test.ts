@@ -8,6 +8,7 @@ import type {
   GroupView,
   MemberPage,
 } from "../../console/api/people/group_shapes.ts";
+import { saidOf } from "../../console/web/models/said.ts";
 import { historyKeyAt } from "../../console/api/live/history.ts";
 import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
@@ -75,6 +76,27 @@ Deno.test("groups: a group is made, filled, emptied and deleted, each with its r
   );
   assertEquals(records.length, 4);
   assert(records.every(({ actor }) => String(actor).includes("user_manager")));
+});
+
+Deno.test("groups: members that a backend does not store are in the receipt, the sync status and the list", async () => {
+  await using site = await startPeopleConsole({
+    shape: { local: "store", ldap: "sync" },
+    knownMembersOnly: true,
+  });
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  await ask<GroupChange>(GROUPS, { method: "POST", json: { name: "ops" } });
+  const change = (json: unknown) => ask<GroupChange>(`${GROUPS}/ops/members`, { method: "PUT", json });
+  const notStored = { count: 2, names: ["bob", "eve"] };
+  const { receipt } = await change({ add: ["bob", "eve"], remove: [] });
+  assertEquals(receipt.entries[1], { backend: "ldap", outcome: "done", notStored });
+  assertEquals(saidOf("Saved", receipt).tone, "wait");
+  const view = await ask<GroupView>(`${GROUPS}/ops`);
+  assertEquals(view.backends.map(({ state }) => state?.notStored), [undefined, notStored]);
+  const marks = async () =>
+    (await ask<GroupPage>(GROUPS)).rows[0]?.backends.map(({ notStored }) => notStored);
+  assertEquals(await marks(), [undefined, 2]);
+  const whole = await change({ add: [], remove: ["bob", "eve"] });
+  assertEquals([saidOf("Saved", whole.receipt).tone, await marks()], ["ok", [undefined, undefined]]);
 });
 
 Deno.test("groups: a backend that fails is said, by name, and nothing is made", async () => {

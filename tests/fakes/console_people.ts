@@ -41,18 +41,21 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
 export async function startPeopleConsole(
-  { shape = { local: "store" }, readOnly = {}, dist, toml = "", idleMs, wrap, now }: {
-    shape?: Shape;
-    /** What backends keep for themselves, by their names. */
-    readOnly?: Readonly<Record<string, readonly string[]>>;
-    /** Stands between everything and the store. */
-    wrap?: (store: Store) => Store;
-    dist?: Dist;
-    toml?: string;
-    idleMs?: number;
-    /** The console's clock; the directory and the gateway keep the system's. */
-    now?: Clock;
-  } = {},
+  { shape = { local: "store" }, readOnly = {}, knownMembersOnly = false, dist, toml = "", idleMs, wrap, now }:
+    {
+      shape?: Shape;
+      /** What backends keep for themselves, by their names. */
+      readOnly?: Readonly<Record<string, readonly string[]>>;
+      /** The backends store only members that they have a user for. */
+      knownMembersOnly?: boolean;
+      /** Stands between everything and the store. */
+      wrap?: (store: Store) => Store;
+      dist?: Dist;
+      toml?: string;
+      idleMs?: number;
+      /** The console's clock; the directory and the gateway keep the system's. */
+      now?: Clock;
+    } = {},
 ) {
   const config = configOf(toml);
   const clock = systemClock;
@@ -66,7 +69,14 @@ export async function startPeopleConsole(
       mode === "store" ? [] : [
         [
           name,
-          createMemoryBackend({ clock, name, mode, timeoutMs: 50, readOnly: readOnly[name] ?? [] }),
+          createMemoryBackend({
+            clock,
+            name,
+            mode,
+            knownMembersOnly,
+            timeoutMs: 50,
+            readOnly: readOnly[name] ?? [],
+          }),
         ] as const,
       ]
     ),

@@ -66,6 +66,7 @@ testBackend("createScimBackend() on a second Countersign", {
     const scim = openScim(scimSettings({ url, userName: "writer", password: PASSWORD }));
     return {
       backend: scim.backend,
+      storesUnknownMembers: true,
       async dispose() {
         await scim.close();
         await server.shutdown();

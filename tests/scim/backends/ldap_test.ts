@@ -25,6 +25,7 @@ testBackend("createLdapBackend() on slapd", {
     });
     return {
       backend,
+      storesUnknownMembers: true,
       async dispose() {
         await backend.close();
         await slapd.dispose();

@@ -9,6 +9,14 @@ testBackend("createMemoryBackend()", {
   register: (name, body) => Deno.test(name, body),
   open: () => {
     const backend = createMemoryBackend({ clock: systemClock });
+    return Promise.resolve({ backend, storesUnknownMembers: true, dispose: () => backend.close() });
+  },
+});
+
+testBackend("createMemoryBackend({ knownMembersOnly })", {
+  register: (name, body) => Deno.test(name, body),
+  open: () => {
+    const backend = createMemoryBackend({ clock: systemClock, knownMembersOnly: true });
     return Promise.resolve({ backend, dispose: () => backend.close() });
   },
 });

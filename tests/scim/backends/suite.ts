@@ -20,6 +20,8 @@ export interface Bench {
   readonly mayRefuse?: ReadonlySet<string>;
   /** The server tells names apart by case when they are looked for, against RFC 7643 §4.1.1. */
   readonly caseExact?: boolean;
+  /** It stores members that it has no user for. */
+  readonly storesUnknownMembers?: boolean;
   dispose(): Promise<void>;
 }
 
@@ -188,6 +190,28 @@ const CASES: Readonly<Record<string, Case>> = {
     value(await backend.remove("group", "team"));
     assertEquals(value(await backend.read("group", "team")), null);
     assertEquals((await listAll(backend, "user")).length, 10);
+  },
+
+  async "tells which members it did not store"({ backend, storesUnknownMembers = false }) {
+    value(await backend.put({ content: user("anna") }));
+    const strangers = Array.from({ length: 12 }, (_, n) => `stranger-${n}`);
+    const put = async (members: readonly string[]) =>
+      value(await backend.put({ content: group("team", members) })).notStored;
+    const read = async () => members(await readContent(backend, { kind: "group", name: "team" }));
+    const first = await put(["bob", "anna", "eve"]);
+    if (storesUnknownMembers) {
+      assertEquals([first, await read()], [undefined, ["anna", "bob", "eve"]]);
+      return;
+    }
+    const two = { count: 2, names: ["bob", "eve"] };
+    assertEquals([first, await read()], [two, ["anna"]]);
+    assertEquals(await put(["bob", "anna", "eve"]), two);
+    assertEquals(await put(["anna", ...strangers]), { count: 12, names: strangers.slice(0, 10) });
+    value(await backend.put({ content: user("bob") }));
+    assertEquals(await put(["bob", "anna", "eve"]), { count: 1, names: ["eve"] });
+    assertEquals(await read(), ["anna", "bob"]);
+    assertEquals(await put(["bob", "anna"]), undefined);
+    assertEquals(await put([]), undefined);
   },
 
   async "lists 1,200 users, in pages, and a group of 1,000 of them"({ backend }) {
