@@ -60,7 +60,6 @@ export interface BackendState {
 
 /** Members of a group that a backend did not store, because it does not know the user. */
 export interface MembersNotStored {
-  /** At least 1. */
   readonly count: number;
   /** The first of them, at most ten. */
   readonly names: readonly string[];
@@ -248,7 +247,6 @@ export interface Desired {
   readonly password?: string;
 }
 
-/** The result of a put. */
 export interface PutResult {
   readonly remoteId: string;
   /** Members of the group that the backend does not know and so did not store; absent when it stored all. */
