@@ -58,10 +58,9 @@ export interface BackendState {
   readonly notStored?: MembersNotStored;
 }
 
-/** Members of a group that a backend did not store, because it does not know the user. */
+/** Members of a group that a backend did not store, because it does not know the user: how many, and the first names, at most ten. */
 export interface MembersNotStored {
   readonly count: number;
-  /** The first of them, at most ten. */
   readonly names: readonly string[];
 }
 
@@ -249,7 +248,6 @@ export interface Desired {
 
 export interface PutResult {
   readonly remoteId: string;
-  /** Members of the group that the backend does not know and so did not store; absent when it stored all. */
   readonly notStored?: MembersNotStored;
 }
 
