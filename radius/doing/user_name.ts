@@ -36,23 +36,41 @@ export function rejectsUnknownUsers(
   return unknownUsers === "reject" || (unknownUsers === "auto" && firstFactor !== "none");
 }
 
-/** What an unknown name has more than a name that may be known. */
+/** A name that may be known, and how an unknown name differs from it. */
 export interface SimilarName {
   readonly name: string;
-  readonly but: "domain" | "realm" | "blanks" | "invisible";
+  /** `letters`: other forms of the same letters, such as full-width ones. */
+  readonly but: "domain" | "realm" | "blanks" | "invisible" | "letters";
+  /** The domain or the realm that the unknown name has; "" for any other difference. */
+  readonly affix: string;
 }
 
-/** Shorter forms of a name, to be looked up where the name itself is unknown. At most four. */
+/** Simpler forms of a name, to be looked up where the name itself is unknown. At most five. */
 export function similarNames(name: string): SimilarName[] {
   const afterDomain = name.indexOf("\\") + 1;
   const realmAt = name.lastIndexOf("@");
+  const letters = name.normalize("NFKC").trim().toUpperCase().toLowerCase();
   const found: SimilarName[] = [
-    { name: afterDomain > 0 ? name.slice(afterDomain) : name, but: "domain" },
-    { name: realmAt > 0 ? name.slice(0, realmAt) : name, but: "realm" },
-    { name: name.trim(), but: "blanks" },
-    { name: name.replace(/[\p{Cf}\0]/gu, "").trim(), but: "invisible" },
+    // A byte order mark is no blank: it cannot be seen.
+    { name: name.replace(/^[^\S\ufeff]+|[^\S\ufeff]+$/g, ""), but: "blanks", affix: "" },
+    { name: name.replace(/[\p{Cf}\0]/gu, "").trim(), but: "invisible", affix: "" },
+    ...(afterDomain > 0
+      ? [
+        {
+          name: name.slice(afterDomain),
+          but: "domain",
+          affix: name.slice(0, afterDomain - 1).trim(),
+        } as const,
+      ]
+      : []),
+    ...(realmAt > 0
+      ? [{ name: name.slice(0, realmAt), but: "realm", affix: name.slice(realmAt + 1).trim() } as const]
+      : []),
+    { name: letters, but: "letters", affix: "" },
   ];
-  return found.filter((one, at) =>
-    one.name !== "" && one.name !== name && found.findIndex((other) => other.name === one.name) === at
+  const canonical = found.map((one) => canonicalName(one.name));
+  return found.filter((_, at) =>
+    canonical[at] !== "" && canonical[at] !== canonicalName(name) &&
+    canonical.indexOf(canonical[at] as string) === at
   );
 }

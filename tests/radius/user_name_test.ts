@@ -71,15 +71,19 @@ Deno.test("rejectsUnknownUsers(): auto rejects if a first factor is checked", ()
   assertEquals(rejectsUnknownUsers({ unknownUsers: "reject", firstFactor: "none" }), true);
 });
 
-Deno.test("similarNames() gives each shorter form once, and what the name has more", () => {
+Deno.test("similarNames() gives each simpler form once, and how the name differs from it", () => {
   assertEquals(similarNames("alice"), []);
-  assertEquals(similarNames("CORP\\alice"), [{ name: "alice", but: "domain" }]);
-  assertEquals(similarNames("alice@corp.example"), [{ name: "alice", but: "realm" }]);
-  assertEquals(similarNames("alice "), [{ name: "alice", but: "blanks" }]);
-  assertEquals(similarNames("al\u200bice"), [{ name: "alice", but: "invisible" }]);
+  assertEquals(similarNames("ALICE"), []);
+  assertEquals(similarNames("CORP\\alice"), [{ name: "alice", but: "domain", affix: "CORP" }]);
+  assertEquals(similarNames("alice@corp.example"), [{ name: "alice", but: "realm", affix: "corp.example" }]);
+  assertEquals(similarNames("alice "), [{ name: "alice", but: "blanks", affix: "" }]);
+  assertEquals(similarNames("al\u200bice"), [{ name: "alice", but: "invisible", affix: "" }]);
+  assertEquals(similarNames("\ufeffalice"), [{ name: "alice", but: "invisible", affix: "" }]);
+  assertEquals(similarNames("\uff41lice"), [{ name: "alice", but: "letters", affix: "" }]);
+  assertEquals(similarNames("stra\u00dfe"), [{ name: "strasse", but: "letters", affix: "" }]);
   assertEquals(similarNames("CORP\\alice@corp.example"), [
-    { name: "alice@corp.example", but: "domain" },
-    { name: "CORP\\alice", but: "realm" },
+    { name: "alice@corp.example", but: "domain", affix: "CORP" },
+    { name: "CORP\\alice", but: "realm", affix: "corp.example" },
   ]);
-  assertEquals(similarNames("@"), []);
+  for (const name of ["@", "\\", " ", ""]) assertEquals(similarNames(name), []);
 });

@@ -11,6 +11,7 @@ import type {
 import type { FinishedLogin } from "../../../radius/pure/finished_login.ts";
 import { explainLogin, explainStray, type Explanation } from "./explain.ts";
 import type { HistoryReader } from "./history.ts";
+import { type FindSimilarUser, type SimilarUser, userNameOf } from "./similar_users.ts";
 
 /** What the inspector shows. */
 export interface LoginDetails {
@@ -19,6 +20,8 @@ export interface LoginDetails {
   readonly packets: readonly PacketRecord[] | null;
   /** `null` while it goes on, and when it was accepted. */
   readonly explanation: Explanation | null;
+  /** A user with nearly the same name, if the directory does not have the name; otherwise `null`. */
+  readonly similar: SimilarUser | null;
   /** Where the gateway listens for RADIUS. */
   readonly radiusPort: number;
 }
@@ -26,6 +29,8 @@ export interface LoginDetails {
 /** A datagram outside any login, with why. */
 export interface ExplainedStray extends StrayPacket {
   readonly explanation: Explanation;
+  /** A user with nearly the same name, if the name was refused for its form; otherwise `null`. */
+  readonly similar: SimilarUser | null;
 }
 
 export interface StrayList {
@@ -38,11 +43,18 @@ export interface StrayList {
 
 const MOST_STRAYS = 200;
 const MOST_TALLIES = 200;
+/** Refused names that one answer looks up, the newest first: anyone can send names. */
+const MAX_NAMES = 20;
 
 /** `null` when the login is neither in memory nor in the history. */
 export async function loginDetails(
   id: string,
-  { watch, history, radiusPort }: { watch: GatewayWatch; history: HistoryReader; radiusPort: number },
+  { watch, history, findSimilarUser, radiusPort }: {
+    watch: GatewayWatch;
+    history: HistoryReader;
+    findSimilarUser: FindSimilarUser;
+    radiusPort: number;
+  },
 ): Promise<LoginDetails | null> {
   const live = watch.conversation(id);
   const finished = live === null || live.outcome !== null ? await history.one(id) : null;
@@ -52,17 +64,47 @@ export async function loginDetails(
     refusedFor: finished?.refusedFor ?? null,
     denial: finished?.denial,
   });
-  return { view, packets: watch.packets(id), explanation, radiusPort };
+  const similar = await findSimilarUser(view.user, view.client);
+  return { view, packets: watch.packets(id), explanation, similar, radiusPort };
 }
 
-export function strayList(watch: GatewayWatch, radiusPort: number): StrayList {
+export async function strayList(
+  { watch, findSimilarUser, radiusPort }: {
+    watch: GatewayWatch;
+    findSimilarUser: FindSimilarUser;
+    radiusPort: number;
+  },
+): Promise<StrayList> {
   const tallies = watch.dropTallies();
   const known = new Map(tallies.map((tally) => [`${tally.source} ${tally.reason}`, tally]));
-  const items = watch.strays(MOST_STRAYS).map((stray) => ({
+  const strays = watch.strays(MOST_STRAYS);
+  const similar = await similarOf(strays, findSimilarUser);
+  const items = strays.map((stray) => ({
     ...stray,
     explanation: explainStray(stray, known.get(`${stray.source} ${stray.reason}`)),
+    similar: similar.get(similarKey(stray)) ?? null,
   }));
   return { items, tallies: tallies.slice(0, MOST_TALLIES), radiusPort };
+}
+
+/** Similar users of the newest refused names, by {@link similarKey}. */
+async function similarOf(
+  strays: readonly StrayPacket[],
+  findSimilarUser: FindSimilarUser,
+): Promise<ReadonlyMap<string, SimilarUser | null>> {
+  const found = new Map<string, SimilarUser | null>();
+  for (const stray of strays) {
+    const name = stray.reason === "refused_user_name" ? userNameOf(stray) : null;
+    const key = similarKey(stray);
+    if (name === null || found.has(key)) continue;
+    if (found.size >= MAX_NAMES) break;
+    found.set(key, await findSimilarUser(name, stray.client));
+  }
+  return found;
+}
+
+function similarKey(stray: StrayPacket): string {
+  return JSON.stringify([stray.reason, stray.client, userNameOf(stray)]);
 }
 
 const OUTCOMES: readonly ConversationOutcome[] = [

@@ -11,6 +11,8 @@ import { createHistoryReader } from "./history.ts";
 import type { HttpEnv } from "../http_env.ts";
 import { loginDetails, strayList } from "./live_details.ts";
 import type { LiveFeed } from "./live_feed.ts";
+import { createSimilarUsers } from "./similar_users.ts";
+import type { People } from "../people/people.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface LiveRouteDeps {
@@ -20,17 +22,25 @@ export interface LiveRouteDeps {
   readonly streams: EventStreams;
   /** Absent where the console runs without the gateway. */
   readonly connect?: Connect;
+  /** Absent where the console runs without a directory. */
+  readonly people?: People;
 }
 
-export function createLiveRoutes({ feed, watch, store, streams, connect }: LiveRouteDeps) {
+export function createLiveRoutes({ feed, watch, store, streams, connect, people }: LiveRouteDeps) {
   const { port: radiusPort } = doorOf(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
+  const findSimilarUser = createSimilarUsers({
+    ...(people === undefined ? {} : { people }),
+    ...(connect === undefined ? {} : { connect }),
+  });
   return new Hono<HttpEnv>()
     .get("/", (c) => c.json(feed.snapshot()))
     .get("/picture", (c) => c.json(flowPicture()))
-    .get("/strays", (c) => c.json(strayList(watch, radiusPort)))
+    .get("/strays", async (c) => c.json(await strayList({ watch, findSimilarUser, radiusPort })))
     .get("/logins/:id", async (c) => {
-      const details = await loginDetails(c.req.param("id"), { watch, history, radiusPort });
+      const details = await loginDetails(c.req.param("id"), {
+        ...{ watch, history, findSimilarUser, radiusPort },
+      });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
     })

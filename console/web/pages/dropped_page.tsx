@@ -191,7 +191,7 @@ function Filters({ models: { router } }: { models: Models }) {
 }
 
 function Stray({ models, item, port }: { models: Models; item: ExplainedStray; port: number }) {
-  const { reason, source, answered, lastMs, explanation } = item;
+  const { reason, source, answered, lastMs, explanation, similar } = item;
   return (
     <li class="panel stray">
       <h2>{t("live.stray_from", { reason: dropTitle(reason), source })}</h2>
@@ -199,7 +199,7 @@ function Stray({ models, item, port }: { models: Models; item: ExplainedStray; p
         <Time models={models} atMs={lastMs} />
         {` · ${t(answered ? "live.stray_answered" : "live.stray_silent")}`}
       </p>
-      <ExplanationText explanation={explanation} />
+      <ExplanationText explanation={explanation} similar={similar} />
       <Packet packet={item} since={timeText(item.atMs)} port={port} />
     </li>
   );

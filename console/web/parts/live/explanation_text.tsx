@@ -1,18 +1,48 @@
 // Why a login was refused or a packet dropped: one sentence, and what to do about it.
 
 import type { Explanation } from "../../../api/live/explain.ts";
+import type { SimilarUser } from "../../../api/live/similar_users.ts";
 import { whyText } from "../../why_text.ts";
 import { t } from "../../words/translate.ts";
 
-export function ExplanationText({ explanation }: { explanation: Explanation }) {
+interface ExplanationProps {
+  readonly explanation: Explanation;
+  /** A user with nearly the same name as the unknown one. */
+  readonly similar: SimilarUser | null;
+}
+
+/** Reasons that a similar user explains: their own fix is left out then. */
+const NAME_REASONS: ReadonlySet<string> = new Set(["user_unknown", "user_refused", "refused_user_name"]);
+
+export function ExplanationText({ explanation, similar }: ExplanationProps) {
+  const { code, values } = explanation;
   return (
     <>
       <p class="explain">{whyText(explanation)}</p>
-      {explanation.values.passwordRight === 1 && <p class="quiet">{t("live.password_right")}</p>}
-      <p class="fix">
-        <strong>{`${t("live.fix")}: `}</strong>
-        {t(`explain.fix_${explanation.code}`, explanation.values)}
-      </p>
+      {values.passwordRight === 1 && <p class="quiet">{t("live.password_right")}</p>}
+      {(similar === null || !NAME_REASONS.has(code)) && <Fix>{t(`explain.fix_${code}`, values)}</Fix>}
+      {similar !== null && <SimilarUserText similar={similar} client={String(values.client)} />}
     </>
+  );
+}
+
+/** How an unknown name differs from that of a user, and what to do about it. */
+export function SimilarUserText({ similar, client }: { similar: SimilarUser; client: string }) {
+  const { name, but, affix } = similar;
+  const fix = affix !== "" && (but === "domain" || but === "realm") ? but : "name";
+  return (
+    <>
+      <p class="explain">{t(`explain.similar_${but}`, { name })}</p>
+      <Fix>{t(`explain.similar_fix_${fix}`, { name, affix, client })}</Fix>
+    </>
+  );
+}
+
+function Fix({ children }: { children: string }) {
+  return (
+    <p class="fix">
+      <strong>{`${t("live.fix")}: `}</strong>
+      {children}
+    </p>
   );
 }

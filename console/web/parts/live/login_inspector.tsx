@@ -10,7 +10,7 @@ import { userHref } from "../../user_href.ts";
 import { useResource } from "../../models/resource.ts";
 import { momentWords, stateWords, wordOr } from "../../words.ts";
 import { t } from "../../words/translate.ts";
-import { ExplanationText } from "./explanation_text.tsx";
+import { ExplanationText, SimilarUserText } from "./explanation_text.tsx";
 import { PacketsView } from "./packets_view.tsx";
 import { momentOf, ReplayBar } from "./replay_bar.tsx";
 import { ErrorState, Skeleton } from "../states.tsx";
@@ -48,12 +48,16 @@ export function LoginInspector({ models, id, view, onUser }: InspectorProps) {
   }
   const value = fetched.kind === "ready" ? fetched.value : null;
   const explanation = value?.explanation ?? null;
+  const similar = value?.similar ?? null;
+  const isExplained = explanation !== null && shown.outcome !== null;
   const atMs = momentOf(models.router, shown);
   return (
     <>
       <div class="verdict">
         <Chip words={stateWords(shown)} />
-        {explanation !== null && shown.outcome !== null && <ExplanationText explanation={explanation} />}
+        {isExplained
+          ? <ExplanationText explanation={explanation} similar={similar} />
+          : similar !== null && <SimilarUserText similar={similar} client={shown.client} />}
       </div>
       <Facts models={models} view={shown} />
       <ReplayBar models={models} view={shown} packets={value?.packets ?? []} />

@@ -12,6 +12,17 @@ export const words: SameWords<typeof en> = {
   fix_user_deleted: "Den Benutzer neu anlegen, wenn diese Anmeldung gelingen soll.",
   why_user_unknown: "{user} steht nicht im Verzeichnis, und {client} lässt nur bekannte Benutzer herein.",
   fix_user_unknown: "Den Benutzer anlegen oder prüfen, wie der Name geschrieben wurde.",
+  similar_domain: "Gleicht {name} bis auf die Domäne.",
+  similar_realm: "Gleicht {name} bis auf den Realm.",
+  similar_blanks: "Gleicht {name} bis auf Leerzeichen am Anfang oder am Ende.",
+  similar_invisible: "Gleicht {name} bis auf unsichtbare Zeichen.",
+  similar_letters: "Gleicht {name} bis auf die Form der Buchstaben.",
+  similar_fix_domain:
+    "Wenn beide Namen zu einer Person gehören: {affix} in strip_domains von {client} eintragen, oder in radius.strip_domains für alle Clients.",
+  similar_fix_realm:
+    "Wenn beide Namen zu einer Person gehören: {affix} in strip_realms von {client} eintragen, oder in radius.strip_realms für alle Clients.",
+  similar_fix_name:
+    "Als {name} anmelden. Wenn {client} den Namen verändert, dessen Einstellungen korrigieren.",
   why_user_locked: "{user} ist nach zu vielen Fehlversuchen gesperrt.",
   fix_user_locked: "Den Benutzer auf seiner Seite entsperren oder das Ende der Sperre abwarten.",
   why_password_wrong: "Das Passwort war falsch.",

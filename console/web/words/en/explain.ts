@@ -9,6 +9,16 @@ export const words = {
   fix_user_deleted: "Create the user again if this login should work.",
   why_user_unknown: "{user} is not in the directory, and {client} lets only known users in.",
   fix_user_unknown: "Create the user, or check how the name was typed.",
+  similar_domain: "Same as {name} but for the domain.",
+  similar_realm: "Same as {name} but for the realm.",
+  similar_blanks: "Same as {name} but for blanks at the beginning or the end.",
+  similar_invisible: "Same as {name} but for invisible characters.",
+  similar_letters: "Same as {name} but for the form of the letters.",
+  similar_fix_domain:
+    "If both names belong to one person, add {affix} to strip_domains of {client}, or to radius.strip_domains for all clients.",
+  similar_fix_realm:
+    "If both names belong to one person, add {affix} to strip_realms of {client}, or to radius.strip_realms for all clients.",
+  similar_fix_name: "Sign in as {name}. If {client} changes the name, correct its settings.",
   why_user_locked: "{user} is locked out after too many failed attempts.",
   fix_user_locked: "Unlock the user on the user's page, or wait until the lock ends.",
   why_password_wrong: "The password was wrong.",
