@@ -1,9 +1,11 @@
 // The form of a RADIUS client: what it sends, what differs, and two editors' changes put together.
 
 import { assertEquals } from "@std/assert";
+import type { ClientRow } from "../../console/api/connect/client_shapes.ts";
 import {
   changedFields,
   type ClientDraft,
+  draftOf,
   formOf,
   mergeDrafts,
   NEW_DRAFT,
@@ -14,6 +16,22 @@ const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
   addressText: "192.0.2.1",
   ...change,
 });
+/** What a client of the list has besides its rules. */
+const ROW = {
+  name: "vpn-1",
+  from: "console",
+  version: 1,
+  createdMs: 1,
+  secretMs: 1,
+  overlapUntilMs: null,
+  use: { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 },
+  signing: { required: "learnt", acceptsUnsigned: true, addresses: [], count: 0 },
+  appendSeparator: ",",
+  stripDomains: [],
+  stripRealms: [],
+  accepted: 0,
+  rejected: 0,
+} as const;
 const SERVER = { serverText: " 192.0.2.20:1812 ", serverSecret: "s", firstFactorBackend: "ldap" };
 
 for (
@@ -21,11 +39,11 @@ for (
     ["the settings' own", { ...SERVER }, [null, ""]],
     ["an LDAP backend", { ...SERVER, firstFactor: "ldap" }, [null, "ldap"]],
     ["another server", { ...SERVER, firstFactor: "radius" }, [
-      { address: "192.0.2.20:1812", timeoutMs: 3000, secret: "s" },
+      { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require", secret: "s" },
       "",
     ]],
     ["another server whose secret is kept", { ...SERVER, serverSecret: "", firstFactor: "radius" }, [
-      { address: "192.0.2.20:1812", timeoutMs: 3000 },
+      { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require" },
       "",
     ]],
   ] as const
@@ -45,6 +63,19 @@ for (
       "firstFactor",
       "serverText",
       "serverTimeoutMs",
+      "serverSignature",
+    ]],
+    ["the signature of a server that is not asked", { serverSignature: "auto" }, []],
+    ["unknown users", { unknownUsers: "reject" }, ["unknownUsers"]],
+    ["a domain and a realm", { domainsText: "CORP", realmsText: "corp.example" }, [
+      "domainsText",
+      "realmsText",
+    ]],
+    ["nothing, with blanks only", { domainsText: " ", realmsText: "\n,", appendSeparator: " " }, []],
+    ["a separator without append mode", { appendSeparator: ";" }, []],
+    ["a separator with append mode", { appendMode: true, appendSeparator: ";" }, [
+      "appendMode",
+      "appendSeparator",
     ]],
     ["two rules", { disabled: true, device: "hold" }, ["device", "disabled"]],
   ] as const
@@ -53,6 +84,53 @@ for (
     assertEquals(changedFields(draft(), draft(change)), [...fields]);
   });
 }
+
+Deno.test("formOf() sends lists of domains and realms, a separator, and auto for unknown users", () => {
+  const rules = ({ unknownUsers, appendMode, appendSeparator, stripDomains, stripRealms }: typeof form) => [
+    unknownUsers,
+    appendMode,
+    appendSeparator,
+    stripDomains,
+    stripRealms,
+  ];
+  const form = formOf(draft());
+  assertEquals(rules(form), ["auto", false, ",", [], []]);
+  const change = { appendMode: true, domainsText: " CORP, LAB\n", realmsText: "corp.example  lab.example" };
+  assertEquals(rules(formOf(draft({ ...change, appendSeparator: ";" }))), [
+    "auto",
+    true,
+    ";",
+    ["CORP", "LAB"],
+    ["corp.example", "lab.example"],
+  ]);
+  assertEquals(formOf(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
+});
+
+Deno.test("draftOf() gives back what formOf() sends, with the signature of the server's answers", () => {
+  const change = {
+    firstFactor: "radius",
+    serverText: "[2001:db8::1]:1812",
+    serverSignature: "auto",
+    unknownUsers: "allow",
+    domainsText: "CORP LAB",
+    realmsText: "corp.example",
+    appendMode: true,
+    appendSeparator: ";",
+  } as const;
+  const { firstFactorServer: server, ...form } = formOf(draft(change));
+  assertEquals(server?.messageAuthenticator, "auto");
+  const row: ClientRow = {
+    ...ROW,
+    ...form,
+    firstFactorServer: {
+      address: { hostname: "2001:db8::1", port: 1812 },
+      timeoutMs: 3000,
+      messageAuthenticator: "auto",
+    },
+  };
+  assertEquals(draftOf(row), draft(change));
+  assertEquals(changedFields(draft(change), draftOf(row)), []);
+});
 
 Deno.test("mergeDrafts() keeps theirs where I changed nothing, and mine where I did", () => {
   const merged = mergeDrafts({

@@ -4,9 +4,12 @@ import { assert, assertEquals } from "@std/assert";
 import type { Attribute, RequestParts } from "../../ground/radius_packets.ts";
 import { SECRET, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
+import { becomes } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import { giveDevice } from "./people.ts";
 
+/** How many lines of one reason the log has before it folds them, and a flood of more. */
+const [FOLDED_FROM, FLOOD] = [1000, 1200];
 const octets = (text: string) => new TextEncoder().encode(text);
 const attribute = (type: number, value: Uint8Array): Attribute => ({ type, value });
 const [USER_PASSWORD, CHAP_PASSWORD, STATE, VENDOR, CHAP_CHALLENGE, EAP] = [2, 3, 24, 26, 60, 79];
@@ -80,6 +83,23 @@ for (const [title, parts, counter, message] of REFUSED) {
     assert(lines.some((line) => line.includes("request refused") && line.includes(`reason=${counter}`)));
   });
 }
+
+Deno.test("refusal: a flood of refused requests is counted in one line, not in a line each", async () => {
+  await using world = await startInProcess({ toml: '[server]\nlog_level = "warn"' });
+  const more = [attribute(STATE, octets("CHOOSE_WHICH_MULTIFACTOR")), attribute(STATE, octets("x"))];
+  const refused = () => world.radius.watch.counters().refused_two_states ?? 0;
+  for (let sent = 0; sent < FLOOD;) {
+    for (const end = sent + 50; sent < end; sent++) {
+      await world.client.sendRaw(world.client.build({ userName: "anna", password: "pw", more }).bytes);
+    }
+    await becomes(`${sent} are refused`, () => refused() === sent);
+  }
+  world.clock.advance(1000);
+  const lines = (await world.logLines()).filter((line) => line.includes("reason=two_states"));
+  const counts = lines.map((line) => Number(/ folded=(\d+)/.exec(line)?.[1] ?? 1));
+  assertEquals(counts.reduce((sum, count) => sum + count, 0), FLOOD);
+  assertEquals(counts.filter((count) => count > 1), [FLOOD - FOLDED_FROM]);
+});
 
 Deno.test("refusal: EAP is rejected in one round trip, with EAP-Failure for its identifier inside", async () => {
   await using world = await startInProcess();
