@@ -42,15 +42,16 @@ browserTest(
     assertEquals(await inspector.getByText("Create the user, or check").count(), 0);
     assertEquals(await findAccessibilityProblems(page), []);
 
+    await page.goto(`${gateway.httpUrl}/live/dropped`);
+    await page.getByText("Same as alice but for blanks at the beginning or the end.").waitFor();
+    await page.getByText("Sign in as alice.").waitFor();
+
+    // The tabs share their settings, so the German tab is the last one.
     const german = await context.newPage();
     await german.addInitScript(() => localStorage.setItem("countersign-language", "de"));
     await german.goto(`${gateway.httpUrl}/live`);
     const details = await inspect(german, { name: "alice@corp.example", label: "Gewählte Anmeldung" });
     await details.getByText("Gleicht alice bis auf den Realm.", { exact: true }).waitFor();
     await details.getByText("corp.example in strip_realms von vpn-1 eintragen").waitFor();
-
-    await page.goto(`${gateway.httpUrl}/live/dropped`);
-    await page.getByText("Same as alice but for blanks at the beginning or the end.").waitFor();
-    await page.getByText("Sign in as alice.").waitFor();
   },
 );
