@@ -5,7 +5,7 @@ import type { ClientSettings, Config, ConfigFault, ConfigSources, ConfigWarning 
 import { loadConfig } from "../config/load.ts";
 import { socketAddressText } from "../config/addresses.ts";
 import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
-import { rejectsUnknownUsers } from "../radius/doing/user_name.ts";
+import { rejectsUnknownUsers } from "../radius/pure/user_name.ts";
 
 const USAGE = `Check the settings without starting: every fault at once.
 

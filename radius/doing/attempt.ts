@@ -6,7 +6,7 @@ import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
 import { readCode } from "../pure/password.ts";
 import { reducePhoneNumber } from "../pure/phone_number.ts";
 import { matchTotp } from "../pure/totp.ts";
-import { rejectsUnknownUsers } from "./user_name.ts";
+import { rejectsUnknownUsers } from "../pure/user_name.ts";
 import type { Client } from "./clients.ts";
 import type { Request } from "./request.ts";
 import type { Conversation } from "./conversation.ts";

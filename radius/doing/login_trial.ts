@@ -10,7 +10,7 @@ import { reachesOutside, step } from "../pure/step.ts";
 import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
 import type { Client } from "./clients.ts";
 import type { Conversation } from "./conversation.ts";
-import { stripUserName } from "./user_name.ts";
+import { stripUserName } from "../pure/user_name.ts";
 
 /** A login that somebody thinks of. */
 export interface TrialRequest {

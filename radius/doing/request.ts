@@ -3,7 +3,7 @@
 import { typeOf } from "../facts/dictionary.ts";
 import { readInteger } from "../pure/attributes.ts";
 import { forEachAttribute, PacketView } from "../pure/packet.ts";
-import { isRefusedUserName } from "./user_name.ts";
+import { isRefusedUserName } from "../pure/user_name.ts";
 import { decodeText } from "../pure/text.ts";
 import type { Client } from "./clients.ts";
 import type { Slot } from "./duplicates.ts";

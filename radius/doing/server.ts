@@ -7,7 +7,7 @@ import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
 import { findMessageAuthenticator } from "../pure/authenticity.ts";
 import { createSlab } from "../pure/slab.ts";
 import { decodeText } from "../pure/text.ts";
-import { stripUserName } from "./user_name.ts";
+import { stripUserName } from "../pure/user_name.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createGate, type ListenerService } from "./admit.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";

@@ -131,75 +131,6 @@ for (
   });
 }
 
-for (
-  const [what, change] of [
-    ["a separator that is a letter", { appendSeparator: "a" }],
-    ["a separator of two characters", { appendSeparator: ",," }],
-    ["a domain with a backslash", { stripDomains: ["CORP\\"] }],
-    ["a realm with an @", { stripRealms: ["@corp.example"] }],
-    ["an empty realm", { stripRealms: [""] }],
-    ["101 domains", { stripDomains: Array.from({ length: 101 }, (_, at) => `D${at}`) }],
-    ["another rule for unknown users", { unknownUsers: "settings" }],
-    ["another signature of the server's answers", {
-      firstFactor: "radius",
-      firstFactorServer: {
-        address: "192.0.2.20:1812",
-        timeoutMs: 3000,
-        secret: "y",
-        messageAuthenticator: "off",
-      },
-    }],
-  ] as const
-) {
-  Deno.test(`POST /clients refuses ${what}`, async () => {
-    await using site = await startConnectConsole({ toml: FILE_CLIENT });
-    const { status, body } = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...change } });
-    assertEquals([status, body.error.code], [400, "malformed"]);
-    assertEquals(site.register.list().length, 1);
-  });
-}
-
-Deno.test("PUT /clients/:id saves, shows, applies and audits the rules about names, separators and unknown users", async () => {
-  await using site = await startConnectConsole({ toml: FILE_CLIENT });
-  const made = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, unknownUsers: "auto" } });
-  const rulesOf = ({ unknownUsers, appendSeparator, stripDomains, stripRealms }: ShownClient) => ({
-    unknownUsers,
-    appendSeparator,
-    stripDomains,
-    stripRealms,
-  });
-  const usual = { unknownUsers: "auto", appendSeparator: ",", stripDomains: [], stripRealms: [] };
-  assertEquals(rulesOf(made.body.client), usual as ReturnType<typeof rulesOf>);
-  const changed = {
-    unknownUsers: "reject",
-    appendSeparator: ";",
-    stripDomains: ["CORP"],
-    stripRealms: ["corp.example", "lab.example"],
-  } as const;
-  const json = { ...RULES, ...changed, appendMode: true, address: ["198.51.100.9"], version: 1 };
-  const saved = await ask(site, "/clients/vpn-1", { method: "PUT", json });
-  const [expected, policy] = [saved.body.client, site.clients.behind("198.51.100.9")?.[0]?.policy];
-  for (const rules of [expected, policy]) {
-    assertEquals({ ...rules, ...changed }, rules);
-  }
-  const audit = (await site.audits()).find(({ action }) => action === "client.change");
-  const [before, after] = [JSON.parse(String(audit?.before)), JSON.parse(String(audit?.after))];
-  assertEquals([before.unknownUsers, before.stripDomains, before.stripRealms], ["auto", [], []]);
-  assertEquals(rulesOf(after), { ...changed } as unknown as ReturnType<typeof rulesOf>);
-});
-
-Deno.test("PUT /clients/:id saves whether the answers of the first-factor server must be signed", async () => {
-  await using site = await startConnectConsole({ toml: FILE_CLIENT });
-  const server = { address: "192.0.2.20:1812", timeoutMs: 2000, secret: "right" };
-  const radius = { firstFactor: "radius", firstFactorServer: { ...server, messageAuthenticator: "auto" } };
-  const made = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
-  assertEquals(made.body.client.firstFactorServer?.messageAuthenticator, "auto");
-  const json = { ...RULES, ...radius, address: ["198.51.100.9"], firstFactorServer: server, version: 1 };
-  const saved = await ask(site, "/clients/vpn-1", { method: "PUT", json });
-  assertEquals(saved.body.client.firstFactorServer?.messageAuthenticator, "require");
-  assertEquals(site.register.firstFactorServer("vpn-1")?.messageAuthenticator, "require");
-});
-
 const SERVER = { address: "192.0.2.20:1812", timeoutMs: 2000 };
 const SERVER_SECRET = "right";
 
@@ -457,31 +388,4 @@ Deno.test("GET /health warns that no phone reaches a loopback address, and that 
   ]]);
   const named = await partsOf('[http]\npublic_url = "https://login.example.org"');
   assertEquals(named.second_factor, ["ok", undefined]);
-});
-
-Deno.test("GET /health warns of clients whose unsigned requests are accepted, until signed ones are required", async () => {
-  const toml = FILE_CLIENT + FILE_CLIENT.replace("of-file", "off").replace("192.0.2.1", "192.0.2.2") +
-    'message_authenticator = "off"\n';
-  await using site = await startConnectConsole({ toml });
-  await ask(site, "/clients", { method: "POST", json: CLIENT });
-  const rows = async () => {
-    const { body } = await ask(site, "/health", { role: "viewer" });
-    return body.parts.filter(({ kind }) => kind === "unsigned")
-      .map(({ id, name, state, testable, detail }) => [id, name, state, testable, detail]);
-  };
-  const row = (name: string, state: string) => [
-    `unsigned:${name}`,
-    name,
-    state,
-    false,
-    "message_authenticator",
-  ];
-  assertEquals(await rows(), [row("of-file", "ok"), row("off", "warning"), row("vpn-1", "ok")]);
-  const client = site.clients.behind("198.51.100.9")?.[0];
-  if (client === undefined) throw new Error("The client is not in use");
-  client.use.unsignedMs = Date.now();
-  assertEquals(await rows(), [row("of-file", "ok"), row("off", "warning"), row("vpn-1", "warning")]);
-  const json = { ...RULES, address: ["198.51.100.9"], messageAuthenticator: "require", version: 1 };
-  assertEquals((await ask(site, "/clients/vpn-1", { method: "PUT", json })).status, 200);
-  assertEquals(await rows(), [row("of-file", "ok"), row("off", "warning")]);
 });

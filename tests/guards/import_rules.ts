@@ -30,7 +30,11 @@ const EVERYTHING = [""];
 /** `""` stands for every room of the program, never for tests. */
 export const ROOMS: readonly RoomRow[] = [
   { at: "radius/facts/", code: [], types: [] },
-  { at: "radius/pure/", code: ["radius/facts/", "runtime.ts", "platform/mask_phone_number.ts"], types: [] },
+  {
+    at: "radius/pure/",
+    code: ["radius/facts/", "canonical_name.ts", "runtime.ts", "platform/mask_phone_number.ts"],
+    types: [],
+  },
   {
     at: "radius/accounting/",
     code: ["radius/facts/", "radius/pure/", "radius/doing/replies.ts", ...GROUND],

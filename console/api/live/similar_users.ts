@@ -1,7 +1,7 @@
 // Users of the directory whose names differ from an unknown User-Name only by a domain, a realm, blanks or other forms of the same letters.
 
 import { decodeText } from "../../../radius/pure/text.ts";
-import { type SimilarName, similarNames, stripUserName } from "../../../radius/doing/user_name.ts";
+import { type SimilarName, similarNames, stripUserName } from "../../../radius/pure/user_name.ts";
 import type { StrayPacket } from "../../../radius/doing/ports.ts";
 import type { Connect } from "../connect/connect.ts";
 import type { People } from "../people/people.ts";

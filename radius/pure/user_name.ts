@@ -2,9 +2,11 @@
 // name has in common with a known one.
 
 import { canonicalName, isDeceptiveName } from "../../canonical_name.ts";
-import type { ClientPolicy } from "../../config.ts";
 
-type Stripping = Pick<ClientPolicy, "stripDomains" | "stripRealms">;
+interface Stripping {
+  readonly stripDomains: readonly string[];
+  readonly stripRealms: readonly string[];
+}
 
 /**
  * The name after the listed domain (`CORP\alice`) and the listed realm (`alice@corp.example`) are removed, each at most once. A form that is
@@ -31,7 +33,10 @@ export function isRefusedUserName(name: string): boolean {
 
 /** Whether a client's User-Names that are not in the directory are rejected. */
 export function rejectsUnknownUsers(
-  { unknownUsers, firstFactor }: Pick<ClientPolicy, "unknownUsers" | "firstFactor">,
+  { unknownUsers, firstFactor }: {
+    readonly unknownUsers: "auto" | "allow" | "reject";
+    readonly firstFactor: string;
+  },
 ): boolean {
   return unknownUsers === "reject" || (unknownUsers === "auto" && firstFactor !== "none");
 }
