@@ -103,8 +103,8 @@ browserTest(
     await holds(page);
     await editor.getByRole("button", { name: "Save" }).click();
     await page.getByRole("row", { name: /Filter-Id.*vpn-users.*this group/ }).waitFor();
-    await page.getByRole("searchbox", { name: "Add a member" }).fill("ada");
-    await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: /ada/ }).click();
+    await page.getByRole("combobox", { name: "Add a member" }).fill("ada");
+    await page.getByRole("listbox", { name: "Users found" }).getByRole("option", { name: /ada/ }).click();
     await page.getByText("ada is in vpn.").waitFor();
     await holds(page);
 

@@ -25,8 +25,8 @@ browserTest(
     await dialog.getByRole("button", { name: "Create group" }).click();
     await page.getByRole("heading", { name: "staff", level: 1 }).waitFor();
     await page.getByRole("row", { name: /Filter-Id.*vpn-staff.*this group/ }).waitFor();
-    await page.getByRole("searchbox", { name: "Add a member" }).fill("lovel");
-    await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: /ada/ }).click();
+    await page.getByRole("combobox", { name: "Add a member" }).fill("lovel");
+    await page.getByRole("listbox", { name: "Users found" }).getByRole("option", { name: /ada/ }).click();
     await page.getByText("ada is in staff.").waitFor();
     const table = page.getByRole("table", { name: "Members of staff" });
     await table.getByRole("link", { name: "ada" }).waitFor();
@@ -76,8 +76,8 @@ browserTest(
       how: "before",
       fault: { kind: "refused", retry: false },
     });
-    await page.getByRole("searchbox", { name: "Add a member" }).fill("ada");
-    await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: "ada" }).click();
+    await page.getByRole("combobox", { name: "Add a member" }).fill("ada");
+    await page.getByRole("listbox", { name: "Users found" }).getByRole("option", { name: "ada" }).click();
     const alert = page.getByRole("alert");
     await alert.getByText("staff was not changed.").waitFor();
     await alert.getByText("ldap: failed").waitFor();

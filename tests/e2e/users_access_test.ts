@@ -65,7 +65,7 @@ const STATES: Readonly<Record<string, State>> = {
     path: "/users/ada#groups",
     heading: "ada",
     async act(page) {
-      await page.getByRole("searchbox", { name: "Add to a group" }).fill("nowhere");
+      await page.getByRole("combobox", { name: "Add to a group" }).fill("nowhere");
       await page.getByText("No group matches.").waitFor();
     },
   },

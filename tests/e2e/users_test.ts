@@ -239,8 +239,8 @@ browserTest("users: groups are found on the server, joined, and left with a way 
   for (const name of ["staff", "storage", "vpn"]) await site.putGroup(name);
   await openUser(page, site, "ada", { hash: "#groups" });
   await page.getByText("In no group.").waitFor();
-  await page.getByRole("searchbox", { name: "Add to a group" }).fill("st");
-  await page.getByRole("list", { name: "Groups found" }).getByRole("button", { name: "staff" }).click();
+  await page.getByRole("combobox", { name: "Add to a group" }).fill("st");
+  await page.getByRole("listbox", { name: "Groups found" }).getByRole("option", { name: "staff" }).click();
   await page.getByText("ada is in staff.").waitFor();
   await page.getByRole("button", { name: "Take out staff" }).click();
   await page.getByText("In no group.").waitFor();

@@ -16,6 +16,11 @@ export function saidOf(text: string, receipt: Receipt | null = null): Said {
   return { text, tone: isWhole ? "ok" : "wait", receipt };
 }
 
+/** Whether a backend refused a change that others made. */
+export function hasFailure(receipt: Receipt): boolean {
+  return receipt.entries.some(({ outcome }) => outcome !== "done" && outcome !== "queued");
+}
+
 /** Of a change that was not made. */
 export function unsaidOf(title: string, fault: unknown): Said {
   const receipt = fault instanceof ApiFailure ? fault.receipt : null;

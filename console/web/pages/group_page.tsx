@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { GroupView } from "../../api/people/group_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { createGroupCalls } from "../models/group_calls.ts";
-import { type Said, saidOf, unsaidOf } from "../models/said.ts";
+import { hasFailure, type Said, saidOf, unsaidOf } from "../models/said.ts";
 import { useResource } from "../models/resource.ts";
 import { Button } from "../parts/button.tsx";
 import { Fetched } from "../parts/connect/fetched.tsx";
@@ -13,6 +13,7 @@ import { GroupPolicy } from "../parts/groups/group_policy.tsx";
 import { late } from "../parts/late.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
+import { receiptSentence } from "../parts/receipt_chips.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
@@ -37,26 +38,28 @@ export default function GroupPage({ models, params }: PageProps) {
   const group = loaded.state.value.kind === "ready" ? loaded.state.value.value : null;
   const shown = group?.name ?? name;
 
+  /** A saved change is a message over the page, so that nothing moves; a failure is a note, because it offers a retry. */
   const change = async (wanted: Change): Promise<boolean> => {
     try {
       const { group: now, receipt } = await calls.change(wanted);
       if (now !== null) loaded.put(now);
-      said.value = saidOf(textOf(wanted, shown), receipt);
+      const result = saidOf(textOf(wanted, shown), receipt);
+      if (hasFailure(receipt)) {
+        said.value = result;
+        return true;
+      }
+      said.value = null;
+      models.toasts.say(`${result.text} ${receiptSentence(receipt.entries)}`, {
+        tone: result.tone,
+        ...(wanted.remove.length > 0 && {
+          undo: async () => void await change({ add: wanted.remove, remove: [] }),
+        }),
+      });
       return true;
     } catch (fault) {
       said.value = unsaidOf(t("groups.not_changed", { group: shown }), fault);
       return false;
     }
-  };
-  /** What takes somebody out can be taken back for a while. */
-  const changeWithUndo = async (wanted: Change): Promise<boolean> => {
-    const isDone = await change(wanted);
-    if (isDone && wanted.remove.length > 0) {
-      models.toasts.say(textOf(wanted, shown), {
-        undo: async () => void await change({ add: wanted.remove, remove: [] }),
-      });
-    }
-    return isDone;
   };
   return (
     <main class="page" id="page">
@@ -83,7 +86,7 @@ export default function GroupPage({ models, params }: PageProps) {
               calls={calls}
               onChanged={(now) => loaded.put(now)}
             />
-            <GroupMembers models={models} group={value} calls={calls} onChange={changeWithUndo} />
+            <GroupMembers models={models} group={value} calls={calls} onChange={change} />
           </>
         )}
       </Fetched>

@@ -4,7 +4,6 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { failureText } from "../api_client.ts";
-import { Button } from "./button.tsx";
 import { TextField } from "./field.tsx";
 import { Problem } from "./note.tsx";
 
@@ -32,15 +31,38 @@ interface SearchPickerProps {
 
 const TYPING_PAUSE_MS = 150;
 
+/** What was found, and the text that it was found for. */
+interface Found {
+  readonly text: string;
+  readonly offers: readonly Offer[];
+}
+
+/**
+ * A combobox: the arrow keys move through the matches, and Enter picks the highlighted one. A single match and an exact
+ * match are highlighted already. The focus stays in the field, so that the next name can be typed.
+ */
 export function SearchPicker(props: SearchPickerProps) {
   const { id, label, hint, none, offersLabel, find, target, onPick, reason } = props;
   const typed = useSignal("");
-  const found = useSignal<readonly Offer[] | null>(null);
+  const found = useSignal<Found | null>(null);
   const problem = useSignal<string | null>(null);
+  /** Where the arrow keys moved the highlight; `null` until they are used. */
+  const moved = useSignal<number | null>(null);
+  /** Enter was pressed before the matches of the text arrived. */
+  const picksSingle = useRef(false);
   const turn = useRef(0);
+  const frame = useRef<HTMLDivElement>(null);
+  const text = typed.value.trim();
+  const pick = (name: string) => {
+    typed.value = "";
+    found.value = null;
+    frame.current?.querySelector("input")?.focus();
+    void onPick(name);
+  };
   useEffect(() => {
     const mine = ++turn.current;
-    const text = typed.value.trim();
+    moved.value = null;
+    picksSingle.current = false;
     if (text === "") {
       found.value = null;
       return;
@@ -49,42 +71,89 @@ export function SearchPicker(props: SearchPickerProps) {
       try {
         const offers = await find(text);
         if (mine !== turn.current) return;
-        found.value = offers;
+        found.value = { text, offers };
         problem.value = null;
+        const [single] = offers;
+        if (picksSingle.current && offers.length === 1 && single !== undefined) pick(single.name);
       } catch (fault) {
         if (mine === turn.current) problem.value = failureText(fault);
       }
     }, TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [typed.value, target]);
-  const pick = (name: string) => {
-    typed.value = "";
-    found.value = null;
-    void onPick(name);
+  }, [text, target]);
+  const offers = found.value?.offers ?? [];
+  const chosen = Math.min(moved.value ?? matchOf(offers, text), offers.length - 1);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0 && offers.length > 0) {
+      moved.value = chosen < 0 && step < 0
+        ? offers.length - 1
+        : (chosen + step + offers.length) % offers.length;
+    } else if (event.key === "Enter" && text !== "") {
+      const offer = offers[chosen];
+      // Matches of an older text are never picked.
+      if (found.value?.text !== text) picksSingle.current = true;
+      else if (offer !== undefined) pick(offer.name);
+    } else if (event.key === "Escape" && text !== "") {
+      typed.value = "";
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
   };
   return (
-    <div class="people-picker" role="search" aria-label={label}>
+    <div class="people-picker" role="search" aria-label={label} ref={frame}>
       <TextField
         id={id}
         label={label}
         hint={reason ?? hint}
         text={typed}
-        input={{ type: "search", disabled: reason !== undefined, title: reason, maxLength: 200 }}
+        input={{
+          type: "search",
+          role: "combobox",
+          list: undefined,
+          disabled: reason !== undefined,
+          title: reason,
+          maxLength: 200,
+          "aria-autocomplete": "list",
+          "aria-expanded": offers.length > 0,
+          "aria-controls": offers.length > 0 ? `${id}-offers` : undefined,
+          "aria-activedescendant": chosen < 0 ? undefined : `${id}-offer-${chosen}`,
+          onKeyDown,
+        }}
       />
       <Problem of={problem} />
-      {found.value?.length === 0 && <p class="quiet" role="status">{none}</p>}
-      {found.value !== null && found.value.length > 0 && (
-        <ul class="people-offers" aria-label={offersLabel}>
-          {found.value.map(({ name, more }) => (
-            <li key={name}>
-              <Button small onClick={() => pick(name)}>
-                <bdi>{name}</bdi>
-                {more}
-              </Button>
+      {found.value !== null && offers.length === 0 && <p class="quiet" role="status">{none}</p>}
+      {offers.length > 0 && (
+        <ul class="people-offers" id={`${id}-offers`} role="listbox" aria-label={offersLabel}>
+          {offers.map(({ name, more }, at) => (
+            <li
+              key={name}
+              id={`${id}-offer-${at}`}
+              role="option"
+              aria-selected={at === chosen}
+              // A press would take the focus out of the field.
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() =>
+                pick(name)}
+              ref={(element) => {
+                if (at === moved.value) {
+                  element?.scrollIntoView({ block: "nearest" });
+                }
+              }}
+            >
+              <bdi>{name}</bdi>
+              {more}
             </li>
           ))}
         </ul>
       )}
     </div>
   );
+}
+
+/** The match that Enter picks without the arrow keys: the only one, or the one with exactly this name; -1 for none. */
+function matchOf(offers: readonly Offer[], text: string): number {
+  if (offers.length === 1) return 0;
+  return offers.findIndex(({ name }) => name.toLowerCase() === text.toLowerCase());
 }

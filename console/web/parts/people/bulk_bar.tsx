@@ -78,7 +78,7 @@ export function BulkBar(props: BulkBarProps) {
   const action = asking.value;
   const isRunning = job.value?.state === "running";
   return (
-    <>
+    <div class="bulk-foot">
       <Problem of={problem} title={t("groups.bulk_failed")} />
       {job.value !== null && (
         <JobNote
@@ -121,7 +121,7 @@ export function BulkBar(props: BulkBarProps) {
           onClose={close}
         />
       )}
-    </>
+    </div>
   );
 }
 

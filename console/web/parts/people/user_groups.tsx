@@ -2,10 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
+import { hasFailure, saidOf } from "../../models/said.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { Panel } from "../panel.tsx";
+import { receiptSentence } from "../receipt_chips.tsx";
 import { EmptyState } from "../states.tsx";
 import { late } from "../late.tsx";
 
@@ -24,11 +26,16 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
       const [outcome] = answer.groups;
       const words = { name: user.name, group };
       const text = t(verb === "add" ? "people.joined" : "people.left", words);
+      const receipt = outcome?.receipt ?? null;
       if (outcome?.problem) page.failed(t("people.group_unchanged", words), new Error(outcome.problem));
-      else if (verb === "remove") {
-        models.toasts.say(text, { undo: () => change(group, "add") });
-        page.said(text, outcome?.receipt ?? null);
-      } else page.said(text, outcome?.receipt ?? null);
+      else if (receipt !== null && hasFailure(receipt)) page.said(text, receipt);
+      else {
+        // A message over the page, so that nothing moves.
+        models.toasts.say(receipt === null ? text : `${text} ${receiptSentence(receipt.entries)}`, {
+          tone: saidOf(text, receipt).tone,
+          ...(verb === "remove" && { undo: () => change(group, "add") }),
+        });
+      }
     } catch (fault) {
       page.failed(t("people.group_unchanged", { name: user.name, group }), fault);
     }

@@ -1,0 +1,120 @@
+// The member picker by keyboard, and messages that do not move the page.
+
+import { assertEquals } from "@std/assert";
+import type { Page } from "../packages/playwright.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+import { holds, membersOf, open } from "./people_pages.ts";
+
+closeBrowserAtEnd();
+
+const dist = await currentDist();
+const search = (page: Page) => page.getByRole("combobox", { name: "Add a member" });
+const hasFocus = (page: Page) => search(page).evaluate((field) => field === document.activeElement);
+const topOf = async (page: Page, selector: string) => (await page.locator(selector).boundingBox())?.y;
+
+browserTest(
+  "picker: Enter picks the single, exact or highlighted match, arrow keys move, and the focus stays",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    for (const name of ["ada", "adam", "adele", "grace"]) await site.put(name);
+    await site.putGroup("staff", ["seed"]);
+    await open(page, site, { path: "/groups/staff", heading: "staff" });
+    const table = page.getByRole("table", { name: "Members of staff" });
+    await table.waitFor();
+    const before = await topOf(page, ".table-frame");
+    await search(page).focus();
+    // Enter before the matches are here picks the single one when it arrives.
+    await page.keyboard.type("grac");
+    await page.keyboard.press("Enter");
+    await table.getByRole("link", { name: "grace" }).waitFor();
+    await page.getByText("grace is in staff.").waitFor();
+    assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
+    assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
+    // Several matches: nothing is picked without a highlight.
+    await page.keyboard.type("ad");
+    await page.getByRole("option").nth(2).waitFor();
+    await page.keyboard.press("Enter");
+    assertEquals(await page.getByRole("option", { selected: true }).count(), 0);
+    await holds(page);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    await page.getByRole("option", { name: "adam", selected: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await table.getByRole("link", { name: "adam" }).waitFor();
+    // The exact name among several matches.
+    assertEquals(await hasFocus(page), true);
+    await page.keyboard.type("ada");
+    await page.getByRole("option", { name: "ada", exact: true, selected: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await table.getByRole("link", { name: "ada", exact: true }).waitFor();
+    // By mouse, too, the focus stays in the field.
+    await page.keyboard.type("adele");
+    await page.getByRole("option", { name: "adele" }).click();
+    await table.getByRole("link", { name: "adele" }).waitFor();
+    assertEquals(await hasFocus(page), true);
+    assertEquals(await topOf(page, ".table-frame"), before);
+    await page.keyboard.type("zzz");
+    await page.keyboard.press("Escape");
+    assertEquals([await search(page).inputValue(), new URL(page.url()).pathname], ["", "/groups/staff"]);
+    assertEquals((await membersOf(site, "staff")).toSorted(), ["ada", "adam", "adele", "grace", "seed"]);
+  },
+);
+
+browserTest("bulk: the result is in view and the list is not scrolled", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  for (let number = 1; number <= 40; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
+  await open(page, site, { path: "/users", heading: "Users" });
+  for (const [width, height] of [[1440, 900], [390, 844]] as const) {
+    await page.setViewportSize({ width, height });
+    await page.getByRole("row", { name: /user02/ }).getByRole("checkbox").check();
+    const bar = page.locator(".selection-bar");
+    await bar.getByRole("button", { name: width === 390 ? "Activate" : "Deactivate", exact: true })
+      .scrollIntoViewIfNeeded();
+    const scrolled = await page.evaluate(() => scrollY);
+    await bar.getByRole("button", { name: width === 390 ? "Activate" : "Deactivate", exact: true }).click();
+    const result = page.locator(".bulk-foot > .note");
+    await result.getByText(/1 user was (de)?activated\./).waitFor();
+    const box = await result.boundingBox();
+    const { top, bottom } = { top: box?.y ?? -1, bottom: (box?.y ?? 0) + (box?.height ?? 0) };
+    assertEquals(top >= 0 && bottom <= height - (width === 390 ? 57 : 0), true, `${top} to ${bottom}`);
+    await result.getByRole("button", { name: "Dismiss" }).focus();
+    const now = await page.evaluate(() => scrollY);
+    assertEquals(now <= scrolled, true, `scrolled from ${scrolled} to ${now}`);
+    await result.getByRole("button", { name: "Dismiss" }).click();
+  }
+});
+
+browserTest(
+  "dialogs: at 390x844 the title and the primary button are in view, whatever is scrolled",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open(page, site, { path: "/users", heading: "Users" });
+    await page.getByRole("button", { name: "Create user" }).first().click();
+    const dialog = page.getByRole("dialog", { name: "Create user" });
+    await dialog.getByLabel("User name").waitFor();
+    const isInView = async () => {
+      for (const part of [dialog.getByRole("heading"), dialog.getByRole("button", { name: "Create user" })]) {
+        const box = await part.boundingBox();
+        if (box === null || box.y < 0 || box.y + box.height > 844) return false;
+        // Nothing is over it.
+        const isOnTop = await part.evaluate(
+          (one, { x, y }) => one.contains(document.elementFromPoint(x, y)),
+          {
+            x: box.x + box.width / 2,
+            y: box.y + box.height / 2,
+          },
+        );
+        if (!isOnTop) return false;
+      }
+      return true;
+    };
+    assertEquals(await dialog.evaluate((one) => one.scrollHeight > one.clientHeight), true, "it scrolls");
+    assertEquals(await isInView(), true);
+    await dialog.evaluate((one) => one.scrollTo(0, one.scrollHeight));
+    assertEquals(await isInView(), true);
+  },
+);
