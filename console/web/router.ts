@@ -21,6 +21,10 @@ export interface Router {
   readonly topPx: ReadonlySignal<number>;
   /** Counts the pages that were gone to; 0 for the one that the browser opened. */
   readonly visits: ReadonlySignal<number>;
+  /** The path of the page that was shown before this one; "" for the first page. */
+  readonly leftPath: ReadonlySignal<string>;
+  /** How many entries of the history lie between this page and `path`, when this page was opened from there; else 0. */
+  stepsBackTo(path: string): number;
   /** One filter of the query; "" when absent. */
   param(name: string): string;
   /** Writes filters into the address without a new entry in the history; "" removes one. */
@@ -50,6 +54,9 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
   const query = computed(() => new URLSearchParams(parts.value.query));
   const topPx = signal(0);
   const visits = signal(0);
+  const leftPath = signal("");
+  /** From which page each entry of the history was opened, and how many entries ago. */
+  const origins = new Map<unknown, { readonly path: string; readonly steps: number }>();
   /** By the entry of the history, which its state names. */
   const tops = new Map<unknown, number>();
   let entry = history.state;
@@ -66,7 +73,10 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
   };
   const arriveAt = (to: string, topOf: () => number): void => {
     entry = history.state;
-    visits.value += splitUrl(to).path === path.peek() ? 0 : 1;
+    if (splitUrl(to).path !== path.peek()) {
+      leftPath.value = path.peek();
+      visits.value += 1;
+    }
     topPx.value = topOf();
     url.value = to;
   };
@@ -81,6 +91,11 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
     hash: computed(() => parts.value.hash),
     topPx,
     visits,
+    leftPath,
+    stepsBackTo(wanted) {
+      const origin = origins.get(entry);
+      return origin?.path === wanted ? origin.steps : 0;
+    },
     param: (name) => query.value.get(name) ?? "",
     setParams(changes) {
       const next = new URLSearchParams(query.peek());
@@ -97,7 +112,13 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
       if (holder !== null) return askFirst(to);
       travel(to, () => {
         tops.set(entry, bar.scrollY);
+        const origin = origins.get(entry);
+        const isSamePage = splitUrl(to).path === path.peek();
         history.pushState(crypto.randomUUID(), "", to);
+        if (!isSamePage) origins.set(history.state, { path: path.peek(), steps: 1 });
+        else if (origin !== undefined) {
+          origins.set(history.state, { ...origin, steps: origin.steps + 1 });
+        }
         arriveAt(to, () => 0);
       });
     },
@@ -148,6 +169,9 @@ export function followLinks(router: Router, { document, isPage }: {
       return;
     }
     event.preventDefault();
-    router.go(link.pathname + link.search + link.hash);
+    // A link back to the list that this page was opened from restores the filters and the position of the list.
+    const steps = link.classList.contains("back") ? router.stepsBackTo(link.pathname) : 0;
+    if (steps > 0) history.go(-steps);
+    else router.go(link.pathname + link.search + link.hash);
   });
 }

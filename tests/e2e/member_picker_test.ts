@@ -118,3 +118,31 @@ browserTest(
     assertEquals(await isInView(), true);
   },
 );
+
+browserTest(
+  "users: Esc from a user returns to the row, with the filters and the selection",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    for (const name of ["ada", "adam", "grace"]) await site.put(name);
+    await open(page, site, { path: "/users?q=ada", heading: "Users" });
+    await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").check();
+    await page.getByRole("link", { name: "ada", exact: true }).click();
+    await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+    // Another tab of the user is one more entry of the history.
+    await page.getByRole("link", { name: /^Groups/ }).last().click();
+    await page.getByRole("combobox", { name: "Add to a group" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+    await page.locator('tr[data-key="ada"] a:focus').waitFor();
+    assertEquals(new URL(page.url()).search, "?q=ada");
+    assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
+    await page.keyboard.press("j");
+    await page.locator('tr[data-key="adam"] a:focus').waitFor();
+    // A visit from elsewhere starts without a selection.
+    await page.getByRole("link", { name: "Groups", exact: true }).click();
+    await page.getByRole("heading", { name: "Groups", level: 1 }).waitFor();
+    await page.evaluate(() => history.back());
+    await page.getByRole("row", { name: /adam/ }).waitFor();
+    assertEquals(await page.getByRole("checkbox", { checked: true }).count(), 0);
+  },
+);

@@ -8,6 +8,7 @@ import { type PlaceName, visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
 import { loadWords } from "../words/translate.ts";
 import { createClockModel } from "./clock_model.ts";
+import type { Selection } from "./selection.ts";
 import { createSessionModel } from "./session_model.ts";
 import { createToasts } from "./toasts_model.ts";
 
@@ -32,6 +33,8 @@ export function createModels(window: Window & typeof globalThis, { routes }: Mod
   const preferences = createPreferences(document.documentElement);
   /** Which of them is open. */
   const overlay = signal<Overlay | null>(null);
+  /** The selection of each list that was left for the page of one of its rows, with what was listed and for whom. */
+  const selections = new Map<string, { readonly listed: string; readonly selection: Selection }>();
   const toasts = createToasts({
     later(delayMs, task) {
       const timer = setTimeout(task, delayMs);
@@ -48,5 +51,5 @@ export function createModels(window: Window & typeof globalThis, { routes }: Mod
       void session.stay();
     }
   }, STAY_EVERY_MS);
-  return { api, pages, router, clock, session, toasts, preferences, overlay };
+  return { api, pages, router, clock, session, toasts, preferences, overlay, selections };
 }

@@ -1,6 +1,8 @@
 // Which rows of a list are chosen: one by one, by range, or everything that matches.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { Models } from "./models.ts";
 
 export interface Selection {
   /** Keys of chosen rows; of no meaning while `everything` holds. */
@@ -51,4 +53,23 @@ export function createSelection(): Selection {
       put(new Set());
     },
   };
+}
+
+/**
+ * The selection of a list. Another query clears it. The way back from the page of one row restores it, for the same
+ * query and the same administrator; any other visit of the list starts without a selection.
+ */
+export function useListSelection(models: Models, query: object): Selection {
+  const { selections, router, session } = models;
+  const state = session.session.peek();
+  const account = state.kind === "ready" ? state.value?.name ?? "" : "";
+  const path = router.path.peek();
+  const listed = JSON.stringify([account, query]);
+  return useMemo(() => {
+    const stored = selections.get(path);
+    const isBack = router.leftPath.peek().startsWith(`${path}/`);
+    const selection = isBack && stored?.listed === listed ? stored.selection : createSelection();
+    selections.set(path, { listed, selection });
+    return selection;
+  }, [listed]);
 }

@@ -1,11 +1,10 @@
 // The list of users: search, filters, one page at a time, and a way to make one.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
 import type { UserPage, UserRow } from "../../api/people/user_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";
-import { createSelection } from "../models/selection.ts";
+import { useListSelection } from "../models/selection.ts";
 import { listUsers } from "../models/user_calls.ts";
 import { userHref } from "../user_href.ts";
 import { Button } from "../parts/button.tsx";
@@ -48,9 +47,7 @@ export default function UsersPage({ models }: PageProps) {
   });
   const page = valueOf(list.state.value);
   const target = param("target");
-  const selection = useMemo(createSelection, []);
-  // What is chosen stands for the list that was seen.
-  useEffect(() => selection.clear(), [JSON.stringify(query)]);
+  const selection = useListSelection(models, query);
   const reason = whyNot(models, "user_manager");
   const create = () => creating.value = reason === undefined;
   useShortcuts([{ keys: "c u", does: "people.create", needs: "user_manager", run: create }]);

@@ -7,6 +7,7 @@ import { whyNot } from "../../access_words.ts";
 import type { Models } from "../../models/models.ts";
 import { type Visit, visitOf } from "../../places.ts";
 import type { PageView } from "../../page_loader.ts";
+import { focusRowOf } from "../../row_focus.ts";
 import { scrollBackTo } from "../../scroll_back.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
@@ -34,7 +35,7 @@ export function PageHost({ models }: { models: Models }) {
 }
 
 function Arrived({ models, visit, page: Page }: { models: Models; visit: Visit; page: PageView }) {
-  const { visits, topPx } = models.router;
+  const { visits, topPx, path, leftPath } = models.router;
   const title = t(`frame.${visit.place.title}`);
   const arrived = useRef(-1);
   useLayoutEffect(() => {
@@ -48,6 +49,8 @@ function Arrived({ models, visit, page: Page }: { models: Models; visit: Visit; 
     // The page that the browser opened keeps the browser's own start of the focus.
     if (visits.value > 0) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
     scrollBackTo(topPx.value);
+    // Back from one row's page: the row has the focus, so that the next one is a key away.
+    if (leftPath.value.startsWith(`${path.value}/`)) focusRowOf(leftPath.value);
   });
   return <Page models={models} params={visit.params} />;
 }
