@@ -1,7 +1,7 @@
 // Groups and devices in a real browser, found by role and label.
 
 import { assertEquals } from "@std/assert";
-import { startPeopleConsole } from "../fakes/console_people.ts";
+import { SOMEBODY, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
 
@@ -133,3 +133,29 @@ browserTest("groups and devices fit 320 px", async ({ page }) => {
   await page.getByRole("table", { name: /Members of/ }).waitFor();
   await holds(page);
 }, { look: "small" });
+
+browserTest(
+  "groups: members that a backend does not know are named after the change and in the sync status, in both languages",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({
+      dist,
+      shape: { local: "store", ldap: "sync" },
+      knownMembersOnly: true,
+    });
+    await site.target.create({ kind: "user", name: "bob", active: true, attributes: {} }, {
+      actor: SOMEBODY,
+      backends: ["local"],
+    });
+    await site.putGroup("staff", ["eve"]);
+    await open(page, site, { path: "/groups/staff", heading: "staff" });
+    await page.getByText("1 member not stored: eve").waitFor();
+    await page.getByRole("searchbox", { name: "Add a member" }).fill("bob");
+    await page.getByRole("list", { name: "Users found" }).getByRole("button", { name: /bob/ }).click();
+    await page.getByRole("listitem").getByText(/^2 members not stored: (bob, eve|eve, bob)$/).waitFor();
+    await page.getByText("ldap: 2 members not stored", { exact: true }).waitFor();
+    await holds(page);
+    await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
+    await page.reload();
+    await page.getByText(/^2 Mitglieder nicht gespeichert: (bob, eve|eve, bob)$/).waitFor();
+  },
+);
