@@ -77,6 +77,7 @@ export async function startMeConsole(
             ...{ user: name, client, place, source: "10.1.0.7", factor: "device" },
             ...{ startedMs, endedMs, outcome, refusedFor: null, passwordRight: true },
             moments: [{ atMs: endedMs, step: outcome, row }],
+            ...(row === "not_approved" ? { denial: { cause: "phone" as const } } : {}),
           });
           const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}${name.padEnd(6, "_")}`;
           return { type: "set" as const, key: historyKey(id), value };
