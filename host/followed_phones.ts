@@ -3,6 +3,8 @@
 import { canonicalName } from "../canonical_name.ts";
 import type { Log } from "../log.ts";
 import { auditEntry } from "../platform/audit.ts";
+import type { AddingPhone } from "../radius/doing/pairings.ts";
+import { addedByPhone } from "../radius/doing/unconfirmed_factors.ts";
 import type { Mutation } from "../store.ts";
 import type { Radius } from "../radius/gateway.ts";
 import type { PhoneOrigin, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
@@ -11,31 +13,31 @@ import { type FindUserRecord, isUsableFor } from "../user_record.ts";
 
 export interface FollowingDeps {
   readonly desk: SecondFactorDesk;
-  readonly radius: Pick<Radius, "pairings" | "onRevoked">;
+  readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
   readonly findUserRecord: FindUserRecord;
   readonly log: Log;
 }
 
 /** A phone that pairs by invitation becomes a factor of its user. One that unpairs stops being one. The phone of a user who leaves is unpaired. */
 export function followPhones(
-  { desk, radius: { pairings, onRevoked }, findUserRecord, log }: FollowingDeps,
+  { desk, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: FollowingDeps,
 ): void {
   onRevoked(({ pairingId }) =>
     void desk.revokePairing(pairingId).catch((fault: unknown) =>
       log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
     )
   );
-  desk.onPaired(async ({ pairingId, userName, recordId, totpLength, name, source, browser }) => {
+  desk.onPaired(async ({ pairingId, userName, recordId, totpLength, name, addedBy, source, browser }) => {
     // The user may have left since the phone used the invitation.
     const record = await findUserRecord(userName);
-    const device = { id: pairingId, userName, totpLength, name };
+    const device = { id: pairingId, userName, totpLength, name, addedBy };
     const origin = { source, browser };
     const isStored = isUsableFor(recordId, record) &&
       await pairings.addDevice(device, {
         checks: [record.check],
         also: ({ createdMs }) => [
           userNotice(userName, { atMs: createdMs, what: "device", by: "phone", recordId }, pairingId),
-          phoneEntry("pairing.add", { id: pairingId, userName, name, how: "invitation", origin }),
+          phoneEntry("pairing.add", { id: pairingId, userName, name, how: "invitation", origin, addedBy }),
         ],
       });
     if (!isStored) {
@@ -49,21 +51,27 @@ export function followPhones(
   desk.onUnpaired(async ({ pairingId, userName }, origin) => {
     const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
     const name = known?.kind === "device" ? known.name : undefined;
+    // A user who changes phones removes the old one on the phone itself: what it added still counts.
+    const canonical = canonicalName(userName);
+    const added = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
+    if (recoveryCodes.standing(canonical).addedBy?.id === pairingId) await recoveryCodes.confirm(canonical);
     await pairings.revoke(pairingId, [
-      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin }),
-    ]);
+      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin, confirmed: added }),
+    ], { confirmsAdded: true });
   });
 }
 
 /** What a person did on the phone page, with the phone's address and browser. */
 function phoneEntry(
   action: "pairing.add" | "pairing.revoke",
-  { id, userName, name, how, origin }: {
+  { id, userName, name, how, origin, addedBy, confirmed }: {
     id: string;
     userName: string;
     name: string | undefined;
     how: string;
     origin: PhoneOrigin;
+    addedBy?: AddingPhone | undefined;
+    confirmed?: readonly string[] | undefined;
   },
 ): Mutation {
   const user = `user:${userName}`;
@@ -77,5 +85,7 @@ function phoneEntry(
     factor: "device",
     phone: name,
     how,
+    addedBy: addedBy === undefined ? undefined : addedBy.name ?? addedBy.id,
+    confirmed: confirmed?.length === 0 ? undefined : confirmed,
   });
 }

@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = {
   "client.forget": { about: "client", formerly: ["client.forgotten"] },
   "client.remove": { about: "client" },
   "client.rotate": { about: "client" },
+  "factor.confirm": { about: "user" },
   "first_step.skip": { about: "first-step" },
   "first_step.take_up": { about: "first-step" },
   "group.created": { about: "group" },
@@ -80,6 +81,7 @@ export const AUDIT_ACTIONS = {
   "pairing.revoke": { about: "user", formerly: ["pairing.revoked"] },
   "preference.set": { about: "user" },
   "recovery_codes.make": { about: "user" },
+  "recovery_codes.remove": { about: "user" },
   "scim_credential.add": { about: "credential", formerly: ["scim_credential.added"] },
   "scim_credential.revoke": { about: "credential", formerly: ["scim_credential.revoked"] },
   "session.end": { about: "administrator" },
@@ -115,12 +117,14 @@ export type AuditAction = keyof typeof AUDIT_ACTIONS;
  */
 export const AUDIT_DETAILS = {
   added: "text",
+  addedBy: "text",
   backend: "text",
   backends: "text",
   because: "code",
   browser: "text",
   by: "code",
   changed: "attributes",
+  confirmed: "text",
   conversation: "conversation",
   count: "count",
   created: "count",
@@ -141,6 +145,7 @@ export const AUDIT_DETAILS = {
   sources: "text",
   tookMs: "count",
   unchanged: "count",
+  unconfirmed: "text",
   updated: "count",
   vanished: "count",
 } as const;

@@ -25,6 +25,9 @@ export function createMeCalls(api = calls("/me/api") as MeClient) {
     factors: () => take(api.factors.$get()),
     logins: () => take(api.logins.$get()),
     confirmNotices: () => take(api.notices.$delete()),
+    /** A factor that a revoked phone added. */
+    keepUnconfirmed: (id: string) => take(api.unconfirmed[":id"].keep.$post({ ...byId(id), json: {} })),
+    removeUnconfirmed: (id: string) => take(api.unconfirmed[":id"].$delete(byId(id))),
     invite: () => take(api.devices.invitation.$post({ json: {} })),
     renameDevice: (id: string, name: string) =>
       take(api.devices[":id"].$put({ ...byId(id), json: { name } })),

@@ -106,6 +106,7 @@ class LazyFacts implements Facts {
   readonly #deps: FactDeps;
   readonly #conversation: Conversation;
   readonly #attempt: Attempt;
+  /** Those that count for a login. */
   readonly #pairings: readonly Pairing[];
   #user: DirectoryUser | null = null;
 
@@ -113,7 +114,7 @@ class LazyFacts implements Facts {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#attempt = attempt;
-    this.#pairings = deps.pairings.of(conversation.user);
+    this.#pairings = deps.pairings.usable(conversation.user);
   }
 
   get answer(): string {
@@ -205,7 +206,10 @@ class LazyFacts implements Facts {
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
   get #hasOwnFactor(): boolean {
-    return this.#pairings.length > 0 || this.hasRecoveryCodes;
+    // A factor that waits for its confirmation is one, too: a password alone adds no other.
+    const { pairings, recoveryCodes } = this.#deps;
+    const { user } = this.#conversation;
+    return pairings.of(user).length > 0 || recoveryCodes.standing(user).left > 0;
   }
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
@@ -246,7 +250,8 @@ class LazyFacts implements Facts {
     return /^[0-9]{6,8}$/.test(this.#code);
   }
   get hasRecoveryCodes(): boolean {
-    return this.#deps.recoveryCodes.standing(this.#conversation.user).left > 0;
+    const { left, addedBy } = this.#deps.recoveryCodes.standing(this.#conversation.user);
+    return left > 0 && this.#deps.pairings.isConfirmed(this.#conversation.user, addedBy);
   }
   get answerIsRecoveryCode(): boolean {
     return readRecoveryCode(this.answer) !== null;
@@ -254,7 +259,9 @@ class LazyFacts implements Facts {
   get recoveryCodeMatches(): boolean {
     const { recoveryCode } = this.#attempt;
     if (recoveryCode !== undefined) return recoveryCode !== null;
-    this.#attempt.recoveryCode = this.#deps.recoveryCodes.find(this.#conversation.user, this.answer);
+    this.#attempt.recoveryCode = this.hasRecoveryCodes
+      ? this.#deps.recoveryCodes.find(this.#conversation.user, this.answer)
+      : null;
     return this.#attempt.recoveryCode !== null;
   }
   get totpStep(): number | null {

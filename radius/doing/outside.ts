@@ -114,7 +114,7 @@ function calling(perform: () => Promise<void>): Prepared {
 function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: At): Prepared {
   const forCode = attempt.appended?.kind === "code" ||
     (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
-  const wanted = deps.pairings.of(conversation.user).find((pairing) =>
+  const wanted = deps.pairings.usable(conversation.user).find((pairing) =>
     pairing.kind === "device" && (!forCode || pairing.totpLength > 0)
   );
   const pairingId = conversation.newPairingId ?? wanted?.id ?? "";

@@ -7,9 +7,24 @@ import type { Vault } from "../../vault.ts";
 import type { Factor } from "../facts/factors.ts";
 import { canonicalName } from "../../canonical_name.ts";
 
+/** The phone that opened the visit to /me in which a factor was added. */
+export interface AddingPhone {
+  /** The phone's pairing. */
+  readonly id: string;
+  /** The phone's name at that time. */
+  readonly name?: string;
+}
+
 /** One pairing as it is kept. `user` is canonical; `shownUser` as it was given. */
 export type Pairing =
-  & { readonly id: string; readonly user: string; readonly shownUser: string; readonly createdMs: number }
+  & {
+    readonly id: string;
+    readonly user: string;
+    readonly shownUser: string;
+    readonly createdMs: number;
+    /** Without that phone, the pairing does not count for a login until it is confirmed. */
+    readonly addedBy?: AddingPhone;
+  }
   & (
     /** `name`: what its person calls the phone; absent where nobody named it, and in records from before phones had names. */
     | { readonly kind: "device"; readonly totpLength: number; readonly name?: string }
@@ -23,14 +38,25 @@ export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
 
 /** What is asked to be stored; ids of phone numbers and TOTP secrets are made here, a device's is the service's. */
 export type NewPairing =
-  /** Without a `name` the one that the same device has stays. */
-  | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
-  | { kind: "sms" | "voice"; number: string }
-  /** `lastStep`: the step of the code that proved the seed, so that it counts once (RFC 6238 §5.2); absent: none was asked for. */
-  | { kind: "totp"; seed: Uint8Array; lastStep?: number };
+  & { addedBy?: AddingPhone | undefined }
+  & (
+    /** Without a `name` the one that the same device has stays. */
+    | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
+    | { kind: "sms" | "voice"; number: string }
+    /** `lastStep`: the step of the code that proved the seed, so that it counts once (RFC 6238 §5.2); absent: none was asked for. */
+    | { kind: "totp"; seed: Uint8Array; lastStep?: number }
+  );
 
 export interface Pairings {
   of(user: string): readonly Pairing[];
+  /** Those that count for a login: without those that a revoked phone added and that are not confirmed. */
+  usable(user: string): readonly Pairing[];
+  /** Whether a factor with this `addedBy` counts: its phone, and each phone that added that phone, is still paired. */
+  isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean;
+  /** Whether the phone `by` added the pairing `id`, directly or through a phone that it added. */
+  wasAddedBy(user: string, { id, by }: { id: string; by: string }): boolean;
+  /** The pairing counts from now on, whichever phone added it. `null`: no pairing has that id, or it changed at the same time. */
+  confirm(id: string, also: readonly Mutation[]): Promise<Pairing | null>;
   preferred(user: string): Factor | null;
   /** Whose pairing that is (canonical name), or `null`. */
   ownerOf(id: string): string | null;
@@ -51,7 +77,13 @@ export interface Pairings {
    * @param with.also changes that belong into the same commit, such as the audit record.
    */
   addDevice(
-    device: { id: string; userName: string; totpLength: number; name?: string | undefined },
+    device: {
+      id: string;
+      userName: string;
+      totpLength: number;
+      name?: string | undefined;
+      addedBy?: AddingPhone | undefined;
+    },
     options?: { checks?: readonly Check[]; also?: (pairing: Pairing) => readonly Mutation[] },
   ): Promise<boolean>;
   /**
@@ -74,8 +106,13 @@ export interface Pairings {
    * Takes a pairing out, of the store and of the mirror; `null` when there is none of that id.
    *
    * @param also changes that belong into the same commit, an audit record for one.
+   * @param options.confirmsAdded confirms the pairings that this phone added.
    */
-  revoke(id: string, also?: readonly Mutation[]): Promise<Pairing | null>;
+  revoke(
+    id: string,
+    also?: readonly Mutation[],
+    options?: { confirmsAdded?: boolean },
+  ): Promise<Pairing | null>;
   /**
    * Takes out of the mirror, at once, all that a user has, also what is on its way into the store: a login meanwhile finds nothing. The
    * mutations take it out of the store.
@@ -173,6 +210,7 @@ export function createPairings(
       user: canonical,
       shownUser: shown,
       createdMs: clock.nowMs(),
+      ...(wanted.addedBy === undefined ? {} : { addedBy: wanted.addedBy }),
     };
     const key = keyOf({ ...head, kind: wanted.kind });
     const pairing: Pairing = wanted.kind === "device"
@@ -224,8 +262,44 @@ export function createPairings(
     };
   };
 
+  /** The phones that led to a factor, newest first; `null` ends the list if one of them is not paired any more. */
+  function* addersOf(user: string, addedBy: AddingPhone | undefined): Generator<string | null> {
+    const own = byUser.get(user) ?? NONE;
+    let phone = addedBy;
+    for (let depth = 0; phone !== undefined; depth += 1) {
+      yield phone.id;
+      const { id } = phone;
+      const known = depth < MOST_PER_USER ? own.find((pairing) => pairing.id === id) : undefined;
+      if (known === undefined) return yield null;
+      phone = known.addedBy;
+    }
+  }
+  const isConfirmed = (user: string, addedBy: AddingPhone | undefined): boolean =>
+    addedBy === undefined || ![...addersOf(user, addedBy)].includes(null);
+
   return {
     of: (user) => byUser.get(user) ?? NONE,
+    usable: (user) => (byUser.get(user) ?? NONE).filter(({ addedBy }) => isConfirmed(user, addedBy)),
+    isConfirmed,
+    wasAddedBy(user, { id, by }) {
+      const known = (byUser.get(user) ?? NONE).find((pairing) => pairing.id === id);
+      return [...addersOf(user, known?.addedBy)].includes(by);
+    },
+    async confirm(id, also) {
+      const before = byId.get(id);
+      if (before === undefined) return null;
+      const key = keyOf(before);
+      const { versionstamp } = await store.get(key);
+      if (versionstamp === null || byId.get(id) !== before) return null;
+      const confirmed = withoutAddedBy(before);
+      const { ok } = await store.commit({
+        checks: [{ key, versionstamp }],
+        mutations: [{ type: "set", key, value: confirmed }, ...also],
+      });
+      if (!ok) return null;
+      if (byId.get(id) === before) adopt(confirmed);
+      return confirmed;
+    },
     ownerOf: (id) => byId.get(id)?.user ?? null,
     preferred: (user) => preferences.get(user) ?? null,
     prepare,
@@ -253,15 +327,22 @@ export function createPairings(
       if (factor === null) preferences.delete(user);
       else preferences.set(user, factor);
     },
-    async revoke(id, also = []) {
+    async revoke(id, also = [], { confirmsAdded = false } = {}) {
       const known = byId.get(id);
       if (known === undefined) return null;
+      const added = confirmsAdded
+        ? (byUser.get(known.user) ?? NONE).filter((one) => one.addedBy?.id === id)
+        : [];
+      const confirmed = added.map(withoutAddedBy);
       // Out of the mirror first: a login that used it up meanwhile would write its record again.
       drop(id);
+      for (const pairing of confirmed) adopt(pairing);
+      const changes = confirmed.map((value): Mutation => ({ type: "set", key: keyOf(value), value }));
       try {
-        await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...also] });
+        await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...changes, ...also] });
       } catch (fault) {
         adopt(known);
+        for (const pairing of added) adopt(pairing);
         throw fault;
       }
       return known;
@@ -298,6 +379,11 @@ export function createPairings(
       return byId.size;
     },
   };
+}
+
+function withoutAddedBy<T extends Pairing>(pairing: T): T {
+  const { addedBy: _addedBy, ...rest } = pairing;
+  return rest as T;
 }
 
 function nameOf(name: string | undefined): { name?: string } {

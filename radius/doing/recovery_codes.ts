@@ -4,6 +4,7 @@ import type { Clock, Random } from "../../runtime.ts";
 import type { Check, Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import { toHex } from "../../runtime.ts";
+import type { AddingPhone } from "./pairings.ts";
 import { readRecoveryCode, recoveryCodeOf } from "../pure/recovery_code.ts";
 
 /** How many codes a user has, and since when. */
@@ -11,6 +12,8 @@ export interface RecoveryStanding {
   readonly left: number;
   /** `null` when none were ever made, or all went with their user. */
   readonly createdMs: number | null;
+  /** The phone that made them on /me. Without that phone, they do not count until they are confirmed. */
+  readonly addedBy?: AddingPhone;
 }
 
 /** New codes, before their commit. */
@@ -38,7 +41,9 @@ export interface RecoveryCodes {
   /** Takes a code out of the mirror at once: a second login meanwhile does not find it. `null`: it is gone already. */
   prepareUse(user: string, digest: string): UsedCode | null;
   /** Ten codes in the place of all that the user has. */
-  make(user: string): MadeCodes;
+  make(user: string, options?: { addedBy?: AddingPhone | undefined }): MadeCodes;
+  /** The codes count from now on, whichever phone made them. `false`: there is nothing to confirm, or the codes changed at the same time. */
+  confirm(user: string, also?: readonly Mutation[]): Promise<boolean>;
   /** Takes out all that a user has, at once; the mutations take it out of the store. */
   takeAll(user: string): { readonly mutations: readonly Mutation[]; putBack(): void };
   load(): Promise<void>;
@@ -47,6 +52,7 @@ export interface RecoveryCodes {
 interface CodeSet {
   readonly id: string;
   readonly createdMs: number;
+  readonly addedBy?: AddingPhone;
   readonly versionstamp: string;
   /** Digest → the versionstamp of its record. */
   readonly codes: Map<string, string>;
@@ -55,6 +61,7 @@ interface CodeSet {
 interface SetRecord {
   readonly id: string;
   readonly createdMs: number;
+  readonly addedBy?: AddingPhone;
 }
 
 const CODES = 10;
@@ -87,7 +94,9 @@ export function createRecoveryCodes(
   return {
     standing(user) {
       const set = sets.get(user);
-      return { left: set?.codes.size ?? 0, createdMs: set?.createdMs ?? null };
+      const left = set?.codes.size ?? 0;
+      const addedBy = left === 0 ? undefined : set?.addedBy;
+      return { left, createdMs: set?.createdMs ?? null, ...(addedBy === undefined ? {} : { addedBy }) };
     },
     find(user, typed) {
       const set = sets.get(user);
@@ -109,9 +118,26 @@ export function createRecoveryCodes(
         putBack: () => void set.codes.set(digest, versionstamp),
       };
     },
-    make(user) {
+    async confirm(user, also = []) {
       const before = sets.get(user);
-      const record: SetRecord = { id: toHex(random.bytes(8)), createdMs: clock.nowMs() };
+      if (before?.addedBy === undefined) return false;
+      const { id, createdMs, versionstamp, codes } = before;
+      const record: SetRecord = { id, createdMs };
+      const done = await store.commit({
+        checks: [{ key: setKey(user), versionstamp }],
+        mutations: [{ type: "set", key: setKey(user), value: record }, ...also],
+      });
+      if (!done.ok) return false;
+      if (sets.get(user) === before) sets.set(user, { ...record, versionstamp: done.versionstamp, codes });
+      return true;
+    },
+    make(user, { addedBy } = {}) {
+      const before = sets.get(user);
+      const record: SetRecord = {
+        id: toHex(random.bytes(8)),
+        createdMs: clock.nowMs(),
+        ...(addedBy === undefined ? {} : { addedBy }),
+      };
       const codes = Array.from({ length: CODES }, () => recoveryCodeOf(random.bytes(OCTETS)));
       const digests = codes.map((code) => digestOf(user, readRecoveryCode(code) ?? code));
       return {

@@ -1,7 +1,9 @@
 // Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was revoked.
 
-import { assertEquals } from "@std/assert";
-import { CONSOLE, createCaller, startSecured } from "./console_caller.ts";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { fromBase32, totpCode } from "../ground/totp.ts";
+import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
+import { openSession } from "./gateway_sessions.ts";
 
 const ADDITIONS = ["/me/api/totp", "/me/api/devices/invitation", "/me/api/recovery-codes"] as const;
 
@@ -60,3 +62,126 @@ Deno.test("the user is told on the phone's page and on /me that a factor was add
 interface Told {
   readonly notices: readonly { readonly what: string; readonly by: string; readonly userName: string }[];
 }
+
+/** A gateway with bob, whose phone added an authenticator app, recovery codes and a second phone on /me. */
+async function startWithAddedFactors() {
+  const site = await startSecured("[radius]\nappend_mode = true\n");
+  await site.createUser("bob");
+  const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
+  const first = createCaller(site.gateway);
+  const second = createCaller(site.gateway);
+  const pair = async (phone: ApiCaller, { url, name }: { url: string; name: string }) => {
+    const json = { invitation: url.split("invite=")[1], name };
+    return (await phone.take<{ pairingId: string }>("/device/api/invitation/accept", { json })).pairingId;
+  };
+  /** The user types the phone's passcode into the visit. */
+  const stepUp = async (phone: ApiCaller, id: string) => {
+    const { code } = await phone.take<{ code: string }>(`/device/api/pairings/${id}/passcode`, { json: {} });
+    await phone.take("/me/api/session/step-up", { json: { code } });
+  };
+  const oldPhone = await pair(first, { url: link, name: "Old phone" });
+  await first.take("/me/api/session", { json: { phone: true } });
+  await stepUp(first, oldPhone);
+  const { secret } = await first.take<{ secret: string }>("/me/api/totp", { json: {} });
+  const seed = fromBase32(secret);
+  const proof = { code: totpCode(seed, Date.now()) };
+  const { pairingId: app } = await first.take<{ pairingId: string }>("/me/api/totp/confirm", { json: proof });
+  // The code that proved the seed counts once. The next one is accepted already.
+  const code = totpCode(seed, Date.now() + 30_000);
+  const { codes } = await first.take<{ codes: string[] }>("/me/api/recovery-codes", { json: {} });
+  const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
+  const newPhone = await pair(second, { url, name: "New phone" });
+  return {
+    ...{ site, first, second, stepUp },
+    ids: { oldPhone, newPhone, app },
+    /** What a login with the app's code, and one with a recovery code, come to. */
+    async logIn() {
+      using byApp = openSession(site.gateway, { userName: "bob", nasPort: 1 });
+      const { kind: withApp } = await byApp.login(`pw,${code}`);
+      using byRecoveryCode = openSession(site.gateway, { userName: "bob", nasPort: 2 });
+      // The menu offers codes under D. A login that asks for a device or a code already takes a recovery code, too.
+      let reply = await byRecoveryCode.login();
+      if (reply.step === MENU) reply = await byRecoveryCode.answer("D");
+      if (reply.step !== MENU) reply = await byRecoveryCode.answer(codes.shift() ?? "");
+      const { kind: withRecoveryCode } = reply;
+      return { app: withApp === "accept", recoveryCode: withRecoveryCode === "accept" };
+    },
+    async unconfirmed() {
+      const { login } = await site.owner.take<{ login: { unconfirmed: Unconfirmed[] } }>(
+        `${CONSOLE}/users/bob`,
+      );
+      return login.unconfirmed.map(({ kind, addedBy }) => `${kind} by ${addedBy}`).sort();
+    },
+    async audited(action: string, detail: "addedBy" | "confirmed" | "unconfirmed") {
+      const query = `object=user:bob&action=${action}`;
+      const { items } = await site.owner.take<{ items: Audited[] }>(`${CONSOLE}/audit?${query}`);
+      return items.map(({ details }) => String(details[detail]));
+    },
+    [Symbol.asyncDispose]: () => site[Symbol.asyncDispose](),
+  };
+}
+
+interface Unconfirmed {
+  readonly kind: string;
+  readonly addedBy: string;
+}
+
+interface Audited {
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const ALL_THREE = ["device by Old phone", "recovery_codes by Old phone", "totp by Old phone"];
+
+Deno.test("what a phone added counts for no login after an administrator revoked the phone, until it is confirmed", async () => {
+  await using world = await startWithAddedFactors();
+  const { site: { owner }, second, ids } = world;
+  const user = `${CONSOLE}/users/bob`;
+  assertEquals(await world.unconfirmed(), []);
+  await owner.take(`${user}/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  assertEquals(await world.unconfirmed(), ALL_THREE);
+  assertEquals(await world.logIn(), { app: false, recoveryCode: false });
+  assertEquals((await second.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
+
+  // An administrator keeps the app; the user, by a link, keeps the codes and removes the phone.
+  await owner.take(`${user}/unconfirmed/${ids.app}/keep`, { json: {} });
+  const { url } = await owner.take<{ url: string }>(`${user}/me-link`, { json: {} });
+  const visitor = createCaller(world.site.gateway);
+  await visitor.take("/me/api/session", { json: { link: url.split("#")[1] } });
+  await visitor.take("/me/api/unconfirmed/recovery-codes/keep", { json: {} });
+  await visitor.take(`/me/api/unconfirmed/${ids.newPhone}`, { method: "DELETE" });
+  assertEquals(
+    (await visitor.call(`/me/api/unconfirmed/${ids.app}`, { method: "DELETE" })).code,
+    "unknown_pairing",
+  );
+  assertEquals(await world.unconfirmed(), []);
+  assertEquals(await world.logIn(), { app: true, recoveryCode: true });
+  assertStringIncludes((await world.audited("pairing.revoke", "unconfirmed")).join(), `totp ${ids.app}`);
+  assertEquals(await world.audited("factor.confirm", "addedBy"), ["Old phone", "Old phone"]);
+});
+
+Deno.test("a user who removes the old phone from the new one, with a code, keeps what the old one added", async () => {
+  await using world = await startWithAddedFactors();
+  const { second, ids } = world;
+  const remove = () => second.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" });
+  await second.take("/me/api/session", { json: { phone: true } });
+  assertEquals((await remove()).code, "me_step_up");
+  await world.stepUp(second, ids.newPhone);
+  assertEquals((await remove()).status, 200);
+  assertEquals(await world.unconfirmed(), []);
+  assertEquals(await world.logIn(), { app: true, recoveryCode: true });
+  assertStringIncludes((await world.audited("pairing.revoke", "confirmed")).join(), `totp ${ids.app}`);
+});
+
+Deno.test("an invitation that a phone made pairs a phone that counts for nothing after the first phone was revoked", async () => {
+  await using world = await startWithAddedFactors();
+  const { site, first, ids } = world;
+  const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
+  await site.owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  const third = createCaller(site.gateway);
+  await third.take("/device/api/invitation/accept", {
+    json: { invitation: url.split("invite=")[1], name: "Third" },
+  });
+  assertEquals(await world.unconfirmed(), ["device by Old phone", ...ALL_THREE]);
+  assertEquals((await third.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
+});

@@ -2,6 +2,7 @@
 // the HTTP interface of the documents; these are the other two doors.
 
 import type { Mutation } from "../../store.ts";
+import type { InvitingPhone } from "./rows.ts";
 
 /** A request that waits for a decision, as the console's list shows it. */
 export interface PendingApproval {
@@ -148,6 +149,8 @@ export interface NewPhonePairing {
   readonly recordId: string;
   readonly totpLength: number;
   readonly name?: string;
+  /** The phone whose visit to /me made the invitation. */
+  readonly addedBy?: InvitingPhone;
   /** The phone's address and browser. */
   readonly source: string;
   readonly browser?: string | undefined;
@@ -156,7 +159,10 @@ export interface NewPhonePairing {
 /** What `deno task pair` and the console ask of the embedded second-factor service. */
 export interface SecondFactorDesk {
   /** An invitation (128 bits, once, 24 hours) for `userName`; it is the last part of the phone page's link. */
-  invite(userName: string, options?: Alongside): Promise<{ invitation: string; deadlineMs: number }>;
+  invite(
+    userName: string,
+    options?: Alongside & { readonly addedBy?: InvitingPhone | undefined },
+  ): Promise<{ invitation: string; deadlineMs: number }>;
   /** What waits, oldest first; with `newest` only so many, those that came last: there may be very many. */
   pendingApprovals(newest?: number): PendingApproval[];
   /** How many wait; costs nothing. */

@@ -9,7 +9,7 @@ import type { InviteView, PhoneResult } from "./interfaces.ts";
 import { type Pairings, refused } from "./pairings.ts";
 import { createToken, phoneOfToken } from "./phrase_book.ts";
 import { createRateLimit } from "./rate_limit.ts";
-import { CAPS, type InvitationRow, LIFETIMES, type PairingRow } from "./rows.ts";
+import { CAPS, type InvitationRow, type InvitingPhone, LIFETIMES, type PairingRow } from "./rows.ts";
 import { OPEN } from "./shelves.ts";
 import { isUsableFor } from "../../user_record.ts";
 import type { Change } from "./table.ts";
@@ -18,7 +18,7 @@ export interface Invitations {
   /** @param options.also written in the same commit. */
   create(
     userName: string,
-    options?: { also?: readonly Mutation[] },
+    options?: { also?: readonly Mutation[]; addedBy?: InvitingPhone | undefined },
   ): Promise<{ invitation: string; deadlineMs: number }>;
   look(invitation: string, source: string): Promise<InviteView>;
   /** Pairs the phone of `token`, or a new one, with the invitation's user. `name`: what it shall be called. */
@@ -67,7 +67,7 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
   };
 
   return {
-    async create(userName, options) {
+    async create(userName, { addedBy, ...options } = {}) {
       if (invitations.count(OPEN) >= CAPS.invitations) {
         throw new Error(`Cannot make an invitation: ${CAPS.invitations} are open`);
       }
@@ -75,7 +75,13 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
       const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const { id: recordId, check } = await house.findUserRecord(userName);
-        const row: InvitationRow = { userName, recordId, deadlineMs, usedMs: null };
+        const row: InvitationRow = {
+          userName,
+          recordId,
+          deadlineMs,
+          usedMs: null,
+          ...(addedBy === undefined ? {} : { addedBy }),
+        };
         const changes = [invitations.add(digestOf(invitation), row)];
         if (await shelves.commit(changes, { ...options, checks: [check] })) return { invitation, deadlineMs };
       }
@@ -106,6 +112,7 @@ export function createInvitations(house: House, pairings: Pairings): Invitations
           recordId: record.id,
           enabled: true,
           name,
+          addedBy: row.addedBy,
         });
         const used = invitations.change(digest, { ...row, usedMs: clock.nowMs() });
         const changes = [used, taken.change, shelves.pairings.add(pairing.id, pairing)];

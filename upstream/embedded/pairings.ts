@@ -6,7 +6,7 @@ import { auditEntry } from "../../platform/audit.ts";
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import type { Requests } from "./requests.ts";
-import { CAPS, pairingAt, type PairingRow } from "./rows.ts";
+import { CAPS, type InvitingPhone, pairingAt, type PairingRow } from "./rows.ts";
 import { byPhone } from "./shelves.ts";
 import { isUsableFor } from "../../user_record.ts";
 import type { Change } from "./table.ts";
@@ -19,7 +19,14 @@ export interface Pairings {
   isFull(phone: string): boolean;
   /** A new row for `phone`, not yet committed. */
   draft(
-    options: { phone: string; userName: string; recordId: string; enabled: boolean; name?: string | null },
+    options: {
+      phone: string;
+      userName: string;
+      recordId: string;
+      enabled: boolean;
+      name?: string | null;
+      addedBy?: InvitingPhone | undefined;
+    },
   ): PairingRow;
   /** Approves (`name`: what the phone shall be called) or denies a pairing that a typed phrase asked for. */
   decide(
@@ -71,7 +78,7 @@ export function createPairings(house: House, requests: Requests): Pairings {
     find,
     ofPhone,
     isFull: (phone) => ofPhone(phone).length >= CAPS.pairingsPerPhone,
-    draft({ phone, userName, recordId, enabled, name = null }) {
+    draft({ phone, userName, recordId, enabled, name = null, addedBy }) {
       const nowMs = clock.nowMs();
       const id = timeOrderedUuid(nowMs, random);
       return {
@@ -80,6 +87,7 @@ export function createPairings(house: House, requests: Requests): Pairings {
         recordId,
         phone,
         ...(name === null ? {} : { name }),
+        ...(addedBy === undefined ? {} : { addedBy }),
         state: enabled ? "enabled" : "asks_approval",
         sealedSeed: enabled ? createSealedSeed(house, id) : null,
         lastStep: -1,

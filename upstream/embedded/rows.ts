@@ -79,12 +79,20 @@ export const DECISIONS = {
 
 export type DecisionName = keyof typeof DECISIONS;
 
+/** The phone whose visit to /me made an invitation: its pairing, and its name at that time. */
+export interface InvitingPhone {
+  readonly id: string;
+  readonly name?: string;
+}
+
 /** `phone` is the digest of the phone's token. */
 export interface PairingRow {
   readonly id: string;
   readonly userName: string;
   /** The directory record that the pairing was asked for; absent in rows of version 0.1.0. */
   readonly recordId?: string;
+  /** The phone whose visit to /me made the invitation. */
+  readonly addedBy?: InvitingPhone;
   readonly phone: string;
   /** What its person called the phone when it was paired; absent when they did not. */
   readonly name?: string;
@@ -133,6 +141,8 @@ export interface InvitationRow {
   readonly userName: string;
   /** The directory record that it belongs to; absent in rows of version 0.1.0, which are void. */
   readonly recordId?: string;
+  /** The phone whose visit to /me made it. */
+  readonly addedBy?: InvitingPhone;
   readonly deadlineMs: number;
   readonly usedMs: number | null;
 }

@@ -118,9 +118,18 @@ function createNews(): NewsDesk {
   const pairedListeners = new Set<Parameters<SecondFactorDesk["onPaired"]>[0]>();
   const unpairedListeners = new Set<Parameters<SecondFactorDesk["onUnpaired"]>[0]>();
   return {
-    async paired({ id, userName, recordId = "", name }, origin) {
+    async paired({ id, userName, recordId = "", name, addedBy }, origin) {
       const named = name === undefined ? {} : { name };
-      const pairing = { pairingId: id, userName, recordId, totpLength: TOTP_DIGITS, ...origin, ...named };
+      const added = addedBy === undefined ? {} : { addedBy };
+      const pairing = {
+        pairingId: id,
+        userName,
+        recordId,
+        totpLength: TOTP_DIGITS,
+        ...origin,
+        ...named,
+        ...added,
+      };
       for (const notify of pairedListeners) if (!await notify(pairing)) return false;
       return true;
     },

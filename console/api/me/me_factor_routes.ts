@@ -2,7 +2,8 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type { Pairing } from "../../../radius/doing/pairings.ts";
+import type { AddingPhone, Pairing } from "../../../radius/doing/pairings.ts";
+import { unconfirmedFactors } from "../../../radius/doing/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
@@ -38,17 +39,41 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
   const people = () => required(deps.people);
   const factors = () => createUserFactors({ ...deps, people: people() });
   const begunKey = ({ id }: MeSession): Deno.KvKey => ["me_totp", id];
-  const deedOf = (c: Context<HttpEnv>, { person }: MeSession): FactorDeed => ({
+  const adderOf = ({ person, pairingId }: MeSession): AddingPhone | undefined => {
+    if (pairingId === null) return undefined;
+    const phone = people().pairings.of(person.canonical).find(({ id }) => id === pairingId);
+    const name = phone?.kind === "device" ? phone.name : undefined;
+    return { id: pairingId, ...(name === undefined ? {} : { name }) };
+  };
+  const deedOf = (c: Context<HttpEnv>, { person, ...me }: MeSession): FactorDeed => ({
     user: person.userName,
     actor: `user:${person.userName}`,
     source: c.env.remoteAddress,
     browser: browserLabel(c),
+    addedBy: adderOf({ person, ...me }),
   });
+  /**
+   * Whether the user changes phones: the phone of this visit is the one that is removed, or was added by it. Then what that phone added still counts.
+   *
+   * @throws Refusal `me_step_up` when the visit of the newer phone has no fresh code.
+   */
+  const changesPhones = ({ person, pairingId, mayAddFactors }: MeSession, removed: string): boolean => {
+    if (pairingId === null || pairingId === removed) return pairingId !== null;
+    if (!people().pairings.wasAddedBy(person.canonical, { id: pairingId, by: removed })) return false;
+    if (!mayAddFactors) throw new Refusal("me_step_up");
+    return true;
+  };
   /** The visit, if it may add a factor. @throws Refusal `me_over`, `me_step_up`. */
   const heldToAdd = async (c: Context<HttpEnv>): Promise<MeSession> => {
     const me = await deps.door().held(c);
     if (!me.mayAddFactors) throw new Refusal("me_step_up");
     return me;
+  };
+  /** @throws Refusal `unknown_pairing` when the factor does not wait for a confirmation. */
+  const waitingId = ({ person }: MeSession, id: string): string => {
+    const waits = unconfirmedFactors(people(), person.canonical).some((one) => one.id === id);
+    if (!waits) throw new Refusal("unknown_pairing");
+    return id;
   };
   const remove = async (c: Context<HttpEnv>, { id, kind }: { id: string; kind: Pairing["kind"] }) => {
     const me = await deps.door().held(c);
@@ -57,8 +82,11 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       throw new Refusal("unknown_pairing");
     }
     // Whoever holds the phone alone must not shut its owner out; a link comes from an administrator, who can make another.
-    if (own.length === 1 && me.via === "phone") throw new Refusal("last_own_factor");
-    await factors().revoke(deedOf(c, me), id);
+    const usable = people().pairings.usable(me.person.canonical);
+    if (me.via === "phone" && usable.every((pairing) => pairing.id === id)) {
+      throw new Refusal("last_own_factor");
+    }
+    await factors().revoke(deedOf(c, me), id, { confirmsAdded: changesPhones(me, id) });
     return { removed: id };
   };
 
@@ -69,6 +97,16 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       const { person } = await heldToAdd(c);
       await removeUserNotices(deps.store, person.canonical);
       return c.json({ removed: true });
+    })
+    .post("/unconfirmed/:id/keep", jsonBody(NOTHING), async (c) => {
+      const me = await heldToAdd(c);
+      await factors().confirmFactor(deedOf(c, me), waitingId(me, c.req.param("id")));
+      return c.json({ confirmed: c.req.param("id") });
+    })
+    .delete("/unconfirmed/:id", async (c) => {
+      const me = await heldToAdd(c);
+      await factors().removeUnconfirmed(deedOf(c, me), waitingId(me, c.req.param("id")));
+      return c.json({ removed: c.req.param("id") });
     })
     .post("/devices/invitation", jsonBody(NOTHING), async (c) => {
       const me = await heldToAdd(c);
@@ -154,6 +192,7 @@ async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeF
     ),
     notices: await readUserNotices(deps.store, { userName: canonical, recordId }),
     recovery: people.recoveryCodes.standing(canonical),
+    unconfirmed: unconfirmedFactors(people, canonical),
     preference: people.pairings.preferred(canonical),
     enabled: people.factors.enabled,
     canInvite: deps.desk !== null,

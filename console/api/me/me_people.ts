@@ -43,9 +43,9 @@ export async function personOf(people: People, name: string): Promise<Person | n
   };
 }
 
-/** Whether a phone's pairing is the user's, for the gateway too: what was revoked there opens nothing. */
+/** Whether a phone's pairing is the user's and counts, for the gateway too: what was revoked or is not confirmed opens nothing. */
 export function isPhoneOf({ pairings }: People, canonical: string, pairingId: string): boolean {
-  return pairings.of(canonical).some(({ kind, id }) => kind === "device" && id === pairingId);
+  return pairings.usable(canonical).some(({ kind, id }) => kind === "device" && id === pairingId);
 }
 
 /** The users of a phone's token, each once. */

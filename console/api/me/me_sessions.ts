@@ -30,6 +30,8 @@ export interface MeSession {
   readonly id: string;
   readonly person: Person;
   readonly via: MeWay;
+  /** The pairing of the phone that opened it. */
+  readonly pairingId: string | null;
   readonly endsMs: number;
   /** Whether it may add a factor: opened by a link, or a code was shown within {@link ME_FRESH_MS}. */
   readonly mayAddFactors: boolean;
@@ -87,6 +89,7 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
     id,
     person,
     via: record.via,
+    pairingId: record.pairingId,
     endsMs: endsMs(record),
     mayAddFactors: record.via === "link" || clock.nowMs() - (record.freshMs ?? -Infinity) < ME_FRESH_MS,
   });

@@ -2,6 +2,7 @@
 // server's, in milliseconds since the epoch.
 
 import type { Factor, UsedFactor } from "../../../radius/facts/factors.ts";
+import type { UnconfirmedFactor } from "../../../radius/doing/unconfirmed_factors.ts";
 import type { UserNotice } from "../../../platform/user_notice.ts";
 import type { ReasonCode } from "../live/explain.ts";
 
@@ -65,6 +66,8 @@ export interface MeFactors {
   /** What was added to the ways to sign in and is not confirmed yet, newest first. */
   readonly notices?: readonly UserNotice[];
   readonly recovery: { readonly left: number; readonly createdMs: number | null };
+  /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
+  readonly unconfirmed?: readonly UnconfirmedFactor[];
   readonly preference: Factor | null;
   /** The factors that this gateway uses at all. */
   readonly enabled: readonly Factor[];

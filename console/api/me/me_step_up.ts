@@ -22,7 +22,7 @@ export async function useOwnCode(
   { people: { pairings }, desk, store, clock }: MeStepUpDeps,
   { canonical, code }: { canonical: string; code: string },
 ): Promise<boolean> {
-  for (const pairing of pairings.of(canonical)) {
+  for (const pairing of pairings.usable(canonical)) {
     if (pairing.kind === "device" && await desk?.usePasscode(pairing.id, code)) return true;
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
     if (pairing.kind !== "totp" || seed === null) continue;

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import { unconfirmedFactors } from "../../../radius/doing/unconfirmed_factors.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { createMeLinks } from "../me/me_links.ts";
@@ -31,6 +32,12 @@ export function createUserFactorRoutes(deps: Deps) {
   const viewOf = (user: string): Promise<UserView> => {
     const people = required(deps.people);
     return userView({ ...deps, people }, targetOf(people, undefined), user);
+  };
+  /** @throws Refusal `unknown_pairing` when the factor does not wait for a confirmation. */
+  const waitingId = ({ user }: FactorDeed, id: string): string => {
+    const waits = unconfirmedFactors(required(deps.people), canonicalName(user)).some((one) => one.id === id);
+    if (!waits) throw new Refusal("unknown_pairing");
+    return id;
   };
   /** The name as the directory spells it; whoever is not in it has factors under the name as given. */
   const deedOf = async (c: Context<HttpEnv>, given: string): Promise<FactorDeed> => {
@@ -63,6 +70,16 @@ export function createUserFactorRoutes(deps: Deps) {
     .delete("/:id/pairings/:pairing", jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().revoke(deed, c.req.param("pairing"));
+      return c.json({ user: await viewOf(deed.user) });
+    })
+    .post("/:id/unconfirmed/:factor/keep", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().confirmFactor(deed, waitingId(deed, c.req.param("factor")));
+      return c.json({ user: await viewOf(deed.user) });
+    })
+    .delete("/:id/unconfirmed/:factor", jsonBody(NOTHING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"));
+      await factors().removeUnconfirmed(deed, waitingId(deed, c.req.param("factor")));
       return c.json({ user: await viewOf(deed.user) });
     })
     .post(

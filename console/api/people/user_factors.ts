@@ -3,8 +3,9 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
 import { readPhoneName } from "../../../phone_name.ts";
-import type { DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
+import type { AddingPhone, DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
+import { addedByPhone, RECOVERY_CODES } from "../../../radius/doing/unconfirmed_factors.ts";
 import { pairingDetails } from "../../../radius/pure/pairing_details.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";
@@ -40,6 +41,8 @@ export interface FactorDeed {
   readonly source: string;
   /** The browser of the request: "Firefox on Windows". */
   readonly browser?: string;
+  /** The phone that opened the visit to /me. */
+  readonly addedBy?: AddingPhone | undefined;
 }
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
@@ -76,8 +79,15 @@ export interface UserFactors {
   confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing>;
   /** Names a phone. @throws Refusal `bad_phone_name`, `unknown_pairing`. */
   rename(deed: FactorDeed, phone: { id: string; name: string }): Promise<void>;
-  /** @throws Refusal `unknown_pairing`. */
-  revoke(deed: FactorDeed, id: string): Promise<void>;
+  /**
+   * @param options.confirmsAdded the factors that this phone added still count; otherwise they wait for a confirmation.
+   * @throws Refusal `unknown_pairing`.
+   */
+  revoke(deed: FactorDeed, id: string, options?: { confirmsAdded?: boolean }): Promise<void>;
+  /** A factor that a revoked phone added counts from now on. @throws Refusal `unknown_pairing`, `changed_meanwhile`. */
+  confirmFactor(deed: FactorDeed, id: string): Promise<void>;
+  /** Removes a factor that a revoked phone added. @throws Refusal `unknown_pairing`. */
+  removeUnconfirmed(deed: FactorDeed, id: string): Promise<void>;
   prefer(deed: FactorDeed, factor: Factor | null): Promise<void>;
   /** Ten codes, to be shown once; those before count no more. @throws Refusal `changed_meanwhile`. */
   makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]>;
@@ -116,8 +126,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     wanted: NewPairing,
     { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
   ): Promise<Pairing> => {
-    const { mutation, pairing } = prepare(deed, wanted);
-    const record = audit(deed, { action: "pairing.add", ...pairingDetails(pairing) });
+    const { mutation, pairing } = prepare(deed, { ...wanted, addedBy: deed.addedBy });
+    const record = audit(deed, { action: "pairing.add", ...pairingDetails(pairing), ...adderOf(deed) });
     const notice = noticeOf(deed, { what: pairing.kind, recordId: owner.id });
     const done = await store.commit({
       checks: [owner.check],
@@ -138,11 +148,34 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
     }
   };
 
+  const revoke: UserFactors["revoke"] = async (deed, id, { confirmsAdded = false } = {}) => {
+    const canonical = canonicalName(deed.user);
+    const known = pairings.of(canonical).find((pairing) => pairing.id === id);
+    if (known === undefined) throw new Refusal("unknown_pairing");
+    const added = addedByPhone(people, { canonical, phone: id });
+    const record = audit(deed, {
+      action: "pairing.revoke",
+      ...pairingDetails(known),
+      ...(added.length === 0 ? {} : { [confirmsAdded ? "confirmed" : "unconfirmed"]: added }),
+    });
+    if (confirmsAdded && recoveryCodes.standing(canonical).addedBy?.id === id) {
+      await recoveryCodes.confirm(canonical);
+    }
+    await pairings.revoke(id, [record], { confirmsAdded });
+    // The gateway's own is gone by now, whatever the embedded service still knows.
+    if (known.kind === "device") {
+      await desk?.revokePairing(id).catch((fault: unknown) =>
+        deps.log.warn("a revoked phone could not be unpaired", { user: deed.user, fault: String(fault) })
+      );
+    }
+  };
+
   return {
     async invite(deed) {
       if (desk === null) throw new Refusal("no_invitations");
-      const also = [audit(deed, { action: "invitation.make" })];
-      const { invitation, deadlineMs } = await desk.invite(deed.user, { also });
+      const also = [audit(deed, { action: "invitation.make", ...adderOf(deed) })];
+      const { addedBy } = deed;
+      const { invitation, deadlineMs } = await desk.invite(deed.user, { also, addedBy });
       const link = `${deps.http.publicUrl}/device#invite=${invitation}`;
       return { link, qr: qrPicture(link), deadlineMs };
     },
@@ -198,16 +231,31 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const isOwn = pairings.ownerOf(id) === canonicalName(deed.user);
       if (!isOwn || await pairings.rename(id, { name, also }) === null) throw new Refusal("unknown_pairing");
     },
-    async revoke(deed, id) {
-      const known = pairings.of(canonicalName(deed.user)).find((pairing) => pairing.id === id);
-      if (known === undefined) throw new Refusal("unknown_pairing");
-      await pairings.revoke(id, [audit(deed, { action: "pairing.revoke", ...pairingDetails(known) })]);
-      // The gateway's own is gone by now, whatever the embedded service still knows.
-      if (known.kind === "device") {
-        await desk?.revokePairing(id).catch((fault: unknown) =>
-          deps.log.warn("a revoked phone could not be unpaired", { user: deed.user, fault: String(fault) })
-        );
-      }
+    revoke,
+    async confirmFactor(deed, id) {
+      const canonical = canonicalName(deed.user);
+      const known = id === RECOVERY_CODES
+        ? recoveryCodes.standing(canonical)
+        : pairings.of(canonical).find((pairing) => pairing.id === id);
+      if (known?.addedBy === undefined) throw new Refusal("unknown_pairing");
+      const details = "kind" in known ? pairingDetails(known) : { factor: "recovery" };
+      const also = [audit(deed, { action: "factor.confirm", ...details, ...adderOf(known) })];
+      const isDone = "kind" in known
+        ? await pairings.confirm(id, also) !== null
+        : await recoveryCodes.confirm(canonical, also);
+      if (!isDone) throw new Refusal("changed_meanwhile");
+    },
+    async removeUnconfirmed(deed, id) {
+      const canonical = canonicalName(deed.user);
+      const { addedBy } = recoveryCodes.standing(canonical);
+      if (id !== RECOVERY_CODES) return await revoke(deed, id);
+      if (addedBy === undefined) throw new Refusal("unknown_pairing");
+      const taken = recoveryCodes.takeAll(canonical);
+      const record = audit(deed, { action: "recovery_codes.remove", ...adderOf({ addedBy }) });
+      await store.commit({ mutations: [...taken.mutations, record] }).catch((fault: unknown) => {
+        taken.putBack();
+        throw fault;
+      });
     },
     async prefer(deed, factor) {
       const canonical = canonicalName(deed.user);
@@ -224,11 +272,12 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const canonical = canonicalName(deed.user);
       const owner = await findUserRecord(canonical);
       const { left } = recoveryCodes.standing(canonical);
-      const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical);
+      const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical, deed);
       const record = audit(deed, {
         action: "recovery_codes.make",
         before: `${left} left`,
         after: `${codes.length} made`,
+        ...adderOf(deed),
       });
       const done = await store.commit({
         checks: [...checks, owner.check],
@@ -263,6 +312,11 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       });
     },
   };
+}
+
+/** The phone that added a factor, for an audit record. */
+function adderOf({ addedBy }: { readonly addedBy?: AddingPhone | undefined }): { addedBy?: string } {
+  return addedBy === undefined ? {} : { addedBy: addedBy.name ?? addedBy.id };
 }
 
 /** What authenticator apps read from a QR code (the Key Uri Format of Google Authenticator). */

@@ -1,6 +1,7 @@
 // What the console's API says of users: types alone, shared with the pages.
 
 import type { ConversationView } from "../../../radius/doing/ports.ts";
+import type { UnconfirmedFactor } from "../../../radius/doing/unconfirmed_factors.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import type { BackendState, JsonObject, Receipt } from "../../../scim/ports.ts";
 
@@ -100,6 +101,8 @@ export interface DirectoryNumberView {
 /** What only users have who log in. */
 export interface LoginView {
   readonly pairings: readonly PairingView[];
+  /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
+  readonly unconfirmed?: readonly UnconfirmedFactor[];
   /** Factors that come from the directory and are not verified. */
   readonly directoryNumbers: readonly DirectoryNumberView[];
   readonly preferred: Factor | null;

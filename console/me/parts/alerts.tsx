@@ -19,6 +19,7 @@ export function Alerts({ models, account }: PartProps) {
     <>
       <Stale account={account} />
       {state.kind === "ready" && <Notices account={account} notices={state.value.notices ?? []} />}
+      {state.kind === "ready" && <Unconfirmed account={account} factors={state.value.unconfirmed ?? []} />}
       {stopped !== null && <Stopped done={stopped} onClose={account.putAway} />}
       {isLocked && stopped === null && (
         <Note tone="bad">
@@ -61,6 +62,52 @@ function Notices(
       >
         {t("me.notice_confirm")}
       </button>
+    </Note>
+  );
+}
+
+/** What a revoked phone added: it does not count until the user keeps it. */
+function Unconfirmed(
+  { account, factors }: Pick<PartProps, "account"> & { factors: NonNullable<MeFactors["unconfirmed"]> },
+) {
+  const problem = useSignal<string | null>(null);
+  if (factors.length === 0) return null;
+  const decide = (call: () => Promise<unknown>, said: string) => {
+    problem.value = null;
+    void account.run({ call, said, onProblem: (sentence) => problem.value = sentence });
+  };
+  return (
+    <Note tone="wait">
+      <strong>{t("me.unconfirmed_title")}</strong>
+      <p>{t("me.unconfirmed_text")}</p>
+      {problem.value !== null && <p role="alert">{problem.value}</p>}
+      <ul>
+        {factors.map(({ id, kind, name, addedBy, createdMs }) => {
+          const factor = [t(`me.notice_${kind}`), name].filter((part) => part !== undefined).join(" ");
+          return (
+            <li key={id}>
+              <bdi>{factor}</bdi>, {t("me.unconfirmed_by", { phone: addedBy })}, {fullTimeText(createdMs)}
+              {" "}
+              <button
+                type="button"
+                class="button button-small"
+                aria-label={`${t("me.unconfirmed_keep")}: ${factor}`}
+                onClick={() => decide(() => account.calls.keepUnconfirmed(id), t("me.unconfirmed_kept"))}
+              >
+                {t("me.unconfirmed_keep")}
+              </button>{" "}
+              <button
+                type="button"
+                class="button button-small"
+                aria-label={`${t("me.unconfirmed_remove")}: ${factor}`}
+                onClick={() => decide(() => account.calls.removeUnconfirmed(id), t("me.unconfirmed_removed"))}
+              >
+                {t("me.unconfirmed_remove")}
+              </button>
+            </li>
+          );
+        })}
+      </ul>
     </Note>
   );
 }

@@ -87,6 +87,15 @@ export function createUserCalls({ api, session }: Models, { name, target }: Whic
     rename: (id: string, name: string) =>
       ask(() => as<WithUser>(pairing.$put({ param: pairingOf(id), json: { name } }))),
     revoke: (id: string) => ask(() => as<WithUser>(pairing.$delete({ param: pairingOf(id), json: {} }))),
+    /** A factor that a revoked phone added. */
+    keepUnconfirmed: (id: string) =>
+      ask(() =>
+        as<WithUser>(one.unconfirmed[":factor"].keep.$post({ param: { ...param, factor: id }, json: {} }))
+      ),
+    removeUnconfirmed: (id: string) =>
+      ask(() =>
+        as<WithUser>(one.unconfirmed[":factor"].$delete({ param: { ...param, factor: id }, json: {} }))
+      ),
     beginTotp: () => ask(() => take(one.totp.$post({ param, json: {} }))),
     confirmTotp: (json: { id: string; code: string }) =>
       ask(() => as<WithPairing>(one.totp.confirm.$post({ param, json }))),

@@ -42,6 +42,7 @@ export function UserFactors(part: FactorPart) {
   return (
     <Panel quiet title={t("people.factors")}>
       <LockNote {...part} />
+      <Unconfirmed {...part} reason={reason} />
       <div class="people-actions">
         <Button
           icon="smartphone"
@@ -105,6 +106,48 @@ export function UserFactors(part: FactorPart) {
         />
       )}
     </Panel>
+  );
+}
+
+/** What a revoked phone added: it does not count for a login until it is kept. */
+function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reason: string | undefined }) {
+  const factors = login.unconfirmed ?? [];
+  if (factors.length === 0) return null;
+  return (
+    <Note tone="wait" icon="alert">
+      <strong>{t("people.unconfirmed_title")}</strong>
+      <p>{t("people.unconfirmed_text")}</p>
+      <ul class="people-list">
+        {factors.map(({ id, kind, name, addedBy, createdMs }) => {
+          const factor = kind === "recovery_codes" ? t("people.recovery_codes") : factorLabel(kind);
+          const called = name === undefined ? factor : `${factor} ${name}`;
+          const keep = () =>
+            void page.change({
+              call: () => calls.keepUnconfirmed(id),
+              done: t("people.unconfirmed_kept", { factor: called }),
+              failed: t("people.unconfirmed_not_kept"),
+            });
+          const remove = () =>
+            void page.change({
+              call: () => calls.removeUnconfirmed(id),
+              done: t("people.unconfirmed_removed", { factor: called }),
+              failed: t("people.unconfirmed_not_removed"),
+            });
+          return (
+            <li key={id}>
+              <strong>{factor}</strong>
+              {name !== undefined && <bdi>{name}</bdi>}
+              <span class="small">{t("people.unconfirmed_by", { phone: addedBy })}</span>
+              <Time models={models} atMs={createdMs} />
+              <Button small reason={reason} of={called} onClick={keep}>{t("people.unconfirmed_keep")}</Button>
+              <Button small kind="bad" reason={reason} of={called} onClick={remove}>
+                {t("people.unconfirmed_remove")}
+              </Button>
+            </li>
+          );
+        })}
+      </ul>
+    </Note>
   );
 }
 
