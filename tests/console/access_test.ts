@@ -75,6 +75,8 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /users/:id/pairings": 400,
   "PUT /users/:id/pairings/:pairing": 415,
   "DELETE /users/:id/pairings/:pairing": 415,
+  "POST /users/:id/unconfirmed/:factor/keep": 404,
+  "DELETE /users/:id/unconfirmed/:factor": 415,
   "POST /users/:id/totp": 404,
   "POST /users/:id/totp/confirm": 400,
   "PUT /users/:id/preference": 415,

@@ -77,6 +77,8 @@ export const ROLE_DEEDS: Readonly<Record<string, RoleDeed>> = {
   "POST /users/:id/pairings": button("user, factors", "Add a number"),
   "DELETE /users/:id/pairings/:pairing": button("user, factors", "Revoke Text message +4*********678"),
   "PUT /users/:id/pairings/:pairing": { because: "only phones are given names, and nobody has one here" },
+  "POST /users/:id/unconfirmed/:factor/keep": { because: "no phone was revoked here" },
+  "DELETE /users/:id/unconfirmed/:factor": { because: "no phone was revoked here" },
   "POST /users/:id/totp": button("user, factors", "Add an authenticator app"),
   "POST /users/:id/totp/confirm": follows("POST /users/:id/totp"),
   "PUT /users/:id/preference": { because: "one factor leaves nothing to prefer" },

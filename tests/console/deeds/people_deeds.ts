@@ -52,6 +52,14 @@ async function checkedImport({ ask }: Stage): Promise<string> {
   return id;
 }
 
+/** Ada's phone, added by a phone that was revoked. */
+async function withUnconfirmedPhone({ site }: Stage): Promise<string> {
+  await site.people.put("ada");
+  const addedBy = { id: "revoked-phone", name: "Old phone" };
+  await site.people.pairings.addDevice({ id: "p1", userName: "ada", totpLength: 6, addedBy });
+  return "p1";
+}
+
 export const PEOPLE_DEEDS: Deeds = {
   "POST /users": {
     prepare: () => ({ path: "/users", json: { user: { userName: "ada" } } }),
@@ -120,6 +128,19 @@ export const PEOPLE_DEEDS: Deeds = {
   },
   "DELETE /users/:id/pairings/:pairing": {
     prepare: async (stage) => ({ path: `/users/ada/pairings/${await withNumber(stage)}` }),
+    action: "pairing.revoke",
+    object: ADA,
+  },
+  "POST /users/:id/unconfirmed/:factor/keep": {
+    prepare: async (stage) => ({
+      path: `/users/ada/unconfirmed/${await withUnconfirmedPhone(stage)}/keep`,
+      json: {},
+    }),
+    action: "factor.confirm",
+    object: ADA,
+  },
+  "DELETE /users/:id/unconfirmed/:factor": {
+    prepare: async (stage) => ({ path: `/users/ada/unconfirmed/${await withUnconfirmedPhone(stage)}` }),
     action: "pairing.revoke",
     object: ADA,
   },
