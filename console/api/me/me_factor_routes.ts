@@ -3,7 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { AddingPhone, Pairing } from "../../../radius/doing/pairings.ts";
-import { unconfirmedFactors } from "../../../radius/doing/unconfirmed_factors.ts";
+import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";

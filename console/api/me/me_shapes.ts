@@ -2,7 +2,7 @@
 // server's, in milliseconds since the epoch.
 
 import type { Factor, UsedFactor } from "../../../radius/facts/factors.ts";
-import type { UnconfirmedFactor } from "../../../radius/doing/unconfirmed_factors.ts";
+import type { UnconfirmedFactor } from "../../../radius/pure/unconfirmed_factors.ts";
 import type { UserNotice } from "../../../platform/user_notice.ts";
 import type { ReasonCode } from "../live/explain.ts";
 

@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
-import { unconfirmedFactors } from "../../../radius/doing/unconfirmed_factors.ts";
+import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { createMeLinks } from "../me/me_links.ts";

@@ -5,7 +5,7 @@ import type { Log } from "../../../log.ts";
 import { readPhoneName } from "../../../phone_name.ts";
 import type { AddingPhone, DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
-import { addedByPhone, RECOVERY_CODES } from "../../../radius/doing/unconfirmed_factors.ts";
+import { addedByPhone, RECOVERY_CODES } from "../../../radius/pure/unconfirmed_factors.ts";
 import { pairingDetails } from "../../../radius/pure/pairing_details.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";

@@ -1,7 +1,7 @@
 // What the console's API says of users: types alone, shared with the pages.
 
 import type { ConversationView } from "../../../radius/doing/ports.ts";
-import type { UnconfirmedFactor } from "../../../radius/doing/unconfirmed_factors.ts";
+import type { UnconfirmedFactor } from "../../../radius/pure/unconfirmed_factors.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import type { BackendState, JsonObject, Receipt } from "../../../scim/ports.ts";
 

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Pairing } from "../../../radius/doing/pairings.ts";
-import { unconfirmedFactors } from "../../../radius/doing/unconfirmed_factors.ts";
+import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Content, JsonValue, Stored, Target } from "../../../scim/ports.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";

@@ -1,8 +1,6 @@
 // Factors that a phone added on /me and that wait for a confirmation, because the phone was revoked. They do not count for a login.
 
 import type { Factor } from "../facts/factors.ts";
-import type { Pairings } from "./pairings.ts";
-import type { RecoveryCodes } from "./recovery_codes.ts";
 
 /** The recovery codes of a user, in the place of a pairing's id. */
 export const RECOVERY_CODES = "recovery-codes";
@@ -18,7 +16,24 @@ export interface UnconfirmedFactor {
   readonly addedBy: string;
 }
 
-type Deps = { readonly pairings: Pairings; readonly recoveryCodes: Pick<RecoveryCodes, "standing"> };
+type Adder = { readonly id: string; readonly name?: string };
+interface Added {
+  readonly id: string;
+  readonly kind: Factor;
+  readonly createdMs: number;
+  readonly name?: string;
+  readonly addedBy?: Adder;
+}
+/** The part of the pairings and of the recovery codes that is read here. */
+interface Deps {
+  readonly pairings: {
+    of(user: string): readonly Added[];
+    isConfirmed(user: string, addedBy: Adder | undefined): boolean;
+  };
+  readonly recoveryCodes: {
+    standing(user: string): { readonly createdMs: number | null; readonly addedBy?: Adder };
+  };
+}
 
 /** The factors of a user (canonical name) that wait for a confirmation. */
 export function unconfirmedFactors(
@@ -28,7 +43,7 @@ export function unconfirmedFactors(
   const found = pairings.of(canonical).flatMap((pairing): UnconfirmedFactor[] => {
     const { id, kind, createdMs, addedBy } = pairing;
     if (addedBy === undefined || pairings.isConfirmed(canonical, addedBy)) return [];
-    const name = pairing.kind === "device" && pairing.name !== undefined ? { name: pairing.name } : {};
+    const name = pairing.name === undefined ? {} : { name: pairing.name };
     return [{ id, kind, createdMs, ...name, addedBy: addedBy.name ?? addedBy.id }];
   });
   const { addedBy, createdMs } = recoveryCodes.standing(canonical);
