@@ -97,7 +97,7 @@ for (const [query, startIndex, ids] of PAGES) {
 }
 
 const BAD_VALUES: readonly string[] = [
-  ...["0", "-1", "1.5", "abc", "", "1e3", "0x1", "+1", "99999999999", "%20", "1&page=2"].map((it) =>
+  ...["0", "-1", "1.5", "abc", "", "1e3", "0x1", "+1", "9".repeat(17), "%20", "1&page=2"].map((it) =>
     `page=${it}`
   ),
   ...["yes", "", "1", "TRUE", "true%20", "false&refresh=true"].map((it) => `refresh=${it}`),
@@ -112,6 +112,13 @@ for (const query of BAD_VALUES) {
     }
   });
 }
+
+Deno.test("a page far past the end is empty", async () => {
+  for (const page of ["99999999999", String(Number.MAX_SAFE_INTEGER), "9".repeat(16)]) {
+    const { status, json } = await small(`/Users?page=${page}`);
+    assertEquals([status, json.Resources], [200, []], page);
+  }
+});
 
 const SEARCHES: readonly (readonly [q: string, ids: readonly string[]])[] = [
   ["ada", ["ada"]],
