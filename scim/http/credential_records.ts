@@ -1,7 +1,7 @@
 // Credentials of the identity interface as the store keeps them: made, listed and ended, each change with its audit record in one commit.
 
 import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../password_hasher.ts";
-import { auditEntry } from "../../platform/audit.ts";
+import { auditEntry, type AuditValues } from "../../platform/audit.ts";
 import type { AuditAction } from "../../platform/audit_actions.ts";
 import { type Clock, type Random, toBase64Url } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
@@ -78,7 +78,11 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
         mutations: [
           { type: "set", key: keyOf(name), value: record },
           auditOf(
-            { action: "scim_credential.add", credential: record, after: scopeText(record) },
+            {
+              action: "scim_credential.add",
+              credential: record,
+              after: { ...scopeValues(record), password: "changed" },
+            },
             actor,
           ),
         ],
@@ -95,7 +99,7 @@ export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
       const entry = NAME.test(name) ? await store.get<CredentialRecord>(keyOf(name)) : null;
       if (entry === null || entry.value === null) return "unknown";
       const credential = entry.value;
-      const told = { action: "scim_credential.revoke" as const, credential, before: scopeText(credential) };
+      const told = { action: "scim_credential.revoke" as const, credential, before: scopeValues(credential) };
       const { ok } = await store.commit({
         checks: [{ key: keyOf(name), versionstamp: entry.versionstamp }],
         mutations: [
@@ -135,8 +139,8 @@ async function makeHash(hasher: PasswordHasher, password: string): Promise<Passw
   }
 }
 
-function scopeText({ access, targets }: Credential): string {
-  return `${access} ${targets.join(",")}`;
+function scopeValues({ access, targets }: Credential): AuditValues {
+  return { access, targets };
 }
 
 /** The record of a deed, for the commit of the deed; it is found by each target that the credential opens. */
@@ -144,8 +148,8 @@ function auditOf(
   { credential, ...deed }: {
     readonly action: AuditAction;
     readonly credential: Pick<Credential, "name" | "targets">;
-    readonly before?: string;
-    readonly after?: string;
+    readonly before?: AuditValues;
+    readonly after?: AuditValues;
   },
   { name, source }: Actor,
 ): Mutation {

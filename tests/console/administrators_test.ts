@@ -248,13 +248,16 @@ Deno.test("createAdministrators() leaves those of the settings file alone, and r
   assertEquals(
     records.map(({ value }) => [value?.actor, value?.action, value?.before ?? "", value?.after ?? ""]),
     [
-      ["owner", "administrator.invite", "", "viewer"],
-      ["owner", "administrator.invite_withdraw", "viewer", ""],
-      ["owner", "administrator.invite", "", "viewer"],
-      ["Grace", "administrator.create", "", "viewer"],
-      ["owner", "administrator.change", "viewer", "operator"],
+      ["owner", "administrator.invite", "", { role: "viewer" }],
+      ["owner", "administrator.invite_withdraw", { role: "viewer" }, ""],
+      ["owner", "administrator.invite", "", { role: "viewer" }],
+      ["Grace", "administrator.create", "", { role: "viewer" }],
+      ["owner", "administrator.change", { role: "viewer", disabled: false }, {
+        role: "operator",
+        disabled: false,
+      }],
       ["owner", "session.end_all", "", "0"],
-      ["owner", "administrator.remove", "operator", ""],
+      ["owner", "administrator.remove", { role: "operator", disabled: false }, ""],
     ],
   );
   assertEquals(new Set(records.map(({ value }) => value?.object)), new Set(["administrator:Grace"]));

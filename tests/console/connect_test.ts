@@ -218,6 +218,25 @@ Deno.test("PUT /clients/:id refuses who saw an older one, and those of the setti
   assertEquals(third.body.error.code, "settings_client");
 });
 
+Deno.test("PUT /clients/:id records the values before and after, and of a secret only that it changed", async () => {
+  await using site = await startConnectConsole({ toml: FILE_CLIENT });
+  await ask(site, "/clients", { method: "POST", json: CLIENT });
+  const firstFactorServer = { address: "192.0.2.9:1812", timeoutMs: 2000, secret: "a-first-factor-secret" };
+  const json = { ...RULES, firstFactor: "radius", firstFactorServer, disabled: true, version: 1 };
+  const { status } = await ask(site, "/clients/vpn-1", { method: "PUT", json });
+  assertEquals(status, 200);
+  const record = (await site.audits()).find(({ action }) => action === "client.change");
+  const before = { ...record?.before as Record<string, unknown> };
+  const after = { ...record?.after as Record<string, unknown> };
+  assertEquals([before.disabled, after.disabled], [false, true]);
+  assertEquals(
+    [after.firstFactorServer, after.firstFactorServerTimeout, after.firstFactorServerSecret],
+    ["192.0.2.9:1812", "2 s", "changed"],
+  );
+  assertEquals(before.firstFactorServerSecret, undefined);
+  assertEquals(JSON.stringify(record).includes(firstFactorServer.secret), false);
+});
+
 Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELETE /overlap ends it", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients", { method: "POST", json: CLIENT });
@@ -228,8 +247,11 @@ Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELET
   const ended = await ask(site, "/clients/vpn-1/overlap", { method: "DELETE" });
   assertEquals(ended.body.client.overlapUntilMs, null);
   assertEquals(site.clients.all.find(({ name }) => name === "vpn-1")?.previous, null);
-  const actions = (await site.audits()).map(({ action }) => action);
+  const records = await site.audits();
+  const actions = records.map(({ action }) => action);
   assertEquals(actions, ["client.create", "client.rotate", "client.end_overlap"]);
+  assertEquals(records[1]?.after, { secret: "changed", overlap: "1 h" });
+  assertEquals(JSON.stringify(records).includes(json.secret), false);
 });
 
 Deno.test("GET /clients/:id counts who is logging in through it now", async () => {

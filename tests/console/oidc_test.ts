@@ -208,9 +208,9 @@ Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the
   assertEquals(await roleNow(), "viewer");
   const audits = await deedsOf(site.store);
   assertEquals(audits.map(({ value }) => value?.after), [
-    "owner, by the sign-in provider",
-    "owner, by the sign-in provider",
-    "viewer, by the sign-in provider",
+    { role: "owner", decidedBy: "provider" },
+    { role: "owner", decidedBy: "provider" },
+    { role: "viewer", decidedBy: "provider" },
   ]);
 });
 

@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<string, { hash: string; seen: (page: Page) => Promi
   "RADIUS policy": {
     hash: "#radius",
     seen: async (page) => {
-      await page.getByRole("row", { name: /radius\.unknown_users "reject" set in the file "allow"/ })
+      await page.getByRole("row", { name: /radius\.unknown_users "reject" set in the file "auto"/ })
         .waitFor();
       await page.getByRole("row", { name: /radius\.secret set, never shown/ }).waitFor();
       await page.getByText("These stand in /srv/countersign.toml.").waitFor();

@@ -5,7 +5,7 @@ import type { ClientContent, RegisterOutcome, ShownClient } from "../../../radiu
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
-import { auditEntry } from "../../../platform/audit.ts";
+import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import type { ChartStore } from "../live/chart_store.ts";
 import {
@@ -96,7 +96,13 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register, ear } = connected(connect);
       const { content, serverSecret } = contentOf(connected(connect), rest);
       const { secret, made } = secretOf(given);
-      const told = { action: "client.create" as const, after: contentText(content) };
+      const told = {
+        action: "client.create" as const,
+        after: {
+          ...clientValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+          secret: CHANGED,
+        },
+      };
       const audited = audit(c, content.name, told);
       const client = settled(await register.add(content, { secret, serverSecret, audit: audited }));
       for (const address of content.address) ear.forget(address);
@@ -116,8 +122,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       if (before === null) throw new Refusal("unknown_client");
       const told = {
         action: "client.change" as const,
-        before: contentText(before),
-        after: contentText(content),
+        before: clientValues(before),
+        after: clientValues(content, { hasNewServerSecret: serverSecret !== undefined }),
       };
       settled(await register.change(content, { version, serverSecret, audit: audit(c, name, told) }));
       return c.json(await one(name));
@@ -128,7 +134,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { secret, made } = secretOf(given);
       const told = {
         action: "client.rotate" as const,
-        after: `old secret accepted for ${overlapMs / 3_600_000} h more`,
+        after: { secret: CHANGED, overlap: `${overlapMs / 3_600_000} h` },
       };
       const { register } = connected(connect);
       const client = settled(await register.rotate(name, { secret, overlapMs, audit: audit(c, name, told) }));
@@ -145,7 +151,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register } = connected(connect);
       const before = register.find(name);
       if (before === null) throw new Refusal("unknown_client");
-      const told = { action: "client.remove" as const, before: contentText(before) };
+      const told = { action: "client.remove" as const, before: clientValues(before) };
       const outcome = await register.remove(name, { audit: audit(c, name, told) });
       if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
       return c.json({ done: true });
@@ -154,8 +160,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
 
 interface Told {
   readonly action: AuditAction;
-  readonly before?: string;
-  readonly after?: string;
+  readonly before?: AuditValues;
+  readonly after?: AuditValues;
 }
 
 function settled(outcome: RegisterOutcome): ShownClient {
@@ -164,26 +170,41 @@ function settled(outcome: RegisterOutcome): ShownClient {
   return outcome.client;
 }
 
-/** What is recorded of a client: never its secret. */
-function contentText(content: Omit<ClientContent, "name">): string {
+/** What the audit log has instead of a secret. */
+const CHANGED = "changed";
+
+/** The values of a client that the audit log has; secrets are not among them. */
+function clientValues(
+  content: Omit<ClientContent, "name">,
+  { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
+): AuditValues {
   const { address, nasIdentifier, disabled, messageAuthenticator, firstFactor, device } = content;
   const { firstFactorBackend, firstFactorServer, appendMode, appendSeparator } = content;
   const { unknownUsers, stripDomains, stripRealms } = content;
-  return JSON.stringify({
+  return {
     address,
     nasIdentifier,
     disabled,
     messageAuthenticator,
     firstFactor,
     ...(firstFactorBackend === "" ? {} : { firstFactorBackend }),
-    ...(firstFactorServer === null ? {} : { firstFactorServer }),
+    ...(firstFactorServer === null ? {} : {
+      firstFactorServer: addressText(firstFactorServer.address),
+      firstFactorServerTimeout: `${firstFactorServer.timeoutMs / 1000} s`,
+      firstFactorServerMessageAuthenticator: firstFactorServer.messageAuthenticator,
+    }),
+    ...(hasNewServerSecret ? { firstFactorServerSecret: CHANGED } : {}),
     device,
     appendMode,
     ...(appendMode ? { appendSeparator } : {}),
     unknownUsers,
     stripDomains,
     stripRealms,
-  });
+  };
+}
+
+function addressText({ hostname, port }: { hostname: string; port: number }): string {
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }
 
 async function blastOf(

@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyOutcome, ReplyRegister } from "../../../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import { auditEntry } from "../../../platform/audit.ts";
+import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import { type GroupDeps, groupView, readGroup } from "./group_writes.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { required, targetOf } from "./people.ts";
@@ -36,7 +36,7 @@ const PROBLEMS = {
 
 /** `/groups/:id/replies`; only the target whose users log in has them. */
 export function createGroupReplyRoutes(deps: GroupReplyDeps) {
-  const audit = (c: Context<HttpEnv>, group: string, told: { before: string; after: string }) =>
+  const audit = (c: Context<HttpEnv>, group: string, told: { before: AuditValues; after: AuditValues }) =>
     auditEntry({
       actor: c.var.session.admin.name,
       source: c.env.remoteAddress,
@@ -58,8 +58,8 @@ export function createGroupReplyRoutes(deps: GroupReplyDeps) {
       }
       const attributes = Object.fromEntries(given.map((one) => [one.name, one.value]));
       const told = {
-        before: JSON.stringify(replies.find(name).attributes),
-        after: JSON.stringify(attributes),
+        before: replies.find(name).attributes,
+        after: attributes,
       };
       settle(await replies.change(name, attributes, { version, audit: audit(c, name, told) }));
       const parts: GroupDeps = { people, replies };

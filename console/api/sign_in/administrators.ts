@@ -19,7 +19,7 @@ import {
   MAX_ADMINS,
 } from "./admin_records.ts";
 import type { Admin, Admins } from "./admins.ts";
-import { auditEntry } from "../../../platform/audit.ts";
+import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Factors, factorsKey } from "./factors.ts";
 import { invitationKey, type InvitationRecord } from "./invitations.ts";
@@ -68,7 +68,7 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
 
   const audit = (
     deed: Deed,
-    told: { action: AuditAction; name: string; before?: string; after?: string },
+    told: { action: AuditAction; name: string; before?: AuditValues; after?: AuditValues },
   ) => {
     const { name, ...rest } = told;
     return auditEntry({ ...deed, ...rest, object: `administrator:${name}` });
@@ -125,7 +125,7 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
     { deed, action, guard }: { deed: Deed; action: AuditAction; guard: readonly Check[] },
   ) => {
     const { url, record, mutation } = invitations.make({ ...wanted, by: deed.actor });
-    await commit(guard, [mutation, audit(deed, { action, name: record.name, after: record.role })]);
+    await commit(guard, [mutation, audit(deed, { action, name: record.name, after: { role: record.role } })]);
     return { url, invitation: invitationRow(record) };
   };
 
@@ -164,7 +164,11 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
       if (waiting === undefined) throw new Refusal("bad_invitation");
       await commit([], [
         { type: "delete", key: invitationKey(waiting.name) },
-        audit(deed, { action: "administrator.invite_withdraw", name: waiting.name, before: waiting.role }),
+        audit(deed, {
+          action: "administrator.invite_withdraw",
+          name: waiting.name,
+          before: { role: waiting.role },
+        }),
       ]);
     },
     async change(name, { role, disabled }, deed) {
@@ -180,8 +184,8 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
         audit(deed, {
           action: "administrator.change",
           name: record.name,
-          before: standing(record),
-          after: standing(next),
+          before: valuesOf(record),
+          after: valuesOf(next),
         }),
       ]);
       return await rowOf(adminOfRecord(next, vault), next);
@@ -196,14 +200,15 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
         { type: "delete", key: factorsKey(record.id) },
         { type: "delete", key: invitationKey(record.name) },
         ...has.record.passkeys.map(({ id }) => passkeys.forget(id)),
-        audit(deed, { action: "administrator.remove", name: record.name, before: standing(record) }),
+        audit(deed, { action: "administrator.remove", name: record.name, before: valuesOf(record) }),
       ]);
     },
   };
 }
 
-function standing({ role, disabled }: { role: Role; disabled?: true }): string {
-  return disabled === true ? `${role}, disabled` : role;
+/** The values of an administrator that the audit log has. */
+function valuesOf({ role, disabled }: { role: Role; disabled?: true }): AuditValues {
+  return { role, disabled: disabled === true };
 }
 
 function invitationRow({ id, name, role, by, deadlineMs, accountId }: InvitationRecord): InvitationRow {

@@ -143,7 +143,7 @@ export function createAdmins(deps: AdminsDeps): Admins {
             source: asked.source,
             action: claim.accountId === null ? "administrator.create" : "administrator.renew",
             object: `administrator:${record.name}`,
-            after: record.role,
+            after: { role: record.role },
           }),
         ],
       });

@@ -89,13 +89,13 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
         source,
         action: before === undefined ? "administrator.create" : "administrator.change",
         object: `administrator:${name}`,
-        before,
-        after: `${after}, by the sign-in provider`,
+        before: before === undefined ? undefined : { role: before },
+        after: { role: after, decidedBy: "provider" },
       });
     if (role === null) {
       // The sessions and the API tokens of the account end with it.
       if (known !== undefined && known.confirmedMs !== 0) {
-        const told = audit(known.name, { before: known.role, after: "no role" });
+        const told = audit(known.name, { before: known.role, after: "none" });
         await commit({ ...known, confirmedMs }, [told]);
       }
       throw new Refusal("oidc_no_role");

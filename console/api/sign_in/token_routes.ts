@@ -39,7 +39,7 @@ export function createTokenRoutes(deps: TokenRouteDeps) {
       const told = {
         action: "token.create" as const,
         object: `token:${name}`,
-        after: `${role}, ${days} days`,
+        after: { role, days },
       };
       await store.commit({ mutations: [made.mutation, auditEntry({ ...deedOf(c), ...told })] });
       return c.json({ token: made.token, item: rowOf(made.record) });
@@ -47,7 +47,11 @@ export function createTokenRoutes(deps: TokenRouteDeps) {
     .delete("/:id", async (c) => {
       const record = await tokens.find(c.req.param("id"));
       if (record === null) throw new Refusal("not_found");
-      const told = { action: "token.revoke" as const, object: `token:${record.name}`, before: record.role };
+      const told = {
+        action: "token.revoke" as const,
+        object: `token:${record.name}`,
+        before: { role: record.role },
+      };
       await store.commit({
         mutations: [tokens.revoking(record.id), auditEntry({ ...deedOf(c), ...told })],
       });

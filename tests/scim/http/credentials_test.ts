@@ -246,10 +246,16 @@ Deno.test("createCredentials() keeps who made and who ended a credential, in the
   await make(stage, "saas", "a given password");
   await stage.credentials.revoke("saas", { name: "console:ann", source: HERE });
   const atMs = stage.clock.nowMs();
-  const scope = "write default,corp";
+  const scope = { access: "write", targets: ["default", "corp"] };
   const objects = ["credential:default/saas", "credential:corp/saas"];
   assertEquals(await stage.audits(), [
-    { atMs, actor: "command", action: "scim_credential.add", objects, after: scope },
+    {
+      atMs,
+      actor: "command",
+      action: "scim_credential.add",
+      objects,
+      after: { ...scope, password: "changed" },
+    },
     {
       atMs,
       actor: "console:ann",

@@ -58,8 +58,13 @@ function partName(name: string): string {
   return /^[a-z]/.test(name) ? readable(name) : name;
 }
 
-/** Preferences are recorded as the factor's code, and attributes as yes or no. */
-function valueText(value: string): string {
+/** The label of a value that is a code: a role, who decides, a factor, yes or no, or a secret that changed. */
+function valueText(name: string, value: string): string {
+  if (value === "changed") return t("govern.value_changed");
+  if (name === "role") {
+    return knownWord("frame", `role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
+  }
+  if (name === "decidedBy" || name === "access") return knownWord("govern", `${name}_${value}`) ?? value;
   if (value === "true") return t("govern.yes");
   if (value === "false") return t("govern.no");
   return knownWord("govern", `factor_${value}`) ?? value;
@@ -69,10 +74,10 @@ function Change({ row: { name, before, after } }: { row: ChangeRow }) {
   return (
     <li>
       {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
-      {before !== "" && <del>{valueText(before)}</del>}
+      {before !== "" && <del>{valueText(name, before)}</del>}
       {after === ""
         ? <span class="quiet">{` → ${t("govern.nothing")}`}</span>
-        : <ins>{valueText(after)}</ins>}
+        : <ins>{valueText(name, after)}</ins>}
     </li>
   );
 }
