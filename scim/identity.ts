@@ -114,7 +114,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     loginTarget: config.radius.directory,
     owner: STORE_HOLDER,
   });
-  const credentials = await createCredentials({
+  const credentials = createCredentials({
     store,
     vault,
     clock,

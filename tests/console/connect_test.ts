@@ -222,7 +222,8 @@ Deno.test("PUT /clients/:id records the values before and after, and of a secret
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients", { method: "POST", json: CLIENT });
   const firstFactorServer = { address: "192.0.2.9:1812", timeoutMs: 2000, secret: "a-first-factor-secret" };
-  const json = { ...RULES, firstFactor: "radius", firstFactorServer, disabled: true, version: 1 };
+  const change = { firstFactor: "radius", firstFactorServer, disabled: true, version: 1 };
+  const json = { ...RULES, address: ["198.51.100.9"], ...change };
   const { status } = await ask(site, "/clients/vpn-1", { method: "PUT", json });
   assertEquals(status, 200);
   const record = (await site.audits()).find(({ action }) => action === "client.change");

@@ -44,7 +44,7 @@ Deno.test("createSetUpRoutes() makes the owner, signs in, and the link is used u
   assertEquals((await signedIn.json()).session.name, "Ada");
   const records = await deedsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.after]), [
-    ["Ada", "administrator.create", "owner"],
+    ["Ada", "administrator.create", { role: "owner" }],
   ]);
 });
 

@@ -28,6 +28,18 @@ Deno.test("GET /settings says to a viewer what holds, and shows no secret", asyn
   }
 });
 
+Deno.test("GET /settings has the retention of the audit log that the settings give", async () => {
+  await using site = await startPeopleConsole({ toml: "[console]\naudit_days = 30" });
+  const ask = apiCaller(site, await site.signIn("viewer"));
+  const { kept } = await ask<SettingsAnswer>("/console/api/settings");
+  assertEquals(kept.find(({ name }) => name === "audit"), {
+    name: "audit",
+    amount: 30,
+    unit: "days",
+    where: "store",
+  });
+});
+
 const ADDRESSES = {
   "https://login.example.com": "possible",
   "http://localhost:8080": "possible",

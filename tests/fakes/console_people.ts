@@ -182,6 +182,7 @@ export async function startPeopleConsole(
       publicUrl: deps.http.publicUrl,
     }),
     replies,
+    console: Object.assign({ auditKeptMs: config.console.auditKeptMs }, deps.console),
     installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
   });
   const site = await startConsole({

@@ -60,7 +60,7 @@ function partName(name: string): string {
 
 /** The label of a value that is a code: a role, who decides, a factor, yes or no, or a secret that changed. */
 function valueText(name: string, value: string): string {
-  if (value === "changed") return t("govern.value_changed");
+  if (value === "changed" || value === "********") return t("govern.value_changed");
   if (name === "role") {
     return knownWord("frame", `role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
   }
