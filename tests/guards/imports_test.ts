@@ -1,7 +1,15 @@
 // The import directions hold, by deno's own graph of the project.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { importProblem, isPinned, packageProblem, packagesIn, unpinned } from "./import_rules.ts";
+import {
+  importProblem,
+  isPinned,
+  missingPaths,
+  packageProblem,
+  packagesIn,
+  ROOMS,
+  unpinned,
+} from "./import_rules.ts";
 import { type ImportEdge, isModule, readImports, readSources } from "./sources.ts";
 
 const settings: { imports: Record<string, string>; lock: { frozen: boolean } } = JSON.parse(
@@ -20,6 +28,13 @@ Deno.test("imports go only where the rows allow, and packages are pinned", async
   const problems = edges.flatMap((edge) => [importProblem(edge), packageProblem(edge, pinned)])
     .filter((problem) => problem !== null);
   assertEquals([...new Set(problems)], []);
+});
+
+Deno.test("every path in the rows of the import rules exists", () => {
+  const modules = sources.map(({ path }) => path).filter(isModule);
+  assertEquals(missingPaths(ROOMS, modules), []);
+  const stale = [{ at: "radius/", code: ["radius/doing/mirror.ts"], types: ["store.ts", "gone/"] }];
+  assertEquals(missingPaths(stale, modules), ["radius/doing/mirror.ts", "gone/"]);
 });
 
 Deno.test("deno.json pins every package to one version, and the lock file is frozen", () => {
