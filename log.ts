@@ -1,6 +1,7 @@
 // The one event log: a line per event, in text or JSON, gathered and written in batches. Values are escaped, so that
 // one event is one line whatever a client sends, and redacted by field name, so that no secret is written.
 
+import { escapeControlCharacters, hasControlCharacters } from "./platform/control_characters.ts";
 import type { Clock } from "./runtime.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -72,16 +73,7 @@ const REDACTED = new Set([
 /** The same for what ends like this: `consumer_secret`, `CHAP-Password`, `authToken`. */
 const REDACTED_ENDINGS = ["_password", "_secret", "_passcode", "_token", "_cookie", "_otp", "_seed"];
 
-/** Control characters, DEL, C1, bidi controls, line and paragraph separators, and the byte order mark. */
-// deno-lint-ignore no-control-regex
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
-const UNSAFE_EACH = new RegExp(UNSAFE.source, "g");
 const NEEDS_QUOTES = /[\s"=\\]/;
-
-function escapeUnsafe(text: string): string {
-  if (!UNSAFE.test(text)) return text;
-  return text.replace(UNSAFE_EACH, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
-}
 
 function cut(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
@@ -138,14 +130,14 @@ function textField(shape: FieldShape, value: Value): string {
     return shape.text + String(value);
   }
   const short = cut(value, MAX_VALUE_CHARACTERS);
-  if (short !== "" && !NEEDS_QUOTES.test(short) && !UNSAFE.test(short)) return shape.text + short;
-  return `${shape.text}"${escapeUnsafe(short.replace(/["\\]/g, "\\$&"))}"`;
+  if (short !== "" && !NEEDS_QUOTES.test(short) && !hasControlCharacters(short)) return shape.text + short;
+  return `${shape.text}"${escapeControlCharacters(short.replace(/["\\]/g, "\\$&"))}"`;
 }
 
 function jsonField(shape: FieldShape, value: Value): string {
   if (shape.redacted) return `${shape.json}"***"`;
   if (typeof value !== "string") return shape.json + JSON.stringify(value);
-  return shape.json + escapeUnsafe(JSON.stringify(cut(value, MAX_VALUE_CHARACTERS)));
+  return shape.json + escapeControlCharacters(JSON.stringify(cut(value, MAX_VALUE_CHARACTERS)));
 }
 
 function createLineMaker(format: "text" | "json"): LineMaker {
@@ -164,10 +156,12 @@ function createLineMaker(format: "text" | "json"): LineMaker {
   };
   if (format === "text") {
     return ({ time, level, message, fields }) =>
-      `${time} ${level.padEnd(5)} ${escapeUnsafe(cut(message, MAX_MESSAGE_CHARACTERS))}${fieldsOf(fields)}\n`;
+      `${time} ${level.padEnd(5)} ${escapeControlCharacters(cut(message, MAX_MESSAGE_CHARACTERS))}${
+        fieldsOf(fields)
+      }\n`;
   }
   return ({ time, level, message, fields }) => {
-    const said = escapeUnsafe(JSON.stringify(cut(message, MAX_MESSAGE_CHARACTERS)));
+    const said = escapeControlCharacters(JSON.stringify(cut(message, MAX_MESSAGE_CHARACTERS)));
     return `{"time":"${time}","level":"${level}","message":${said}${fieldsOf(fields)}}\n`;
   };
 }

@@ -5,6 +5,7 @@ import type { ClientSettings, Config, ConfigFault, ConfigSources, ConfigWarning 
 import { loadConfig } from "../config/load.ts";
 import { socketAddressText } from "../config/addresses.ts";
 import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
+import { escapeControlCharacters } from "../platform/control_characters.ts";
 import { rejectsUnknownUsers } from "../radius/pure/user_name.ts";
 
 const USAGE = `Check the settings without starting: every fault at once.
@@ -15,15 +16,10 @@ Reads the file that COUNTERSIGN_CONFIG names, else countersign.toml in the worki
 setting has its default. Exit code 0: sound, perhaps with warnings; 1: there are faults; 2: wrong use.
 `;
 
-// deno-lint-ignore no-control-regex
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/** Keys come from the file; a terminal must not obey them. */
-const printable = (text: string) =>
-  text.replace(UNSAFE, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
-
 const listed = (entries: readonly ConfigFault[]) =>
-  entries.map(({ key, problem }) => `  ${printable(key)}: ${printable(problem)}\n`).join("");
+  entries.map(({ key, problem }) =>
+    `  ${escapeControlCharacters(key)}: ${escapeControlCharacters(problem)}\n`
+  ).join("");
 
 const counted = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
@@ -135,7 +131,8 @@ export function summary(config: Config): string {
     ["SCIM", credentialsText(config)],
     ["data", config.server.dataDir],
   ];
-  return rows.map(([name = "", value = ""]) => `  ${name.padEnd(9)} ${printable(value)}\n`).join("");
+  return rows.map(([name = "", value = ""]) => `  ${name.padEnd(9)} ${escapeControlCharacters(value)}\n`)
+    .join("");
 }
 
 /** What to print where, and the exit code. */
@@ -149,7 +146,11 @@ export interface CommandOutcome {
 export function checkConfig(args: readonly string[], sources: ConfigSources): CommandOutcome {
   if (args.includes("--help") || args.includes("-h")) return { out: USAGE, err: "", exitCode: 0 };
   if (args.length > 0) {
-    return { out: "", err: `Cannot use "${printable(args.join(" "))}".\n\n${USAGE}`, exitCode: 2 };
+    return {
+      out: "",
+      err: `Cannot use "${escapeControlCharacters(args.join(" "))}".\n\n${USAGE}`,
+      exitCode: 2,
+    };
   }
   const outcome = loadConfig(sources);
   if (!outcome.ok) return { out: "", err: printFaults(outcome.faults), exitCode: 1 };
@@ -157,7 +158,11 @@ export function checkConfig(args: readonly string[], sources: ConfigSources): Co
   const head = config.file === null
     ? "There is no countersign.toml; every setting has its default, and that is sound"
     : `${basename(config.file)} is sound`;
-  return { out: `${printable(head)}\n${summary(config)}${printWarnings(warnings)}`, err: "", exitCode: 0 };
+  return {
+    out: `${escapeControlCharacters(head)}\n${summary(config)}${printWarnings(warnings)}`,
+    err: "",
+    exitCode: 0,
+  };
 }
 
 if (import.meta.main) {

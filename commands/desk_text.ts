@@ -3,13 +3,12 @@
 import { renderUnicodeCompact } from "uqr";
 import type { DeskDone, ShownCredential, ShownLock, ShownPairing } from "../host/desk_answer.ts";
 import type { Factor } from "../radius/facts/factors.ts";
+import { escapeControlCharacters } from "../platform/control_characters.ts";
 import type { OwedWrite } from "../scim/ports.ts";
-
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Names come from logins and files; a terminal must not obey them. */
 export function printable(text: string): string {
-  return text.replace(UNSAFE, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
+  return escapeControlCharacters(text);
 }
 
 /** What an answer says, line by line. */

@@ -1,6 +1,7 @@
 // The inputs of the desk's operations, as rows: what each may be, and what is said when it is not.
 
 import { type Factor, FACTORS } from "../radius/facts/factors.ts";
+import { hasControlCharacters } from "../platform/control_characters.ts";
 import { reducePhoneNumber } from "../radius/pure/phone_number.ts";
 import { decodeBase32 } from "../radius/pure/totp.ts";
 
@@ -27,15 +28,12 @@ const MAX_SECRET_CHARACTERS = 1024;
 const DEFAULT_TOTP_LENGTH = 6;
 const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10];
 
-/** Control and format characters, among them those that turn the direction of writing, and unpaired surrogates. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
-
-function text(maxCharacters: number, problem: string, forbidden: RegExp = UNSAFE): Input<string> {
+function text(maxCharacters: number, problem: string, forbidden?: RegExp): Input<string> {
   return {
     problem,
     read: (value) =>
       typeof value === "string" && value.trim() !== "" && value.length <= maxCharacters &&
-        !UNSAFE.test(value) && !forbidden.test(value)
+        !hasControlCharacters(value) && forbidden?.test(value) !== true
         ? { value }
         : null,
   };

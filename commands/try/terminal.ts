@@ -1,5 +1,7 @@
 // The person at the terminal: shows lines, asks with and without echo.
 
+import { escapeLines } from "../../platform/control_characters.ts";
+
 /** Whoever plays the login. */
 export interface Terminal {
   show(line: string): void;
@@ -81,10 +83,7 @@ function decode(octets: readonly number[]): string {
   return new TextDecoder().decode(Uint8Array.from(octets));
 }
 
-// deno-lint-ignore no-control-regex
-const UNSAFE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
 /** Foreign text for a terminal: line breaks stay, whatever else a terminal would obey becomes visible. */
 export function printable(foreign: string): string {
-  return foreign.replace(UNSAFE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return escapeLines(foreign);
 }

@@ -1,12 +1,9 @@
 // Faults on their way to the border of a backend: inside, a step that fails throws one; at the border it becomes an outcome.
 
+import { blankControlCharacters } from "../../platform/control_characters.ts";
 import type { BackendFault, BackendOutcome } from "../ports.ts";
 
 const MAX_DETAIL_CHARACTERS = 300;
-/** Control characters, C1, bidi controls and line separators: what a foreign server says ends up on an administrator's screen. */
-// deno-lint-ignore no-control-regex
-const UNSAFE_EACH = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-
 /** A fault that is thrown inside a backend. Never leaves it. */
 export class Trouble extends Error {
   readonly fault: BackendFault;
@@ -71,5 +68,5 @@ export function faultOf(thrown: unknown, onBug: (bug: unknown) => void): Backend
 export function cleanDetail(text: string, secrets: readonly string[] = []): string {
   let clean = text;
   for (const secret of secrets) if (secret !== "") clean = clean.replaceAll(secret, "…");
-  return clean.replace(UNSAFE_EACH, " ").trim().slice(0, MAX_DETAIL_CHARACTERS);
+  return blankControlCharacters(clean).trim().slice(0, MAX_DETAIL_CHARACTERS);
 }

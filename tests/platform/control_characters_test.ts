@@ -1,0 +1,53 @@
+// Every control and format character of foreign text is shown, never obeyed; one set for all places that print such text.
+
+import { assertEquals } from "@std/assert";
+import {
+  blankControlCharacters,
+  escapeControlCharacters,
+  escapeLines,
+  hasControlCharacters,
+} from "../../platform/control_characters.ts";
+import { printFaults } from "../../commands/check_config.ts";
+import { printable as printableAnswer } from "../../commands/desk_text.ts";
+import { printable as printableTrial } from "../../commands/try/terminal.ts";
+import { cleanDetail } from "../../scim/backends/trouble.ts";
+
+/** By the escape that is shown. */
+const CONTROLS: Readonly<Record<string, string>> = {
+  "\\u001b": "\u001b",
+  "\\u007f": "\u007f",
+  "\\u009b": "\u009b",
+  "\\u00ad": "\u00ad",
+  "\\u200e": "\u200e",
+  "\\u2028": "\u2028",
+  "\\u202e": "\u202e",
+  "\\u2066": "\u2066",
+  "\\ufeff": "\ufeff",
+  "\\ud800": "\ud800",
+  "\\udb40\\udc41": "\u{e0041}",
+};
+
+for (const [shown, character] of Object.entries(CONTROLS)) {
+  Deno.test(`the control character ${shown} is shown by every output and refused by inputs`, () => {
+    const text = `a${character}b`;
+    const expected = `a${shown}b`;
+    assertEquals(hasControlCharacters(text), true);
+    assertEquals(escapeControlCharacters(text), expected);
+    assertEquals(escapeLines(`${text}\n`), `${expected}\n`);
+    assertEquals(printableAnswer(text), expected);
+    assertEquals(printableTrial(text), expected);
+    assertEquals(printFaults([{ key: text, problem: "x" }]).includes(`${expected}: x`), true);
+    assertEquals([blankControlCharacters(text), cleanDetail(text)], ["a b", "a b"]);
+    assertEquals(JSON.parse(`"${expected}"`), text);
+  });
+}
+
+Deno.test("text without control characters stays as it is, astral letters and emoji included", () => {
+  const text = 'Ærø 𝒜 📱 \\ "';
+  assertEquals(hasControlCharacters(text), false);
+  assertEquals([escapeControlCharacters(text), escapeLines(text), blankControlCharacters(text)], [
+    text,
+    text,
+    text,
+  ]);
+});
