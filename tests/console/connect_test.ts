@@ -224,8 +224,7 @@ Deno.test("PUT /clients/:id records the values before and after, and of a secret
   const firstFactorServer = { address: "192.0.2.9:1812", timeoutMs: 2000, secret: "a-first-factor-secret" };
   const change = { firstFactor: "radius", firstFactorServer, disabled: true, version: 1 };
   const json = { ...RULES, address: ["198.51.100.9"], ...change };
-  const { status } = await ask(site, "/clients/vpn-1", { method: "PUT", json });
-  assertEquals(status, 200);
+  assertEquals((await ask(site, "/clients/vpn-1", { method: "PUT", json })).status, 200);
   const record = (await site.audits()).find(({ action }) => action === "client.change");
   const before = { ...record?.before as Record<string, unknown> };
   const after = { ...record?.after as Record<string, unknown> };
@@ -234,8 +233,8 @@ Deno.test("PUT /clients/:id records the values before and after, and of a secret
     [after.firstFactorServer, after.firstFactorServerTimeout, after.firstFactorServerSecret],
     ["192.0.2.9:1812", "2 s", "changed"],
   );
-  assertEquals(before.firstFactorServerSecret, undefined);
-  assertEquals(JSON.stringify(record).includes(firstFactorServer.secret), false);
+  const isSecretShown = JSON.stringify(record).includes(firstFactorServer.secret);
+  assertEquals([before.firstFactorServerSecret, isSecretShown], [undefined, false]);
 });
 
 Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELETE /overlap ends it", async () => {
