@@ -35,7 +35,7 @@ const patience = { timeoutMs: 4000, tries: 3 } as const;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 5000; !condition(); await pause(1)) {
+  for (const end = performance.now() + 30_000; !condition(); await pause(1)) {
     if (performance.now() > end) throw new Error(`It did not come about in time: ${what}`);
   }
 }

@@ -15,7 +15,7 @@ const PHONE = ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }] a
 
 /** Waits until `condition` holds, at most 5 s. */
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 5000; !condition();) {
+  for (const end = performance.now() + 30_000; !condition();) {
     if (performance.now() > end) throw new Error(`It did not come about in time: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -16,7 +16,7 @@ export interface GatewayOptions {
   readonly program?: string;
   /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
   readonly maxDescriptors?: number;
-  /** How long the start may take; 20 s by default. */
+  /** How long the start may take; 60 s by default. */
   readonly readyTimeoutMs?: number;
 }
 
@@ -34,7 +34,7 @@ export interface RunningGateway extends AsyncDisposable {
   readonly startedInMs: number;
   /** Everything that it wrote, both streams, in the order of arrival; the oldest lines go after 20,000. */
   logLines(): readonly string[];
-  /** The first line that holds `text`, waited for (5 s): the log is written after the answer. Throws without one. */
+  /** The first line that holds `text`, waited for (30 s): the log is written after the answer. Throws without one. */
   logged(text: string): Promise<string>;
   /** Opens a client with the gateway's secret. */
   client(): RadiusClient;
@@ -65,7 +65,7 @@ export const PROGRAM_PERMISSIONS = [
 ] as const;
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;
-const LOG_WAIT_MS = 5000;
+const LOG_WAIT_MS = 30_000;
 
 interface Process {
   readonly child: Deno.ChildProcess;
@@ -153,7 +153,7 @@ async function launch(
     stderr: "piped",
   }).spawn();
   const drained = Promise.all([keep(child.stdout, lines), keep(child.stderr, lines)]);
-  const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 20_000);
+  const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 60_000);
   const startedInMs = performance.now() - startedMs;
   if (told === null) {
     signal(child, "SIGKILL");

@@ -50,7 +50,7 @@ export interface BreakableStore extends Store {
 
 /** Rejects wait a second and up to 100 ms of jitter. */
 const REJECT_WAIT_MS = 1200;
-const DEADLINE_MS = 5000;
+const DEADLINE_MS = 30_000;
 
 /**
  * @param learnt names of clients that signed their requests before, as version 0.1.0 stored them.
@@ -140,7 +140,7 @@ export async function openWholeGateway(
   };
 }
 
-/** Waits for what needs no clock but real turns, such as a commit. Throws after 5 s. */
+/** Waits for what needs no clock but real turns, such as a commit. Throws after 30 s. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = performance.now() + DEADLINE_MS; !(await condition());) {
     if (performance.now() > end) throw new Error(`It did not come about in time: ${condition}`);

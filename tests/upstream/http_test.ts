@@ -25,7 +25,7 @@ const get = (url: string, overrides: Partial<HttpCall> = {}): HttpCall => ({
 });
 
 async function until(holds: () => boolean): Promise<void> {
-  const endMs = performance.now() + 5000;
+  const endMs = performance.now() + 30_000;
   while (!holds()) {
     if (performance.now() > endMs) throw new Error("It never came to hold");
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -49,9 +49,9 @@ export async function jump(clock: ManualClock, byMs: number): Promise<void> {
   for (let count = 0; count < 5; count++) await turn();
 }
 
-/** Waits in turns, without the clock, until something is so. Throws after 4 s. */
+/** Waits in turns, without the clock, until something is so. Throws after 30 s. */
 export async function becomes(what: string, isSo: () => boolean): Promise<void> {
-  for (const end = performance.now() + 4000; performance.now() < end;) {
+  for (const end = performance.now() + 30_000; performance.now() < end;) {
     if (isSo()) return;
     await turn();
   }
