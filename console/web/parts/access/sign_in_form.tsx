@@ -103,7 +103,8 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
           </details>
         )
         : fields)}
-      {noPasskey !== null && (stepUp === undefined || isPasskeyNeeded) && (
+      {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
+      {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
         <p class="hint">{t(`access.${noPasskey}`)}</p>
       )}
     </div>
