@@ -19,7 +19,7 @@ export interface FaultWorld extends AsyncDisposable {
 export interface FaultWorldOptions {
   /** Tables other than those of the two services. */
   readonly toml?: string;
-  /** The deadline of a call to either service. */
+  /** The deadline of a call to either service; 10 s unless given, because a busy machine exceeds a short one. */
   readonly timeoutMs?: number;
   readonly pairings?: readonly (readonly [user: string, pairing: NewPairing])[];
   readonly consumerSecret?: string;
@@ -48,7 +48,7 @@ export async function writePairings(
 
 /** Starts all three. */
 export async function startFaultWorld(options: FaultWorldOptions = {}): Promise<FaultWorld> {
-  const { consumerSecret, authToken, timeoutMs = 1000 } = options;
+  const { consumerSecret, authToken, timeoutMs = 10_000 } = options;
   const secondFactor = await startFakeSecondFactor({ consumerSecret });
   const telephony = await startFakeTelephony({ authToken });
   const dataDir = await Deno.makeTempDir({ prefix: "countersign-fault-" });

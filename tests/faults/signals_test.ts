@@ -34,7 +34,7 @@ function hasEnded(pid: number): boolean {
 
 for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as const) {
   Deno.test(`SIGTERM ${how} lets a held login have its answer, takes no new one, and ends with code 0`, async () => {
-    await using world = await startFaultWorld({ toml: HELD, pairings: [PHONE] });
+    await using world = await startFaultWorld({ toml: HELD, pairings: [PHONE], timeoutMs: 1000 });
     const { gateway, secondFactor } = world;
     using dora = gateway.client();
     using late = gateway.client();
@@ -58,7 +58,7 @@ for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as con
 }
 
 Deno.test("SIGTERM lets a Reject have its second", async () => {
-  await using world = await startFaultWorld();
+  await using world = await startFaultWorld({ timeoutMs: 1000 });
   const { gateway } = world;
   using client = gateway.client();
   const state = new TextEncoder().encode("NOT_OURS");
