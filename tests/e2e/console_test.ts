@@ -356,8 +356,9 @@ browserTest("Live can be worked by keyboard alone, with the focus in sight", asy
     });
     if (focused === null) break;
     assert(focused.inSight, `the focus on ${JSON.stringify(focused.name)} is in sight`);
+    // The first "ada" is the login in the list; a later one is the link to the user in the inspector, which leaves Live.
+    if (focused.name === "ada" && !seen.includes("ada")) await page.keyboard.press("Enter");
     seen.push(focused.name);
-    if (focused.name === "ada") await page.keyboard.press("Enter");
   }
   for (const name of ["Pause", "State", "ada", "Deny the login of ada at vpn-1"]) {
     assert(seen.includes(name), `${name} among ${seen.join(", ")}`);
