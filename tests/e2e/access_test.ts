@@ -118,6 +118,8 @@ browserTest("a passkey is added, signs in with one press, and is removed", async
   await page.getByRole("dialog").getByRole("button", { name: "Add a passkey" }).click();
   assertMatch(await page.getByRole("alert").innerText(), /registered already/);
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Discard your changes?" })
+    .getByRole("button", { name: "Discard", exact: true }).click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Use a passkey" }).click();
   await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
