@@ -20,6 +20,7 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "parts/form_dialog.tsx": "draws all that are forms",
   "parts/frame/palette.tsx": "on every page, in places_test.ts",
   "parts/access/sign_in_dialog.tsx": "over every form, in forms_test.ts",
+  "parts/unsaved_guard.tsx": "over a page and over a dialog, in unsaved_test.ts",
 };
 
 /** The row of that name, which must be there. */

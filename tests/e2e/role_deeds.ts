@@ -83,6 +83,7 @@ export const ROLE_DEEDS: Readonly<Record<string, RoleDeed>> = {
   "POST /users/:id/totp/confirm": follows("POST /users/:id/totp"),
   "PUT /users/:id/preference": { because: "one factor leaves nothing to prefer" },
   "POST /users/:id/unlock": { because: "nobody is locked here" },
+  "POST /users/:id/reset-limits": { because: "no limit is reached here" },
   "POST /groups": button("groups", "Create group"),
   "GET /export/groups": button("groups", "Export"),
   "DELETE /groups/:id": button("group", "Delete group"),

@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
+import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
 
 const dist = await currentDist();
