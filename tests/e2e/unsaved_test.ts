@@ -29,6 +29,8 @@ browserTest(
       ]
     ) {
       await leave();
+      await question(page).waitFor();
+      assertEquals(await findAccessibilityProblems(page, { within: "dialog[open]" }), []);
       await answer(page, "Keep editing");
       await question(page).waitFor({ state: "detached" });
       assertEquals([await title.inputValue(), new URL(page.url()).pathname], ["Countess", "/users/ada"]);

@@ -203,7 +203,7 @@ const PATHS: readonly (readonly [path: string, status: number])[] = [
   ["/Users/%zz", 400],
   ["/Users/%e2%80%ae", 400],
   [`/Users/${"x".repeat(257)}`, 400],
-  ["/Users/%2e%2e", 400],
+  ["/Users/%2e%2e", 404],
   ["/Users/..%2f..%2f", 400],
   ["/Users//", 404],
   ["/Groups/a/b", 404],
