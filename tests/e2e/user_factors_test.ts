@@ -26,6 +26,8 @@ browserTest("users: numbers are added, shown masked, put first and revoked", asy
   await refused.getByText(/A phone number is \+, country code and digits/).waitFor();
   assertEquals(await refused.getByLabel("Phone number").inputValue(), "12", "what was typed stays");
   await refused.getByRole("button", { name: "Cancel" }).click();
+  const question = page.getByRole("dialog", { name: "Discard your changes?" });
+  await question.getByRole("button", { name: "Discard", exact: true }).click();
   await add("+49 151 1234 5678", "Text message");
   await page.getByText("ada has another number.").waitFor();
   await add("+49 151 8765 4321", "Call");
@@ -103,7 +105,7 @@ browserTest(
     assertEquals(site.pairings.of("ada").map(({ id }) => id), ["p2"]);
     await page.getByRole("link", { name: /Timeline/ }).click();
     await page.getByText("Phone renamed").waitFor();
-    await page.getByText("phone “Pixel of Ada” p1").waitFor();
+    await page.getByText("Pairing: p1, Factor: Phone, Phone: Pixel of Ada").waitFor();
     await page.goto(`${site.origin}/devices?q=onerror`);
     await page.getByRole("row", { name: /onerror=alert/ }).waitFor();
   },
