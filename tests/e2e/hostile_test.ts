@@ -16,6 +16,9 @@ const EMOJI = "👩‍👩‍👧‍👦🏳️‍🌈é\u0301";
 /** The directory, accounts and tokens refuse what turns the direction of others' text; letters that run the other way are names. */
 const OTHER_LETTERS = "עדה-مرحبا";
 
+/** The directory refuses the joiner in emoji of several parts: it is a format character. */
+const PLAIN_EMOJI = EMOJI.replaceAll("\u200D", "");
+
 interface Hostile {
   /** Of what a packet or another system brings. */
   readonly anything: string;
@@ -29,7 +32,7 @@ const NAMES: Readonly<Record<string, Hostile>> = {
   "markup": { anything: MARKUP, name: MARKUP, account: MARKUP },
   "text that runs the other way": { anything: OTHER_WAY, name: OTHER_LETTERS, account: OTHER_LETTERS },
   "256 characters": { anything: LONG, name: LONG, account: LONG.slice(0, 64) },
-  "emoji": { anything: EMOJI, name: EMOJI, account: "🐘🐘é" },
+  "emoji": { anything: EMOJI, name: PLAIN_EMOJI, account: "🐘🐘é" },
 };
 
 const namesOf = ({ anything, name, account }: Hostile): FullNames => ({
