@@ -88,38 +88,6 @@ browserTest("bulk: the result is in view and the list is not scrolled", async ({
 });
 
 browserTest(
-  "dialogs: at 390x844 the title and the primary button are in view, whatever is scrolled",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist });
-    await page.setViewportSize({ width: 390, height: 844 });
-    await open(page, site, { path: "/users", heading: "Users" });
-    await page.getByRole("button", { name: "Create user" }).first().click();
-    const dialog = page.getByRole("dialog", { name: "Create user" });
-    await dialog.getByLabel("User name").waitFor();
-    const isInView = async () => {
-      for (const part of [dialog.getByRole("heading"), dialog.getByRole("button", { name: "Create user" })]) {
-        const box = await part.boundingBox();
-        if (box === null || box.y < 0 || box.y + box.height > 844) return false;
-        // Nothing is over it.
-        const isOnTop = await part.evaluate(
-          (one, { x, y }) => one.contains(document.elementFromPoint(x, y)),
-          {
-            x: box.x + box.width / 2,
-            y: box.y + box.height / 2,
-          },
-        );
-        if (!isOnTop) return false;
-      }
-      return true;
-    };
-    assertEquals(await dialog.evaluate((one) => one.scrollHeight > one.clientHeight), true, "it scrolls");
-    assertEquals(await isInView(), true);
-    await dialog.evaluate((one) => one.scrollTo(0, one.scrollHeight));
-    assertEquals(await isInView(), true);
-  },
-);
-
-browserTest(
   "users: Esc from a user returns to the row, with the filters and the selection",
   async ({ page }) => {
     await using site = await startPeopleConsole({ dist });

@@ -57,10 +57,10 @@ const textOf = (state: Uint8Array | null) => new TextDecoder().decode(state ?? u
 
 /** One login of a user: its start, and the answers to what it was asked. */
 function login(userName: string) {
-  nasPort++;
+  const port = ++nasPort;
   const client = world.gateway.client();
   const ask = async (password: string, state?: Uint8Array): Promise<Reply> => {
-    const reply = await client.ask({ userName, password, state, nasPort }, PATIENCE);
+    const reply = await client.ask({ userName, password, state, nasPort: port }, PATIENCE);
     assertEquals(reply.problems, []);
     return reply;
   };
