@@ -40,6 +40,8 @@ Deno.test("layOutColumns() keeps a column of actions longer than one of text", (
   const columns: readonly ColumnWidth[] = [{}, {}, { width: "120px" }];
   assertEquals(at(500, columns).shown, [0, 1, 2]);
   assertEquals(at(390, columns).shown, [0, 2]);
+  const fixed: readonly ColumnWidth[] = [{}, { width: "100px" }, { width: "104px" }];
+  assertEquals(at(264, fixed).shown, [0, 2]);
 });
 
 Deno.test("layOutColumns() shares the room that is left by the percentages", () => {

@@ -42,9 +42,9 @@ export function layOutColumns(
     .filter(({ index }) => index === 0 || !(isNarrow && columns[index]?.wideOnly === true));
   const isWideOnly = ({ index }: Measured) => columns[index]?.wideOnly === true;
   while (shown.length > 1 && sumOf(shown.map(({ minPx }) => minPx)) > widthPx) {
-    // The last one with a low priority, otherwise the last one that is not an action.
+    // The last one with a low priority, otherwise the last one that is not an action; actions stand last.
     const leaving = shown.findLast((one) => one.index > 0 && isWideOnly(one)) ??
-      shown.findLast((one) => one.index > 0 && one.share > 0) ?? shown.at(-1);
+      shown.findLast((one) => one.index > 0 && one.share > 0) ?? shown.at(shown.length > 2 ? -2 : -1);
     shown = shown.filter((one) => one !== leaving);
   }
   const leftPx = Math.max(0, widthPx - sumOf(shown.map(({ minPx }) => minPx)));
