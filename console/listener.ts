@@ -36,7 +36,7 @@ export interface HttpListener {
   stop(options: { deadlineMs: number }): Promise<void>;
 }
 
-/** `connected`: the peer port to wait for. `refused`: nobody listens. `unknown`: this process could not try. */
+/** `connected`: the peer port to wait for. `refused`: the port is closed. `unknown`: this process could not try. */
 export type ProbeResult =
   | { readonly outcome: "connected"; readonly port: number; readonly close: () => void }
   | { readonly outcome: "refused" | "unknown" };

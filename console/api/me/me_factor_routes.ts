@@ -93,7 +93,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
   return new Hono<HttpEnv>()
     .get("/factors", async (c) => c.json(await readFactors(deps, c)))
     .delete("/notices", async (c) => {
-      // Whoever holds the phone alone must not hide what they added.
+      // A person who has only the phone must not hide what they added.
       const { person } = await heldToAdd(c);
       await removeUserNotices(deps.store, person.canonical);
       return c.json({ removed: true });

@@ -1,4 +1,4 @@
-// Phone numbers of the directory that work as a second factor: T and P of the login menu use them, although nobody verified them.
+// Phone numbers of the directory that work as a second factor: T and P of the login menu use them, although they are not verified.
 
 import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Pairing } from "../../../radius/doing/pairings.ts";

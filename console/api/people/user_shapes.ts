@@ -24,7 +24,7 @@ export interface UserRow {
   readonly groups: number;
   /** Kinds of the factors that were paired or verified. */
   readonly factors: readonly Factor[];
-  /** Kinds that only numbers of the directory give; nobody verified them. */
+  /** Kinds that come only from directory numbers, which are not verified. */
   readonly unverified: readonly Factor[];
   readonly locked: boolean;
   readonly backends: readonly BackendMark[];
