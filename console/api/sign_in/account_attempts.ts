@@ -1,5 +1,5 @@
 // Limits wrong sign-ins of one account over all sources. After 10 in an hour, each source may be wrong once in 15 minutes for that account. A stranger
-// never locks out the owner: the first attempt of every source is still checked, and a source from which the account signed in keeps the normal limit.
+// never locks the account: the first attempt of every source is still checked, and a source from which the account signed in keeps the normal limit.
 
 import type { Clock } from "../../../runtime.ts";
 import { sourceKey } from "../../../source_key.ts";
