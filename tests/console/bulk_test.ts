@@ -73,6 +73,26 @@ Deno.test("bulk: all that match are put into a group in one change, as many as w
   assertEquals(records.length, 1);
 });
 
+Deno.test("bulk: a deed that is stopped ends after the user that is worked on, and all that it changed is taken back", async () => {
+  await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
+  const names = ["ada", "bob", "cy", "dot"];
+  for (const name of names) await site.put(name);
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  site.backend("ldap").slowBy(50);
+  const begun = await ask<JobView>(BULK, {
+    method: "POST",
+    json: { choice: { names }, action: "deactivate" },
+  });
+  const post = (what: string) => ask<JobView>(`${JOBS}/${begun.id}/${what}`, { method: "POST", json: {} });
+  const stopping = await post("stop");
+  assertEquals([stopping.state, stopping.isStopping, stopping.canUndo], ["running", true, false]);
+  const stopped = await ended(ask, begun);
+  assertEquals([stopped.state, stopped.changed, stopped.canUndo], ["stopped", 1, true]);
+  site.backend("ldap").slowBy(0);
+  assertEquals((await ended(ask, await post("undo"))).changed, 1);
+  for (const name of names) assertEquals(await isActive(ask, name), true, name);
+});
+
 Deno.test("bulk: a deletion is counted before it is done, and cannot be taken back", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   for (const name of ["ada", "bob"]) await site.put(name);

@@ -12,6 +12,8 @@ interface Finding {
 
 /** What is being fetched anew is dimmed (behind a dialog it may wait for that), and moves are under way for a moment: colours are judged when the page is at rest. */
 async function atRest(page: Page, within: string): Promise<void> {
+  // A table lays its columns out anew in the frame after a change of the window's size.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await page.waitForFunction((within) =>
     document.querySelector(`${within} [data-busy]`) === null &&
     document.getAnimations().every(({ playState }) => playState !== "running"), within);

@@ -97,7 +97,7 @@ browserTest(
     await page.getByRole("link", { name: "ada", exact: true }).click();
     await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
     // Another tab of the user is one more entry of the history.
-    await page.getByRole("link", { name: /^Groups/ }).last().click();
+    await page.locator("main").getByRole("link", { name: /^Groups/ }).click();
     await page.getByRole("combobox", { name: "Add to a group" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();

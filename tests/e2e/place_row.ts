@@ -18,6 +18,8 @@ export interface DialogRow {
   readonly steps: readonly Step[];
   /** How it is opened on a small screen, where that differs. */
   readonly smallSteps?: readonly Step[];
+  /** It shows a one-time secret: Escape does not close it, only "Done". */
+  readonly isSecret?: true;
 }
 
 export interface PlaceRow {

@@ -55,12 +55,15 @@ async function openWithToast({ page, site, row, look }: Visit): Promise<void> {
 
 async function walkDialogs(visit: Visit): Promise<void> {
   const { page, row, look } = visit;
-  for (const { name, steps, smallSteps = steps } of row.dialogs) {
+  for (const { name, steps, smallSteps = steps, isSecret = false } of row.dialogs) {
     await take(page, look === "small" ? smallSteps : steps);
     const dialog = page.getByRole("dialog", { name }).last();
     await dialog.waitFor();
     await note(visit, `dialog ${name}`, OPEN_DIALOG);
-    await page.keyboard.press("Escape");
+    if (isSecret) {
+      await dialog.getByRole("checkbox", { name: "I have kept it" }).check();
+      await dialog.getByRole("button", { name: "Done" }).click();
+    } else await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
   }
 }

@@ -26,6 +26,8 @@ export interface JobView {
   readonly failed: number;
   /** `stopped`: somebody stopped it; what was done is done. */
   readonly state: "running" | "stopped" | "ended";
+  /** Somebody asked it to stop: it ends after the users that are being worked on. */
+  readonly isStopping: boolean;
   /** Backends that do not have all of it yet, and of how many users. */
   readonly owed: readonly { readonly backend: string; readonly count: number }[];
   /** Whether what it changed can be taken back. */

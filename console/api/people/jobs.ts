@@ -13,6 +13,7 @@ export interface Jobs {
   /** @throws Refusal `unknown_job`. */
   view(id: string, owner: string): JobView;
   items(id: string, options: { owner: string; did: string; page: number; size: number }): JobItems;
+  /** Ends it after the users that are being worked on: only then is it `stopped`, and can be undone. */
   stop(id: string, owner: string): JobView;
   /** Begins the opposite deed on those that were changed. @throws Refusal `cannot_undo`. */
   undo(id: string, options: { owner: string; deed: (now: BulkDeed) => BulkDeed }): JobView;
@@ -25,6 +26,7 @@ interface Job {
   readonly total: number;
   readonly items: JobItem[];
   state: JobView["state"];
+  isStopping: boolean;
   wasUndone: boolean;
   isBusy(): boolean;
 }
@@ -46,9 +48,9 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
     try {
       for await (const items of performBulk(job.deed, names)) {
         job.items.push(...items);
-        if (job.state !== "running") return;
+        if (job.isStopping) break;
       }
-      job.state = "ended";
+      job.state = job.items.length < job.total ? "stopped" : "ended";
     } catch (fault) {
       job.state = "stopped";
       const error = fault instanceof Error ? fault.message : String(fault);
@@ -68,6 +70,7 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
       total: names.length,
       items: [],
       state: "running",
+      isStopping: false,
       wasUndone: false,
       isBusy() {
         return this.state === "running";
@@ -89,7 +92,7 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
     },
     stop(id, owner) {
       const job = take(id, owner);
-      if (job.state === "running") job.state = "stopped";
+      job.isStopping = true;
       return viewOf(job);
     },
     undo(id, { owner, deed }) {
@@ -116,7 +119,7 @@ function owedBy(items: readonly JobItem[]): JobView["owed"] {
 }
 
 function viewOf(job: Job): JobView {
-  const { id, deed: { action, group }, total, items, state } = job;
+  const { id, deed: { action, group }, total, items, state, isStopping } = job;
   const count = (did: JobItem["did"]) => items.filter((item) => item.did === did).length;
   return {
     id,
@@ -128,6 +131,7 @@ function viewOf(job: Job): JobView {
     same: count("same"),
     failed: count("failed"),
     state,
+    isStopping,
     owed: owedBy(items),
     canUndo: canUndo(job),
     failures: items.filter(({ did }) => did === "failed").slice(0, MOST_FAILURES),

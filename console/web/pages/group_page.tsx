@@ -13,7 +13,7 @@ import { GroupPolicy } from "../parts/groups/group_policy.tsx";
 import { late } from "../parts/late.tsx";
 import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
-import { receiptSentence } from "../parts/receipt_chips.tsx";
+import { receiptMessage } from "../parts/receipt_chips.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../words/translate.ts";
 
@@ -49,7 +49,7 @@ export default function GroupPage({ models, params }: PageProps) {
         return true;
       }
       said.value = null;
-      models.toasts.say(`${result.text} ${receiptSentence(receipt.entries)}`, {
+      models.toasts.say(`${result.text} ${receiptMessage(receipt.entries)}`, {
         tone: result.tone,
         ...(wanted.remove.length > 0 && {
           undo: async () => void await change({ add: wanted.remove, remove: [] }),

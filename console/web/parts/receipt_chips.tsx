@@ -63,3 +63,14 @@ export function receiptSentence(
     ? t(`frame.${verb}_all`, { count: done })
     : t(`frame.${verb}_some`, { done, count: entries.length });
 }
+
+/** {@link receiptSentence} for a message over the page, which shows no chips: with the members that a backend did not store. */
+export function receiptMessage(
+  entries: readonly ReceiptEntry[],
+  verb: "saved" | "removed" = "saved",
+): string {
+  const incomplete = entries.flatMap(({ backend, notStored }) =>
+    notStored === undefined ? [] : [`${backend}: ${notStoredText(notStored)}`]
+  );
+  return [receiptSentence(entries, verb), ...incomplete].join(" · ");
+}

@@ -48,12 +48,13 @@ export function SearchPicker(props: SearchPickerProps) {
   const problem = useSignal<string | null>(null);
   /** Where the arrow keys moved the highlight; `null` until they are used. */
   const moved = useSignal<number | null>(null);
-  /** Enter was pressed before the matches of the text arrived. */
-  const picksSingle = useRef(false);
+  /** The text for which Enter was pressed before its matches arrived. Effects run late, so none may reset it. */
+  const enteredFor = useRef<string | null>(null);
   const turn = useRef(0);
   const frame = useRef<HTMLDivElement>(null);
   const text = typed.value.trim();
   const pick = (name: string) => {
+    enteredFor.current = null;
     typed.value = "";
     found.value = null;
     frame.current?.querySelector("input")?.focus();
@@ -62,7 +63,6 @@ export function SearchPicker(props: SearchPickerProps) {
   useEffect(() => {
     const mine = ++turn.current;
     moved.value = null;
-    picksSingle.current = false;
     if (text === "") {
       found.value = null;
       return;
@@ -74,7 +74,7 @@ export function SearchPicker(props: SearchPickerProps) {
         found.value = { text, offers };
         problem.value = null;
         const [single] = offers;
-        if (picksSingle.current && offers.length === 1 && single !== undefined) pick(single.name);
+        if (enteredFor.current === text && offers.length === 1 && single !== undefined) pick(single.name);
       } catch (fault) {
         if (mine === turn.current) problem.value = failureText(fault);
       }
@@ -93,7 +93,7 @@ export function SearchPicker(props: SearchPickerProps) {
     } else if (event.key === "Enter" && text !== "") {
       const offer = offers[chosen];
       // Matches of an older text are never picked.
-      if (found.value?.text !== text) picksSingle.current = true;
+      if (found.value?.text !== text) enteredFor.current = text;
       else if (offer !== undefined) pick(offer.name);
     } else if (event.key === "Escape" && text !== "") {
       typed.value = "";

@@ -18,6 +18,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PlaceRow>> = {
       },
       {
         file: file("secret_once"),
+        isSecret: true,
         name: "Shared secret of vpn-9",
         steps: [
           ["button", "Add a client"],
@@ -91,6 +92,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PlaceRow>> = {
       },
       {
         file: file("secret_once"),
+        isSecret: true,
         name: "Password of payroll",
         steps: [["button", "Add a credential"], ["fill", "Name", "payroll"], ["button", "Add a credential"]],
       },

@@ -70,6 +70,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PlaceRow>> = {
       {
         file: file("access/invite_dialog"),
         name: "Link for Dot",
+        isSecret: true,
         steps: [["button", "Invite an administrator"], ["fill", "Name", "Dot"], ["button", "Make the link"]],
       },
       { file: file("access/admin_dialog"), name: "viewer", steps: [["button", "Change viewer"]] },
@@ -121,6 +122,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PlaceRow>> = {
       { file: file("access/token_dialog"), name: "Make a token", steps: [["button", "Make a token"]] },
       {
         file: file("secret_once"),
+        isSecret: true,
         name: "Token script",
         steps: [["button", "Make a token"], ["fill", "Name of the token", "script"], [
           "button",

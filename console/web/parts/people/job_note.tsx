@@ -35,7 +35,9 @@ export function JobNote({ models, job, isLasting = false, onProblem }: JobProps)
       <Note tone="wait" icon="clock">
         <span role="status">{t("groups.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
         <progress aria-label={t("frame.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
-        <Button small onClick={() => ask(calls.stop)}>{t("groups.bulk_stop")}</Button>
+        <Button small disabled={now.isStopping} onClick={() => ask(calls.stop)}>
+          {t(now.isStopping ? "groups.bulk_stopping" : "groups.bulk_stop")}
+        </Button>
       </Note>
     );
   }

@@ -7,7 +7,7 @@ import { type Said, saidOf } from "../../models/said.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
-import { ReceiptChips, receiptSentence } from "../receipt_chips.tsx";
+import { ReceiptChips, receiptMessage, receiptSentence } from "../receipt_chips.tsx";
 
 export function SaidNote({ said, onRetry }: {
   said: Signal<Said | null>;
@@ -36,5 +36,5 @@ export function sayReceipt(
   receipt: Receipt,
   verb: "saved" | "removed" = "saved",
 ): void {
-  toasts.say(`${text} ${receiptSentence(receipt.entries, verb)}`, { tone: saidOf(text, receipt).tone });
+  toasts.say(`${text} ${receiptMessage(receipt.entries, verb)}`, { tone: saidOf(text, receipt).tone });
 }

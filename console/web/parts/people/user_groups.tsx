@@ -7,7 +7,7 @@ import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { Panel } from "../panel.tsx";
-import { receiptSentence } from "../receipt_chips.tsx";
+import { receiptMessage } from "../receipt_chips.tsx";
 import { EmptyState } from "../states.tsx";
 import { late } from "../late.tsx";
 
@@ -31,7 +31,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
       else if (receipt !== null && hasFailure(receipt)) page.said(text, receipt);
       else {
         // A message over the page, so that nothing moves.
-        models.toasts.say(receipt === null ? text : `${text} ${receiptSentence(receipt.entries)}`, {
+        models.toasts.say(receipt === null ? text : `${text} ${receiptMessage(receipt.entries)}`, {
           tone: saidOf(text, receipt).tone,
           ...(verb === "remove" && { undo: () => change(group, "add") }),
         });

@@ -130,6 +130,7 @@ export const words: SameWords<typeof en> = {
   did_fail: { one: "{count} wurde nicht geändert:", other: "{count} wurden nicht geändert:" },
   bulk_progress: "{done} von {count} Benutzern",
   bulk_stop: "Anhalten",
+  bulk_stopping: "Wird angehalten",
   bulk_stopped: "Angehalten. Was getan ist, ist getan.",
   bulk_failed: "Nichts wurde geändert.",
   bulk_lost: "Wie weit es ist, ist gerade nicht zu erfahren.",

@@ -118,6 +118,7 @@ export const words = {
   did_fail: { one: "{count} was not changed:", other: "{count} were not changed:" },
   bulk_progress: "{done} of {count} users",
   bulk_stop: "Stop",
+  bulk_stopping: "Stopping",
   bulk_stopped: "Stopped. What was done is done.",
   bulk_failed: "Nothing was changed.",
   bulk_lost: "How far it is cannot be asked just now.",
