@@ -1,5 +1,5 @@
-// E-mail addresses and phone numbers as people type them: the checks of the console's forms and of its import. The identity interface
-// accepts any text.
+// E-mail addresses and phone numbers as people type them: the checks of the console's forms and of both imports. The
+// identity interface accepts any text.
 
 import type { JsonObject, JsonValue } from "./scim/ports.ts";
 

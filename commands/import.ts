@@ -7,7 +7,7 @@ import type { DeskLine } from "./desk_line.ts";
 import { printable } from "./desk_text.ts";
 import { checkFile, type FileCheck } from "./import/checked_rows.ts";
 import { createFaultList, type FaultList } from "./import/fault_list.ts";
-import { FileFault, openRowFile, type RowFile } from "./import/file_rows.ts";
+import { FileFault, type FileRow, openRowFile, type RowFile } from "./import/file_rows.ts";
 import { createImportRun, type ImportCounts, type ImportRun, ImportStopped } from "./import/import_run.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
 import { asksHelp, readTyped } from "./typed.ts";
@@ -20,7 +20,8 @@ const USAGE =
                 [--update]             replaces who is there already, instead of refusing the row
                 [--backends <a,b>]     for these backends of the target only
 
-The whole file is checked first; where a row is faulty, nothing is changed, and the faults are listed with their lines.
+The whole file is checked first. If a row is faulty, nothing is changed, and the faults are listed with their lines.
+E-mail addresses and phone numbers must be valid, as in the console. A value that the user already has is allowed.
 
 CSV: separated by comma, semicolon or tab; UTF-8. The first line names the columns: attributes of the target's mapping
 (userName, familyName, givenName, mail, phoneNumber, active, groups, password…) or SCIM paths (emails[].type). Several
@@ -92,7 +93,8 @@ async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): 
     const faults = createFaultList();
     const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
     const tell = (done: number) => progress.tell("checking", { done, total: null });
-    const checked = await checkFile(file, { mapping, faults, seed, tell });
+    const contactRefusal = (row: FileRow) => refusalOfContacts(plan, { row, desk, covers: file.covers });
+    const checked = await checkFile(file, { mapping, faults, seed, tell, contactRefusal });
     if (faults.count > 0) {
       return refusal(`${faultTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
     }
@@ -102,6 +104,22 @@ async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): 
     if (!(fault instanceof FileFault)) throw fault;
     return refusal(`${printable(fault.message)}\n`);
   }
+}
+
+/** Why the target refuses an address or a number of a row; `null` for values that the user already has. */
+async function refusalOfContacts(
+  { target, backends }: ImportPlan,
+  { row: { kind, body }, desk, covers }: {
+    row: FileRow;
+    desk: DeskLine;
+    covers: readonly string[] | null;
+  },
+): Promise<string | null> {
+  const rows = [{ kind, body, groups: [] }];
+  const request = { op: "people.write", target, rows, mayUpdate: true, isDryRun: true, backends, covers };
+  const answer = await desk.ask(request);
+  const outcome = answer.ok ? answer.outcomes?.[0] : undefined;
+  return outcome?.did === "refused" && outcome.code === "invalid_value" ? outcome.detail : null;
 }
 
 interface Writing {

@@ -1,6 +1,8 @@
-// The check of a whole file before anything is written: every row like the body of a POST, and no user twice.
+// The check of a whole file before anything is written: every row like the body of a POST, addresses and numbers as in
+// the console, and no user twice.
 
 import { canonicalName } from "../../canonical_name.ts";
+import { contactProblems } from "../../contact_values.ts";
 import type { Mapping } from "../../scim/ports.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { distinctNames, readName } from "../../scim/pure/names.ts";
@@ -16,14 +18,19 @@ export interface FileCheck {
 
 const TOO_LARGE_OCTETS = 1_048_576;
 
-/** Reads the file once, notes each fault with its line, and counts. */
+/**
+ * Reads the file once, notes each fault with its line, and counts.
+ *
+ * @param options.contactRefusal why the target refuses the address or number of a row; `null` if the user already has it.
+ */
 export async function checkFile(
   file: RowFile,
-  { mapping, faults, seed, tell }: {
+  { mapping, faults, seed, tell, contactRefusal }: {
     mapping: Mapping;
     faults: FaultList;
     seed: number;
     tell: (rows: number) => void;
+    contactRefusal: (row: FileRow) => Promise<string | null>;
   },
 ): Promise<FileCheck> {
   const users = createNameSet(seed);
@@ -36,7 +43,9 @@ export async function checkFile(
       continue;
     }
     const checked = checkRow(read.row, { mapping, users });
+    const refusal = checked.ok && checked.hasContactProblem ? await contactRefusal(read.row) : null;
     if (!checked.ok) faults.add(read.row.line, checked.problem);
+    else if (refusal !== null) faults.add(read.row.line, refusal);
     else if (read.row.kind === "group") counts.groups++;
     else {
       counts.users++;
@@ -47,7 +56,7 @@ export async function checkFile(
 }
 
 type RowCheck =
-  | { readonly ok: true; readonly hasPassword: boolean }
+  | { readonly ok: true; readonly hasPassword: boolean; readonly hasContactProblem: boolean }
   | { readonly ok: false; readonly problem: string };
 
 function checkRow(
@@ -67,7 +76,8 @@ function checkRow(
   if (kind === "user" && !users.add(canonicalName(content.name))) {
     return refuse(`The user ${JSON.stringify(content.name)} stands in the file before.`);
   }
-  return { ok: true, hasPassword: password !== undefined };
+  const hasContactProblem = kind === "user" && contactProblems(content.attributes).length > 0;
+  return { ok: true, hasPassword: password !== undefined, hasContactProblem };
 }
 
 function refuse(problem: string): RowCheck {

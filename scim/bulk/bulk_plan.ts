@@ -1,6 +1,7 @@
 // Decides what one row of an import means for a target, knowing what is there: nothing, one write of the store, or an operation of the target.
 
 import { canonicalName } from "../../canonical_name.ts";
+import { contactProblems, contactProblemText } from "../../contact_values.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Actor, Content, DirectoryWrite, GroupContent, Stored, Target } from "../ports.ts";
 import { readContent } from "../pure/content.ts";
@@ -94,6 +95,13 @@ async function planResource(
     return settled({ did: "refused", code: "invalid_value", detail: "It has no name." });
   }
   const stored = await target.directory.read(row.kind, canonicalName(read.content.name));
+  if (row.kind === "user") {
+    // A value that the user already has is allowed.
+    const [problem] = contactProblems(read.content.attributes, stored?.content.attributes);
+    if (problem !== undefined) {
+      return settled({ did: "refused", code: "invalid_value", detail: contactProblemText(problem) });
+    }
+  }
   const exists = stored !== null && isThere(target, named, stored);
   if (exists && !request.mayUpdate && !row.joins) return settled(TAKEN);
   const content = stored === null ? read.content : contentOver(stored, read.content, {

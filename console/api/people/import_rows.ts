@@ -1,7 +1,6 @@
 // The rows of an import: what writing each would do, and writing them. Users come before the groups that they are to be in.
 
 import { canonicalName } from "../../../canonical_name.ts";
-import { contactProblems, contactProblemText } from "../../../contact_values.ts";
 import type { FileRow, RowRead } from "../../../commands/import/file_rows.ts";
 import type { Upload } from "../../../commands/import/upload.ts";
 import type { BulkRow, RowOutcome } from "../../../scim/bulk/rows.ts";
@@ -80,7 +79,7 @@ interface Checking {
 export async function checkRows(transfer: Transfer, sheet: Sheet, { rows, tell }: Checking): Promise<void> {
   const sound: SheetRow[] = [];
   for (const row of rows) {
-    if (readAnew(transfer, sheet, row) && await hasContacts(sheet, row)) sound.push(row);
+    if (readAnew(transfer, sheet, row)) sound.push(row);
   }
   const fit = withoutTwice(sheet, sound);
   for (let from = 0; from < fit.length; from += ROWS_AT_ONCE) {
@@ -108,18 +107,6 @@ function readAnew(transfer: Transfer, { target }: Sheet, row: SheetRow): boolean
   row.verdict = "refused";
   row.reason = checked.ok ? null : checked.problem;
   return checked.ok;
-}
-
-/** Whether the addresses and numbers of a user are such; those that the user has already may stay. */
-async function hasContacts({ target }: Sheet, row: SheetRow): Promise<boolean> {
-  const { read } = row;
-  if (!read.ok || read.row.kind !== "user" || contactProblems(read.row.body).length === 0) return true;
-  const stored = await target.directory.read("user", canonicalName(row.name));
-  const [problem] = contactProblems(read.row.body, stored?.content.attributes);
-  if (problem === undefined) return true;
-  row.verdict = "refused";
-  row.reason = contactProblemText(problem);
-  return false;
 }
 
 /** What a row calls itself, for somebody who looks for it. */
