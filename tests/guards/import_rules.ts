@@ -46,7 +46,6 @@ export const ROOMS: readonly RoomRow[] = [
   {
     at: "console/web/",
     code: [
-      "console/words",
       "radius/facts/",
       "phone_name.ts",
       "contact_values.ts",
