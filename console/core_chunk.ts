@@ -2,7 +2,9 @@
 // (rooms.ts), and each of these is made to reach the cores that many use.
 
 import type { Plugin } from "esbuild";
+import { lateProblems, readWebModules } from "./late_modules.ts";
 import { type Core, type RoomName, roomOf, ROOMS } from "./rooms.ts";
+import { PLACES } from "./web/places.ts";
 
 const IS_MODULE = /\.tsx?$/;
 const FETCHED_LATER = /\bimport\("(\.[^"]{1,200})"\)/g;
@@ -25,7 +27,12 @@ export function coreChunk(web: string): Plugin {
     setup(build) {
       let late: Late = new Map();
       build.onStart(async () => {
+        const problems = lateProblems(await readWebModules(web), Object.keys(PLACES));
+        if (problems.length > 0) {
+          return { errors: problems.map((text) => ({ text: `Cannot build: ${text}` })) };
+        }
         late = await readLate(web);
+        return null;
       });
       build.onResolve({ filter: /^room:/ }, ({ path }) => ({ path: path.slice(5), namespace: ROOM }));
       build.onLoad({ filter: /.*/, namespace: ROOM }, ({ path }) => ({
