@@ -38,7 +38,7 @@ import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
 import { createSystemRandom, systemClock } from "./runtime.ts";
-import { createPasswordHasher, REQUEST_COST_LOG2 } from "./password_hasher.ts";
+import { createPasswordHasher, REQUEST_COST } from "./password_hasher.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createBulk } from "./scim/bulk/bulk.ts";
@@ -151,7 +151,7 @@ async function start(): Promise<void> {
     random,
     log,
     fetch: identityClient.fetch,
-    hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
+    hasher: createPasswordHasher({ random, cost: REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
     // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
     prepareLeaving: (name) => radius.prepareLeaving(name),

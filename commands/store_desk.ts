@@ -10,7 +10,7 @@ import { createLimits } from "../radius/doing/limits.ts";
 import { createOrderedIds } from "../radius/doing/ordered_ids.ts";
 import { createPairings } from "../radius/doing/pairings.ts";
 import { createRecoveryCodes } from "../radius/doing/recovery_codes.ts";
-import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
+import { createPasswordHasher, REQUEST_COST } from "../password_hasher.ts";
 import { matchTotp, totpAt } from "../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../runtime.ts";
 import { createBulk } from "../scim/bulk/bulk.ts";
@@ -118,7 +118,7 @@ async function openOn(ground: Ground): Promise<{ desk: Desk; close(): Promise<vo
       ...ground,
       store,
       vault,
-      hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
+      hasher: createPasswordHasher({ random, cost: REQUEST_COST }),
       settings: config.scim.credentials,
     }),
     targets,

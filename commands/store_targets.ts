@@ -3,7 +3,7 @@
 import type { Config } from "../config.ts";
 import type { DataDir } from "../host/data_dir.ts";
 import type { Log } from "../log.ts";
-import { createPasswordHasher, REQUEST_COST_LOG2 } from "../password_hasher.ts";
+import { createPasswordHasher, REQUEST_COST } from "../password_hasher.ts";
 import type { Pairing, Pairings } from "../radius/doing/pairings.ts";
 import type { RecoveryCodes } from "../radius/doing/recovery_codes.ts";
 import { replyGroupKey } from "../radius/doing/reply_register.ts";
@@ -51,7 +51,7 @@ export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
       random,
       log,
       fetch: client.fetch,
-      hasher: createPasswordHasher({ random, costLog2: REQUEST_COST_LOG2 }),
+      hasher: createPasswordHasher({ random, cost: REQUEST_COST }),
       orderedId,
       prepareLeaving: (user) => prepareLeaving(deps, { user, unpaired }),
       prepareGroupTurn: (group) => ({

@@ -129,6 +129,7 @@ export interface LoginUser {
 export interface KeptPassword {
   readonly algorithm: "scrypt";
   readonly costLog2: number;
+  readonly parallelization?: number;
   readonly salt: string;
   readonly hash: string;
 }

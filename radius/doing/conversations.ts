@@ -63,6 +63,8 @@ export interface Conversations {
   readonly size: number;
 }
 
+/** How many ended conversations stay findable at most, so that a flood of rejected logins costs no more memory than this. */
+export const MAX_REMEMBERED = 4096;
 /** The share of the table that unsigned logins may take. */
 const UNSIGNED_SHARE = 0.5;
 
@@ -78,6 +80,11 @@ export function createConversations(
   const noteEnd = (entry: Entry): void => {
     alive--;
     if (!entry.signed) aliveUnsigned--;
+  };
+  const remember = (entry: Entry): void => {
+    ended.push(entry);
+    const oldest = index.size - alive > MAX_REMEMBERED ? ended.take() : null;
+    if (oldest !== null) forget(oldest);
   };
   const forget = (entry: Entry): void => {
     if (entry.gone) return;
@@ -127,7 +134,7 @@ export function createConversations(
     }
     index.add(entry, options);
     index.update(entry, conversation);
-    if (endedMs !== null) return ended.push(entry);
+    if (endedMs !== null) return remember(entry);
     alive++;
     if (!signed) aliveUnsigned++;
   };
@@ -144,7 +151,7 @@ export function createConversations(
     if (entry === undefined) return;
     entry.endedMs = conversation.updatedMs;
     noteEnd(entry);
-    ended.push(entry);
+    remember(entry);
   };
 
   const textOf = (conversation: Conversation): string => {

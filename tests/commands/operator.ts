@@ -79,7 +79,7 @@ export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
     clock,
     random,
     log,
-    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
     settings: [],
   });
   const desk = createDesk({

@@ -1,6 +1,6 @@
 // For tests: a running gateway and a file, and the commands on people with its settings.
 
-import { PROGRAM_PERMISSIONS, type RunningGateway } from "../ground/gateway.ts";
+import { PROGRAM_FLAGS, type RunningGateway } from "../ground/gateway.ts";
 import { type Ended, runProgram } from "../ground/child.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -8,7 +8,7 @@ const ROOT = new URL("../../", import.meta.url).pathname;
 /** Runs `commands/<name>.ts` with the settings of a gateway, running or not. */
 export function runBeside(gateway: RunningGateway, command: string, ...args: string[]): Promise<Ended> {
   return runProgram(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, `${ROOT}commands/${command}.ts`, ...args],
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}commands/${command}.ts`, ...args],
     cwd: ROOT,
     env: { NO_COLOR: "1", COUNTERSIGN_CONFIG: gateway.configPath },
     timeoutMs: 60_000,

@@ -202,7 +202,7 @@ Deno.test("setUp() does not give back a role that was taken away while the new p
   const renewed = await ask(site, `${ADMINISTRATORS}/Grace/link`, { method: "POST", json: {}, cookie: by });
   const token = String(renewed.body.url).split("#")[1] ?? "";
   const random = createSystemRandom();
-  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const demote = { method: "PATCH", json: { role: "viewer" }, cookie: by };
   const admins = createAdmins({
     store: site.store,

@@ -9,7 +9,7 @@ import { createSystemRandom } from "../../runtime.ts";
 const random = createSystemRandom();
 
 Deno.test("createPasswordHasher() tells the right password from others, in NFC", async () => {
-  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const hash = await hasher.make("pa\u00dfwort \u00e9");
   assertEquals(await hasher.check("pa\u00dfwort e\u0301", hash), true);
   assertEquals(await hasher.check("pa\u00dfwort e", hash), false);
@@ -18,8 +18,17 @@ Deno.test("createPasswordHasher() tells the right password from others, in NFC",
   assertNotEquals((await hasher.make("same")).hash, (await hasher.make("same")).hash);
 });
 
+Deno.test("createPasswordHasher() checks hashes of another cost", async () => {
+  const earlier = createPasswordHasher({ random, cost: { costLog2: 5 } });
+  const hash = await earlier.make("same words");
+  const now = createPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
+  assertEquals(await now.check("same words", hash), true);
+  assertEquals(await earlier.check("same words", await now.make("same words")), true);
+  assertEquals(await now.check("other words", hash), false);
+});
+
 Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", async () => {
-  const hasher = createPasswordHasher({ random, costLog2: 10 });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 10 } });
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => hasher.make("x")));
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
   assertEquals(refused.length, 2);
@@ -28,7 +37,7 @@ Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", 
 });
 
 Deno.test("createPasswordHasher() keeps its places when a hash fails", async () => {
-  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const broken = { algorithm: "scrypt", costLog2: 40, salt: "x", hash: "" } as const;
   for (let round = 0; round < 5; round += 1) await assertRejects(() => hasher.check("x", broken));
   assertEquals(await hasher.check("x", await hasher.make("x")), true);

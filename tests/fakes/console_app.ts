@@ -115,7 +115,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     log,
     publicUrl: origin,
     configAdmins: options.admins ?? ADMINS,
-    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
   });
   const deps: HttpAppDeps = {
     http: { listen: listener.address, publicUrl: origin },

@@ -56,7 +56,7 @@ export async function startConnectConsole(
     clock,
     random,
     log,
-    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
     settings: config.scim.credentials,
   });
   const connect: Connect = {

@@ -88,7 +88,7 @@ export async function startPeopleConsole(
     mapping: { user: {}, group: {} },
     backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
   };
-  const hasher = createPasswordHasher({ random, costLog2: 4 });
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const orderedId = createOrderedIds(clock, random);
   const targets = await createTargets({
     settings: [settings],

@@ -1,7 +1,7 @@
 // Starts the real program where it must refuse to start, and keeps what it said.
 
 import { runProgram } from "../ground/child.ts";
-import { PROGRAM_PERMISSIONS } from "../ground/gateway.ts";
+import { PROGRAM_FLAGS } from "../ground/gateway.ts";
 import { prepareSettings } from "../ground/gateway_settings.ts";
 
 /** A start that was refused. */
@@ -33,7 +33,7 @@ export async function startAndFail(
   try {
     if (wholeFile) await Deno.writeTextFile(paths.config, toml.replaceAll("DATA_DIR", paths.dataDir));
     const { code, stdout, stderr } = await runProgram(Deno.execPath(), {
-      args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, `${ROOT}main.ts`],
+      args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}main.ts`],
       cwd: ROOT,
       env: {
         ...env,

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { runProgram } from "../ground/child.ts";
-import { PROGRAM_PERMISSIONS, type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, READER, STRANGER, WRITER } from "../scim/rows/rows_world.ts";
 import { sendRaw } from "./identity_raw.ts";
@@ -108,7 +108,7 @@ Deno.test("guessing names that do not exist is slowed down the same", async () =
 /** Runs the command for credentials beside the running gateway. */
 async function command(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runProgram(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, "commands/scim_credential.ts", ...args],
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, "commands/scim_credential.ts", ...args],
     env: { COUNTERSIGN_CONFIG: gateway.configPath, NO_COLOR: "1" },
   });
   if (code !== 0) throw new Error(`${args.join(" ")}: ${stdout}${stderr}`);

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../ground/child.ts";
-import { PROGRAM_PERMISSIONS, type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 
 const PLANTED = {
@@ -67,7 +67,7 @@ async function play(gateway: RunningGateway): Promise<string> {
       "run",
       "--quiet",
       "--no-prompt",
-      ...PROGRAM_PERMISSIONS,
+      ...PROGRAM_FLAGS,
       "commands/scim_credential.ts",
       ...["add", "okta", "--target", "default", "--access", "write", "--password-stdin"],
     ],

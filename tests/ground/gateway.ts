@@ -52,7 +52,8 @@ export interface RunningGateway extends AsyncDisposable {
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** What `deno task start` gives the program, and no more. */
-export const PROGRAM_PERMISSIONS = [
+export const PROGRAM_FLAGS = [
+  "--v8-flags=--heap-growing-percent=30,--max-semi-space-size=8",
   "--allow-net",
   "--allow-read",
   "--allow-write",
@@ -139,7 +140,7 @@ async function launch(
   await removeIfThere(paths.ready);
   const startedMs = performance.now();
   const { maxDescriptors } = options;
-  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, options.program ?? `${ROOT}main.ts`];
+  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, options.program ?? `${ROOT}main.ts`];
   // prlimit sets the limit on itself and then becomes the program, so the process id is the program's.
   const [command, args] = maxDescriptors === undefined
     ? [Deno.execPath(), run]
@@ -178,7 +179,7 @@ function runCommand(
   },
 ): Promise<Ended> {
   return runProgram(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_PERMISSIONS, `${ROOT}${path}`, ...args],
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}${path}`, ...args],
     cwd: ROOT,
     env: { ...env, ...environment(paths) },
     timeoutMs: 30_000,

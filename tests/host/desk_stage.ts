@@ -87,7 +87,7 @@ export async function openDeskStage(
     clock,
     random,
     log,
-    hasher: createPasswordHasher({ random, costLog2: 4 }),
+    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
     settings: config.scim.credentials,
   });
   const desk = createDesk({

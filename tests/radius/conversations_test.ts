@@ -2,7 +2,12 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Conversation } from "../../radius/doing/conversation.ts";
-import { type Conversations, createConversations, REMEMBERED_MS } from "../../radius/doing/conversations.ts";
+import {
+  type Conversations,
+  createConversations,
+  MAX_REMEMBERED,
+  REMEMBERED_MS,
+} from "../../radius/doing/conversations.ts";
 import { createStore, type Store } from "../../store.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 import { conversation, TTL_MS } from "./conversation_sample.ts";
@@ -67,6 +72,20 @@ Deno.test("createConversations() finds a conversation by tuple and token, newest
   assertEquals(ids(conversations.newestFirst(9)), ["b", "a"]);
   assertEquals(ids(conversations.newestFirst(1)), ["b"]);
   assertEquals([conversations.alive, conversations.size], [2, 2]);
+});
+
+Deno.test("end() forgets the one that ended first when more than 4,096 are remembered, and none in progress", async () => {
+  await using at = await ground(10_000);
+  const { conversations } = at;
+  conversations.add(at.make("alive"));
+  for (let number = 0; number < 5000; number++) {
+    const one = at.make(`ended${String(number).padStart(4, "0")}`);
+    conversations.add(one);
+    conversations.end(one, "rejected", "denied");
+  }
+  assertEquals([conversations.size, conversations.alive], [MAX_REMEMBERED + 1, 1]);
+  assertEquals(conversations.byId("ended0903"), null);
+  assert(conversations.byId("ended0904") !== null && conversations.byId("alive") !== null);
 });
 
 Deno.test("add() of the same tuple again hides the older one, and forgetting that one hides nothing", async () => {

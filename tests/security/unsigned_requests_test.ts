@@ -2,7 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { runProgram } from "../ground/child.ts";
-import { PROGRAM_PERMISSIONS, type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { CODES, type RequestParts } from "../ground/radius_packets.ts";
 
 const STATUS_SERVER = 12;
@@ -78,7 +78,7 @@ Deno.test("an address of a network that signs cannot be used without a signature
       "run",
       "--quiet",
       "--no-prompt",
-      ...PROGRAM_PERMISSIONS,
+      ...PROGRAM_FLAGS,
       `${ROOT}commands/client.ts`,
       "forget",
       "net",

@@ -1,6 +1,7 @@
 // Passwords of administrators: the common hasher, whose refusals are said in the console's words.
 
 import {
+  type Cost,
   createPasswordHasher as createCommonHasher,
   HasherBusy,
   type PasswordHash,
@@ -14,9 +15,9 @@ export type { PasswordHash, PasswordHasher };
 /**
  * A hasher that rejects with the refusal `busy` when too much waits.
  *
- * @param deps.costLog2 the cost of new hashes; less is for tests.
+ * @param deps.cost the cost of new hashes; less is for tests.
  */
-export function createPasswordHasher(deps: { random: Random; costLog2?: number }): PasswordHasher {
+export function createPasswordHasher(deps: { random: Random; cost?: Cost }): PasswordHasher {
   return inConsoleWords(createCommonHasher(deps));
 }
 

@@ -31,7 +31,7 @@ async function openStage() {
     clock: systemClock,
     write: (octets) => void lines.push(new TextDecoder().decode(octets)),
   });
-  const sound = createPasswordHasher({ random, costLog2: 4 });
+  const sound = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const hashed: (string | null)[] = [];
   let gate: Promise<unknown> = Promise.resolve();
   let fault: Error | null = null;

@@ -60,7 +60,7 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
         random,
         log,
         vault: createVault(new Uint8Array(32).fill(7), random),
-        hasher: createPasswordHasher({ random, costLog2: 4 }),
+        hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
         settings: [
           { ...WRITER, ...scope, access: "write" },
           { ...READER, ...scope, access: "read" },
