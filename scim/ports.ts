@@ -3,6 +3,7 @@
 //   http/ ──► targets/ ──► directory/ ──► the store
 //                 └──────► backends/  ──► LDAP, another SCIM server
 
+import type { PasswordHash } from "../password_hasher.ts";
 import type { Mutation } from "../store.ts";
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
@@ -125,15 +126,6 @@ export interface LoginUser {
   readonly groups: readonly string[];
 }
 
-/** How a password is kept; see password_hasher.ts. */
-export interface KeptPassword {
-  readonly algorithm: "scrypt";
-  readonly costLog2: number;
-  readonly parallelization?: number;
-  readonly salt: string;
-  readonly hash: string;
-}
-
 /** One write of one resource, as targets/ decided it; the directory keeps its indexes, memberships and tombstones in step. */
 export interface DirectoryWrite {
   readonly kind: ResourceKind;
@@ -148,7 +140,7 @@ export interface DirectoryWrite {
   /** The content is what it was: only what backends made of it changes, so version and times stand. */
   readonly statesOnly?: boolean;
   /** A new password hash; absent keeps the old one. */
-  readonly password?: KeptPassword;
+  readonly password?: PasswordHash;
   /** What else belongs into the same commit: audit, outbox, copies. */
   readonly also?: readonly Mutation[];
 }
@@ -177,7 +169,7 @@ export type PrepareGroupTurn = (canonicalName: string) => Leaving;
 export interface Directory {
   readonly target: string;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
-  readPassword(canonical: string): Promise<KeptPassword | null>;
+  readPassword(canonical: string): Promise<PasswordHash | null>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
   /** `q` as the document's parameter: words, or an RFC 7644 filter when it parses as one. */
   search(kind: ResourceKind, q: string, options: PageOptions): Promise<SearchOutcome>;

@@ -1,12 +1,12 @@
 // The directory: users and groups of one target, as the store keeps them (RFC 7643). Names, words and memberships are indexed, so that nothing
 // that is asked for walks over everybody.
 
+import type { PasswordHash } from "../../password_hasher.ts";
 import type { Log } from "../../log.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type {
   Directory,
-  KeptPassword,
   Leaving,
   Mapping,
   PageOptions,
@@ -120,7 +120,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     target,
     read: reader.read,
     async readPassword(canonical) {
-      return (await store.get<KeptPassword>(keys.password(canonical))).value;
+      return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
     search: async (...asked) => await (await work).search(...asked),

@@ -1,20 +1,13 @@
 // One target: its directory, and what writing to it means for its backends.
 
+import type { PasswordHash } from "../../password_hasher.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type {
-  Backend,
-  BackendInfo,
-  Content,
-  Directory,
-  KeptPassword,
-  RefreshReport,
-  Target,
-} from "../ports.ts";
+import type { Backend, BackendInfo, Content, Directory, RefreshReport, Target } from "../ports.ts";
 import { keptByAll, keptNames, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { targetEntry } from "./audit.ts";
@@ -43,7 +36,7 @@ export interface TargetDeps {
   readonly owner: string;
   readonly settings: TargetSettings;
   readonly directory: Directory;
-  hashPassword(password: string): Promise<KeptPassword>;
+  hashPassword(password: string): Promise<PasswordHash>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
   orderedId(): string;
   /** Users sign in from this target. */

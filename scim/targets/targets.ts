@@ -1,11 +1,12 @@
 // All targets of the settings: each with its directory, its backends, and what delivers to them.
 
+import type { PasswordHash } from "../../password_hasher.ts";
 import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type { Backend, Directory, KeptPassword, Targets } from "../ports.ts";
+import type { Backend, Directory, Targets } from "../ports.ts";
 import { type OpenTarget, openTarget } from "./target.ts";
 
 export interface TargetsDeps {
@@ -15,7 +16,7 @@ export interface TargetsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  hashPassword(password: string): Promise<KeptPassword>;
+  hashPassword(password: string): Promise<PasswordHash>;
   openDirectory(target: string): Promise<Directory>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
   /** Grows with every call. */

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Log } from "../../log.ts";
-import { HasherBusy } from "../../password_hasher.ts";
+import { HasherBusy, type PasswordHash } from "../../password_hasher.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
@@ -10,7 +10,6 @@ import type {
   BackendStates,
   Content,
   Directory,
-  KeptPassword,
   PutResult,
   ReceiptEntry,
   ResourceKind,
@@ -56,7 +55,7 @@ export interface WriterDeps extends BackendChoice {
   /** What every backend keeps for itself. */
   readonly readOnly: Kept;
   readonly commitAlone: (mutations: readonly Mutation[]) => Promise<void>;
-  hashPassword(password: string): Promise<KeptPassword>;
+  hashPassword(password: string): Promise<PasswordHash>;
 }
 
 export interface WriteJob {
@@ -79,7 +78,7 @@ interface Underway {
   readonly named: readonly string[];
   readonly before: Standing;
   readonly plan: WritePlan;
-  readonly password: KeptPassword | undefined;
+  readonly password: PasswordHash | undefined;
   /** What named backends are owed already. */
   readonly owed: ReadonlyMap<string, KeptEntry>;
 }
@@ -213,7 +212,7 @@ async function readOwed(
 async function keptPassword(
   { backends, hashPassword }: WriterDeps,
   { kind, named, password }: { kind: ResourceKind; named: readonly string[]; password: string | undefined },
-): Promise<KeptPassword | undefined> {
+): Promise<PasswordHash | undefined> {
   const embedded = backends.filter((backend) => backend.kind === "store").map(({ name }) => name);
   const isLeftOut = embedded.length > 0 && !embedded.some((name) => named.includes(name));
   if (kind !== "user" || password === undefined || isLeftOut) return undefined;
