@@ -71,7 +71,7 @@ export const REFUSALS = {
   bad_api_token: { status: 401, message: "That API token is not good: expired, revoked or not ours." },
   not_for_tokens: { status: 403, message: "An API token cannot do that. Sign in." },
   too_many_tokens: { status: 409, message: "There are 200 API tokens already. Revoke one first." },
-  changed_meanwhile: { status: 409, message: "It was changed by somebody else meanwhile. Load it again." },
+  changed_meanwhile: { status: 409, message: "This was changed in the meantime. Load it again." },
   no_oidc: { status: 404, message: "No sign-in provider is set up." },
   oidc_unreachable: { status: 502, message: "The sign-in provider did not answer, or not as it should." },
   oidc_denied: { status: 403, message: "The sign-in provider did not let you in." },
@@ -207,6 +207,15 @@ export const REFUSALS = {
 /** The name of a reason. */
 export type RefusalCode = keyof typeof REFUSALS;
 
+/** Who made the newest change of an object, and when (milliseconds since the epoch). */
+export interface LastChange {
+  /** As in the audit log: an administrator's name, `scim:hr`, `token:ci`. */
+  readonly actor: string;
+  readonly atMs: number;
+  /** The caller made it, in another tab or on another computer. */
+  readonly isOwn: boolean;
+}
+
 /** The body of every refusal. `id` is in the log too, so that a person can quote it. */
 export interface RefusalBody {
   readonly error: {
@@ -215,6 +224,8 @@ export interface RefusalBody {
     readonly id?: string;
     /** What each backend did, where some were asked. */
     readonly receipt?: Receipt;
+    /** With `changed_meanwhile`: the change that came first. */
+    readonly lastChange?: LastChange;
   };
 }
 
@@ -224,6 +235,7 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** Goes into the body beside the code and the sentence. */
   readonly receipt: Receipt | null = null;
+  lastChange: LastChange | null = null;
 
   constructor(code: RefusalCode, headers: Readonly<Record<string, string>> = {}) {
     super(REFUSALS[code].message);
@@ -235,7 +247,14 @@ export class Refusal extends Error {
 
 /** The answer for a refusal, as JSON. */
 export function refusalResponse(refusal: Refusal): Response {
-  const { code, message, receipt } = refusal;
-  const body: RefusalBody = { error: { code, message, ...(receipt === null ? {} : { receipt }) } };
+  const { code, message, receipt, lastChange } = refusal;
+  const body: RefusalBody = {
+    error: {
+      code,
+      message,
+      ...(receipt === null ? {} : { receipt }),
+      ...(lastChange === null ? {} : { lastChange }),
+    },
+  };
   return Response.json(body, { status: REFUSALS[refusal.code].status, headers: refusal.headers });
 }

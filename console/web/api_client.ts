@@ -3,8 +3,9 @@
 import type { hc } from "hono/client";
 import type { ConsoleApi } from "../api/console_api.ts";
 import type { Receipt } from "../../scim/ports.ts";
-import type { RefusalBody } from "../api/refusal.ts";
+import type { LastChange, RefusalBody } from "../api/refusal.ts";
 import { calls } from "./api_calls.ts";
+import { fullTimeText } from "./format.ts";
 import { failureWord, t } from "./words/translate.ts";
 
 /** Why a call did not work. `code` is the API's, or `offline` or `nonsense`. */
@@ -14,16 +15,20 @@ export class ApiFailure extends Error {
   readonly retryAfterMs: number;
   /** What each backend did, when some were asked. */
   readonly receipt: Receipt | null;
+  /** The change that came before this one, when the object has another version by now. */
+  readonly lastChange: LastChange | null;
 
-  constructor(code: string, { message, retryAfterMs = 0, receipt = null }: {
+  constructor(code: string, { message, retryAfterMs = 0, receipt = null, lastChange = null }: {
     message?: string;
     retryAfterMs?: number;
     receipt?: Receipt | null;
+    lastChange?: LastChange | null;
   } = {}) {
     super(message ?? code);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.receipt = receipt;
+    this.lastChange = lastChange;
   }
 }
 
@@ -66,6 +71,7 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
       message: error.message,
       retryAfterMs,
       receipt: error.receipt ?? null,
+      lastChange: error.lastChange ?? null,
     });
   } catch (_notOurs) {
     return new ApiFailure(response.status >= 500 ? "offline" : "nonsense", { retryAfterMs });
@@ -75,6 +81,7 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
 /** The sentence for what was caught, in the language that is on where there is one for its code. */
 export function failureText(fault: unknown): string {
   if (!(fault instanceof ApiFailure)) return failureWord("nonsense") ?? String(fault);
+  if (fault.lastChange !== null) return `${lastChangeText(fault.lastChange)} ${t("frame.load_again")}`;
   const sentence = failureWord(fault.code) ?? fault.message;
   if (fault.code !== "too_many_attempts" && fault.code !== "locked_out") return sentence;
   const seconds = Math.ceil(fault.retryAfterMs / 1000);
@@ -82,4 +89,10 @@ export function failureText(fault: unknown): string {
     ? t("frame.try_again_in", { count: seconds })
     : t("frame.try_again_in_minutes", { count: Math.ceil(seconds / 60) });
   return `${sentence} ${when}`;
+}
+
+/** "grace changed this on 15 Jan 2027, 08:00:00." */
+export function lastChangeText({ actor, atMs, isOwn }: LastChange): string {
+  const time = fullTimeText(atMs);
+  return isOwn ? t("frame.changed_by_you", { time }) : t("frame.changed_by", { name: actor, time });
 }

@@ -142,7 +142,7 @@ browserTest(
     await other.getByText("The client vpn-1 was changed.").waitFor();
     await save(page, /^Save these changes/);
     const raced = page.getByRole("dialog", { name: "vpn-1 was changed meanwhile" });
-    await raced.getByText("They changed: NAS-Identifier.").waitFor();
+    await raced.getByText("Changed fields: NAS-Identifier.").waitFor();
     const table = raced.getByRole("table");
     assertEquals(await table.getByRole("row").count(), 2);
     await table.getByRole("row", { name: /While the phone decides.*Hold the answer/ }).waitFor();

@@ -147,7 +147,7 @@ browserTest(
     await other.getByText("ada was changed.").waitFor();
     await saveChanges(page);
     const dialog = page.getByRole("dialog", { name: "ada was changed meanwhile" });
-    await dialog.getByText("They changed: Title.").waitFor();
+    await dialog.getByText("Changed fields: Title.").waitFor();
     await dialog.getByText("department of the second").waitFor();
     await dialog.getByRole("button", { name: "Save mine on top" }).click();
     await page.getByText("ada was changed.").waitFor();

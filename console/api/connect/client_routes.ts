@@ -25,6 +25,7 @@ import { contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "../live/history.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { withLastChange } from "../last_change.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 
 export interface ClientRouteDeps {
@@ -125,7 +126,13 @@ export function createClientRoutes(deps: ClientRouteDeps) {
         before: clientValues(before),
         after: clientValues(content, { hasNewServerSecret: serverSecret !== undefined }),
       };
-      settled(await register.change(content, { version, serverSecret, audit: audit(c, name, told) }));
+      const options = { version, serverSecret, audit: audit(c, name, told) };
+      const admin = c.var.session.admin.name;
+      await withLastChange(
+        deps.store,
+        { object: `client:${name}`, changes: "client", admin },
+        async () => settled(await register.change(content, options)),
+      );
       return c.json(await one(name));
     })
     .post("/:id/secret", jsonBody(ROTATION), async (c) => {

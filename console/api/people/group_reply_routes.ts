@@ -4,9 +4,11 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyOutcome, ReplyRegister } from "../../../radius/doing/reply_register.ts";
 import type { Clock, Random } from "../../../runtime.ts";
+import type { Store } from "../../../store.ts";
 import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import { type GroupDeps, groupView, readGroup } from "./group_writes.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { withLastChange } from "../last_change.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
@@ -15,6 +17,7 @@ import { DetailedRefusal } from "../connect/target_refusals.ts";
 export interface GroupReplyDeps {
   readonly people?: People;
   readonly replies?: ReplyRegister;
+  readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -61,7 +64,13 @@ export function createGroupReplyRoutes(deps: GroupReplyDeps) {
         before: replies.find(name).attributes,
         after: attributes,
       };
-      settle(await replies.change(name, attributes, { version, audit: audit(c, name, told) }));
+      const change = () => replies.change(name, attributes, { version, audit: audit(c, name, told) });
+      const admin = c.var.session.admin.name;
+      await withLastChange(
+        deps.store,
+        { object: `group:${name}`, changes: "replies", admin },
+        async () => settle(await change()),
+      );
       const parts: GroupDeps = { people, replies };
       return c.json(groupView(parts, target, await readGroup(target, name)));
     });

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { ReplyRegister } from "../../../radius/doing/reply_register.ts";
 import type { Written } from "../../../scim/ports.ts";
+import type { Store } from "../../../store.ts";
 import type { GroupChange } from "./group_shapes.ts";
 import {
   changeMembers,
@@ -17,6 +18,7 @@ import {
   removeGroup,
 } from "./group_writes.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { withLastChange } from "../last_change.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";
@@ -26,6 +28,7 @@ export interface GroupRouteDeps {
   readonly people?: People;
   /** What logins of members are answered with. */
   readonly replies?: ReplyRegister;
+  readonly store: Store;
 }
 
 const MOST_NAMES = 1000;
@@ -44,7 +47,7 @@ const CREATE = v.strictObject({ name, members: v.optional(names), backends });
 const MEMBERS = v.strictObject({ add: names, remove: names, backends });
 const REMOVE = v.strictObject({ backends, version: v.optional(text(256)) });
 
-export function createGroupRoutes({ people, replies }: GroupRouteDeps) {
+export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
   const parts = (): GroupDeps => ({ people: required(people), replies });
   const deedOf = (
     c: Context<HttpEnv>,
@@ -86,7 +89,14 @@ export function createGroupRoutes({ people, replies }: GroupRouteDeps) {
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const deed = deedOf(c, { target, name: c.req.param("id"), backends });
-      return c.json(await changeOf(deed, await removeGroup(deed, { version })));
+      const changed = {
+        object: `group:${deed.name}`,
+        changes: "group",
+        target: deed.target.name,
+        admin: c.var.session.admin.name,
+      } as const;
+      const written = await withLastChange(store, changed, () => removeGroup(deed, { version }));
+      return c.json(await changeOf(deed, written));
     })
     .get("/:id/members", queryValues(LIST), async (c) => {
       const query = c.req.valid("query");

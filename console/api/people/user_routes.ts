@@ -7,6 +7,7 @@ import type { Actor, JsonObject, Target, Written } from "../../../scim/ports.ts"
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { withLastChange } from "../last_change.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -84,6 +85,12 @@ export function createUserRoutes(deps: UserRouteDeps) {
     name: asked.name,
     actor: actorOf(c),
   });
+  /** A write of the version that the caller saw. */
+  const ofVersion = <T>(c: Context<HttpEnv>, { target, name }: UserDeed, write: () => Promise<T>) => {
+    const admin = c.var.session.admin.name;
+    const changed = { object: `user:${name}`, changes: "user", target: target.name, admin } as const;
+    return withLastChange(deps.store, changed, write);
+  };
   /** What was asked for is recorded before it is tried; what came of it, the directory records with the change. */
   const asked = async (
     c: Context<HttpEnv>,
@@ -134,12 +141,14 @@ export function createUserRoutes(deps: UserRouteDeps) {
       });
       const stored = await deed.target.directory.read("user", canonicalName(deed.name));
       if (givesAccess(read, stored?.content ?? null)) c.var.requireFreshFactor();
-      return c.json(await changeOf(deed.target, await replaceUser(deed, { ...read, backends, version })));
+      const written = await ofVersion(c, deed, () => replaceUser(deed, { ...read, backends, version }));
+      return c.json(await changeOf(deed.target, written));
     })
     .delete("/:id", queryValues(TARGET), jsonBody(REMOVE), async (c) => {
       const { backends, version } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
-      return c.json(await changeOf(deed.target, await removeUser(deed, { backends, version })));
+      const written = await ofVersion(c, deed, () => removeUser(deed, { backends, version }));
+      return c.json(await changeOf(deed.target, written));
     })
     .put("/:id/active", queryValues(TARGET), jsonBody(ACTIVE), async (c) => {
       const { active } = c.req.valid("json");

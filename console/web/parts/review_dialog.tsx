@@ -1,12 +1,21 @@
-// Old and new before something is saved; when somebody else was faster, what they changed and what mine does on top.
+// Old and new values before a change is saved. After a conflict: who changed the object, when, and what is saved on top.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { ApiFailure } from "../api_client.ts";
+import type { LastChange } from "../../api/refusal.ts";
+import { ApiFailure, lastChangeText } from "../api_client.ts";
 import { t } from "../words/translate.ts";
 import { type DiffRow, DiffTable } from "./diff_table.tsx";
 import { FormDialog } from "./form_dialog.tsx";
 import { Note } from "./note.tsx";
+
+/** A conflict: another change of the object was saved while this form was open. */
+interface Conflict {
+  /** The labels of the fields that the other change set. */
+  readonly fields: readonly string[];
+  /** `null`: unknown. */
+  readonly lastChange: LastChange | null;
+}
 
 interface ReviewProps {
   /** Whose words it speaks. */
@@ -17,23 +26,22 @@ interface ReviewProps {
   /** Why it cannot be saved. */
   readonly reason?: string | undefined;
   readonly onSave: () => Promise<void>;
-  /** Puts what I changed over what somebody else made of it; resolves to the names of what they changed. */
-  readonly onRebase: () => Promise<readonly string[]>;
+  /** Reads the object again and puts the typed changes on top. Resolves to the conflict; `lastChange` only to correct the server's. */
+  readonly onRebase: () => Promise<Pick<Conflict, "fields"> & Partial<Conflict>>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
 export function ReviewDialog(props: ReviewProps) {
   const { area, name, rows, reason, onSave, onRebase, onClose, children } = props;
-  /** What somebody else changed since the form was opened. */
-  const theirs = useSignal<readonly string[] | null>(null);
-  const isRaced = theirs.value !== null;
+  const conflict = useSignal<Conflict | null>(null);
+  const isRaced = conflict.value !== null;
   const save = async () => {
     try {
       await onSave();
     } catch (fault) {
       if (!isStale(fault)) throw fault;
-      theirs.value = await onRebase();
+      conflict.value = { lastChange: fault.lastChange, ...await onRebase() };
       return "stay";
     }
   };
@@ -48,12 +56,11 @@ export function ReviewDialog(props: ReviewProps) {
       onClose={onClose}
       wide
     >
-      {theirs.value !== null && (
-        <Note tone="wait" role="alert">
-          <strong>{t(`${area}.raced`)}</strong>{" "}
-          {theirs.value.length > 0 && t(`${area}.raced_fields`, { fields: theirs.value.join(", ") })}{" "}
-          {t(`${area}.raced_next`)}
-        </Note>
+      {conflict.value !== null && (
+        <ConflictNote lastChange={conflict.value.lastChange} unknown={t(`${area}.raced`)}>
+          {conflict.value.fields.length > 0 &&
+            t(`${area}.raced_fields`, { fields: conflict.value.fields.join(", ") })} {t(`${area}.raced_next`)}
+        </ConflictNote>
       )}
       {rows.length === 0
         ? <p>{t(`${area}.nothing_changed`)}</p>
@@ -63,7 +70,23 @@ export function ReviewDialog(props: ReviewProps) {
   );
 }
 
-/** Whether somebody else changed the thing since it was read. */
-export function isStale(fault: unknown): boolean {
+interface ConflictNoteProps {
+  readonly lastChange: LastChange | null;
+  /** The sentence where the audit log no longer has the change. */
+  readonly unknown: string;
+  /** What happens to both changes. */
+  readonly children: ComponentChildren;
+}
+
+export function ConflictNote({ lastChange, unknown, children }: ConflictNoteProps) {
+  return (
+    <Note tone="wait" role="alert">
+      <strong>{lastChange === null ? unknown : lastChangeText(lastChange)}</strong> {children}
+    </Note>
+  );
+}
+
+/** Whether the object was changed since it was read. */
+export function isStale(fault: unknown): fault is ApiFailure {
   return fault instanceof ApiFailure && fault.code === "changed_meanwhile";
 }

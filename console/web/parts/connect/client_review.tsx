@@ -1,4 +1,4 @@
-// Old and new before a client's rules are saved; when somebody else was faster, what they changed and what mine does on top.
+// Old and new values before a client's rules are saved, and the merge after a conflict.
 
 import type { Signal } from "@preact/signals";
 import type { OneClient } from "../../../api/connect/client_shapes.ts";
@@ -51,7 +51,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
         const current = await fetchClient(models, name);
         const theirs = draftOf(current.client);
         begin(current, mergeDrafts({ base, mine, theirs }));
-        return changedFields(base, theirs).map(labelOf);
+        return { fields: changedFields(base, theirs).map(labelOf) };
       }}
       onClose={onClose}
     >

@@ -2,13 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { GroupView, ReplyAttribute } from "../../../api/people/group_shapes.ts";
+import type { ApiFailure } from "../../api_client.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
 import { type DiffRow, DiffTable } from "../diff_table.tsx";
 import { FormDialog } from "../form_dialog.tsx";
-import { Note } from "../note.tsx";
-import { isStale } from "../review_dialog.tsx";
+import { ConflictNote, isStale } from "../review_dialog.tsx";
 import { Symbol } from "../symbol.tsx";
 
 interface RepliesProps {
@@ -26,10 +26,11 @@ const CELLS = [
 ] as const;
 
 export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
-  /** As they were when the form was opened; theirs once somebody else was faster. */
+  /** As they were when the form was opened; after a conflict, as they are now. */
   const began = useSignal(group);
   const rows = useSignal<readonly ReplyAttribute[]>(group.replies.length === 0 ? [EMPTY] : group.replies);
-  const isRaced = useSignal(false);
+  /** The refusal of the last save because of another change. */
+  const conflict = useSignal<ApiFailure | null>(null);
   const wanted = rows.value.filter(({ name, value }) => name.trim() !== "" || value !== "");
   const changes = diffOf(began.value.replies, wanted);
   const put = (at: number, change: Partial<ReplyAttribute>) =>
@@ -40,7 +41,7 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
     } catch (fault) {
       if (!isStale(fault)) throw fault;
       began.value = await calls.read();
-      isRaced.value = true;
+      conflict.value = fault;
       return "stay" as const;
     }
   };
@@ -54,7 +55,11 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
       wide
     >
       <p class="quiet">{t("groups.replies_hint")}</p>
-      {isRaced.value && <Note tone="wait" role="alert">{t("groups.replies_raced")}</Note>}
+      {conflict.value !== null && (
+        <ConflictNote lastChange={conflict.value.lastChange} unknown={t("groups.replies_raced")}>
+          {t("groups.replies_raced_next")}
+        </ConflictNote>
+      )}
       {rows.value.map((row, at) => (
         <div
           class="reply-row"

@@ -21,7 +21,7 @@ interface ReviewProps extends UserPart {
 
 export function UserReview({ models, user, calls, page, began, form, onClose }: ReviewProps) {
   const chosen = useSignal<readonly string[] | null>(null);
-  const { attributes, active, version } = began.value;
+  const { attributes, active, version, modifiedMs } = began.value;
   const base = formOf(attributes);
   const mine = form.value;
   const changed = changedFields(base, mine);
@@ -53,7 +53,11 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
         const theirs = formOf(current.record.attributes);
         page.put(current);
         begin(current.record, mergeForms({ base, mine, theirs }));
-        return changedFields(base, theirs).map(fieldLabel);
+        // Memberships give a user another version, too. They are recorded with the group.
+        if (current.record.modifiedMs === modifiedMs) {
+          return { fields: [t("frame.groups")], lastChange: null };
+        }
+        return { fields: changedFields(base, theirs).map(fieldLabel) };
       }}
       onClose={onClose}
     >

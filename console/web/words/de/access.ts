@@ -187,7 +187,7 @@ export const words: SameWords<typeof en> = {
     "Dieser Einrichtungslink gilt nicht mehr. Solange es keinen Eigentümer gibt, schreibt jeder Start des Servers einen neuen Link in first-start.txt im Datenverzeichnis.",
   fail_unknown_session: "Diese Sitzung ist vorbei.",
   fail_too_many_tokens: "Es gibt schon 200 API-Token. Widerrufen Sie zuerst eines.",
-  fail_changed_meanwhile: "Das hat inzwischen jemand anderes geändert. Laden Sie es neu.",
+  fail_changed_meanwhile: "Das wurde inzwischen geändert. Laden Sie es neu.",
   fail_oidc_unreachable: "Der Anmeldedienst hat nicht geantwortet, oder nicht wie er soll.",
   fail_oidc_denied: "Der Anmeldedienst hat Sie nicht hereingelassen.",
   fail_oidc_state: "Diese Anmeldung dauerte zu lange oder begann anderswo. Beginnen Sie von vorn.",

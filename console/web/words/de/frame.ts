@@ -130,4 +130,7 @@ export const words: SameWords<typeof en> = {
   fail_internal: "Auf dem Server ging etwas schief. Sein Log sagt, was.",
   fail_already_decided: "Es wurde einen Moment vorher entschieden.",
   fail_message_gone: "Diese Nachricht ist vorbei; nichts davon wird aufbewahrt.",
+  changed_by: "{name} hat das am {time} geändert.",
+  changed_by_you: "Sie haben das am {time} in einem anderen Tab geändert.",
+  load_again: "Laden Sie es neu.",
 };

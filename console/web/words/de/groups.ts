@@ -23,7 +23,8 @@ export const words: SameWords<typeof en> = {
   replies_hint:
     "Sie stehen im Access-Accept jedes Mitglieds, an Stelle derer jeder Anmeldung. Geben zwei Gruppen dasselbe Attribut, zählen erst Gruppen der Einstellungsdatei, dann die Reihenfolge der Namen. Ein Attribut eines Herstellers ohne Namen heißt hier 26.<Hersteller>.<Typ>.",
   replies_same: "Nichts wurde geändert.",
-  replies_raced: "Jemand anderes hat sie inzwischen geändert. Unten steht, was Ihre darüber hinaus tun.",
+  replies_raced: "Diese Attribute wurden geändert, während Sie tippten.",
+  replies_raced_next: "Unten steht, was Ihre Werte daran ändern.",
   replies_changes: "Änderungen der Antwortattribute von {name}",
   replies_saved: "Anmeldungen von Mitgliedern von {name} werden mit den neuen Attributen beantwortet.",
   reply_number: "Attribut {number}",

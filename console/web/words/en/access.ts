@@ -175,7 +175,7 @@ export const words = {
     "This set-up link is no longer valid. Until there is an owner, each start of the server writes a new link to first-start.txt in the data directory.",
   fail_unknown_session: "That session is over.",
   fail_too_many_tokens: "There are 200 API tokens already. Revoke one first.",
-  fail_changed_meanwhile: "It was changed by somebody else meanwhile. Load it again.",
+  fail_changed_meanwhile: "This was changed in the meantime. Load it again.",
   fail_oidc_unreachable: "The sign-in provider did not answer, or not as it should.",
   fail_oidc_denied: "The sign-in provider did not let you in.",
   fail_oidc_state: "That sign-in took too long, or began elsewhere. Begin again.",

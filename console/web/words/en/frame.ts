@@ -123,4 +123,7 @@ export const words = {
   fail_internal: "Something went wrong on the server. Its log says what.",
   fail_already_decided: "It was decided a moment before.",
   fail_message_gone: "That message is over; nothing of it is kept.",
+  changed_by: "{name} changed this on {time}.",
+  changed_by_you: "You changed this in another tab on {time}.",
+  load_again: "Load it again.",
 } as const;

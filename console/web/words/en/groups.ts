@@ -19,7 +19,8 @@ export const words = {
   replies_hint:
     "They go into the Access-Accept of every member and take the place of those of every login. Where two groups give one attribute, groups of the settings file count first, then in order of name. A vendor's attribute is written 26.<vendor>.<type> where it has no name here.",
   replies_same: "Nothing was changed.",
-  replies_raced: "Somebody else changed them meanwhile. Below is what yours would do on top of theirs.",
+  replies_raced: "These attributes were changed while you were typing.",
+  replies_raced_next: "Below is what your values change.",
   replies_changes: "Changes of the reply attributes of {name}",
   replies_saved: "Logins of members of {name} are answered with the new attributes.",
   reply_number: "Attribute {number}",

@@ -1,0 +1,115 @@
+// A change that is refused because of an older version: the answer says who made the newest change, and when.
+
+import { assert, assertEquals } from "@std/assert";
+import type { GroupView } from "../../console/api/people/group_shapes.ts";
+import type { UserView } from "../../console/api/people/user_shapes.ts";
+import type { LastChange, RefusalBody } from "../../console/api/refusal.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
+import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+import { caller } from "../fakes/user_calls.ts";
+
+const API = "/console/api";
+
+/** What a refused call says of the newest change, without its time, which must be of this test. */
+async function lastChangeOf(
+  site: Pick<PeopleConsole, "call">,
+  path: string,
+  { role, ...call }: {
+    role: string;
+    method: string;
+    json: unknown;
+    cookies: Readonly<Record<string, string>>;
+  },
+): Promise<Omit<LastChange, "atMs"> | null> {
+  const { cookies, ...rest } = call;
+  const response = await site.call(API + path, { ...rest, cookie: cookies[role] ?? "" });
+  const { error }: RefusalBody = await response.json();
+  assertEquals([response.status, error.code], [409, "changed_meanwhile"]);
+  if (error.lastChange === undefined) return null;
+  const { atMs, ...change } = error.lastChange;
+  assert(Math.abs(Date.now() - atMs) < 60_000, String(atMs));
+  return change;
+}
+
+async function cookiesOf(site: Pick<PeopleConsole, "signIn">): Promise<Record<string, string>> {
+  return { owner: await site.signIn("owner"), user_manager: await site.signIn("user_manager") };
+}
+
+Deno.test("PUT and DELETE /users/:id say who changed the user first, and whether that was the caller", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("Ada");
+  const cookies = await cookiesOf(site);
+  const ask = caller(site, cookies.owner ?? "");
+  const version = (await ask<UserView>(`${API}/users/ada`)).record?.version;
+  await ask(`${API}/users/ada`, { method: "PUT", json: { user: { title: "first" }, version } });
+  // A later event of the user that is no change of it.
+  await ask(`${API}/users/ada/unlock`, { method: "POST", json: {} });
+  const json = { user: { title: "second" }, version };
+  const put = { method: "PUT", json, cookies };
+  const byOther = await lastChangeOf(site, "/users/ada", { ...put, role: "user_manager" });
+  assertEquals(byOther, { actor: "owner", isOwn: false });
+  const byMe = await lastChangeOf(site, "/users/ada", { ...put, role: "owner" });
+  assertEquals(byMe, { actor: "owner", isOwn: true });
+  await site.target.replace(
+    { kind: "user", name: "Ada", active: true, attributes: { title: "third" } },
+    { actor: { name: "scim:hr", source: "192.0.2.7" } },
+  );
+  const remove = { method: "DELETE", json: { version }, cookies };
+  const byScim = await lastChangeOf(site, "/users/ada", { ...remove, role: "owner" });
+  assertEquals(byScim, { actor: "scim:hr", isOwn: false });
+});
+
+Deno.test("PUT /users/:id says nothing of a change that the audit log no longer has", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  for await (const { key } of site.store.list(["audit_by"])) {
+    await site.store.commit({ mutations: [{ type: "delete", key }] });
+  }
+  const cookies = { owner: await site.signIn("owner") };
+  const put = { method: "PUT", json: { user: {}, version: "1.0" }, cookies, role: "owner" };
+  assertEquals(await lastChangeOf(site, "/users/ada", put), null);
+});
+
+Deno.test("DELETE /groups/:id and PUT /groups/:id/replies say who changed the group first", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await site.putGroup("ops");
+  const cookies = await cookiesOf(site);
+  const manager = caller(site, cookies.user_manager ?? "");
+  const { version } = await manager<GroupView>(`${API}/groups/ops`);
+  await manager(`${API}/groups/ops/members`, { method: "PUT", json: { add: ["ada"], remove: [] } });
+  const remove = { method: "DELETE", json: { version }, cookies };
+  const members = await lastChangeOf(site, "/groups/ops", { ...remove, role: "owner" });
+  assertEquals(members, { actor: "user_manager", isOwn: false });
+  const replies = { attributes: [{ name: "Class", value: "x" }], version: 0 };
+  await caller(site, cookies.owner ?? "")(`${API}/groups/ops/replies`, { method: "PUT", json: replies });
+  await manager(`${API}/groups/ops/members`, { method: "PUT", json: { add: [], remove: ["ada"] } });
+  const put = { method: "PUT", json: replies, cookies };
+  const attributes = await lastChangeOf(site, "/groups/ops/replies", { ...put, role: "owner" });
+  assertEquals(attributes, { actor: "owner", isOwn: true }, "members are no reply attributes");
+});
+
+Deno.test("PUT /clients/:id says who changed the client first", async () => {
+  await using site = await startConnectConsole();
+  const cookies = await cookiesOf(site);
+  const rules = {
+    address: ["198.51.100.9"],
+    nasIdentifier: "",
+    disabled: false,
+    messageAuthenticator: "auto",
+    firstFactor: "settings",
+    firstFactorBackend: "",
+    firstFactorServer: null,
+    device: "challenge",
+    appendMode: false,
+    unknownUsers: "allow",
+  };
+  const call = async (path: string, method: string, json: unknown) => {
+    const response = await site.call(API + path, { method, json, cookie: cookies.owner ?? "" });
+    assertEquals(response.status, 200, await response.text());
+  };
+  await call("/clients", "POST", { ...rules, name: "vpn-1", secret: "a-secret-of-16-octets" });
+  await call("/clients/vpn-1/secret", "POST", { secret: "another-secret-of-it", overlapMs: 0 });
+  const put = { method: "PUT", json: { ...rules, version: 1 }, cookies, role: "owner" };
+  assertEquals(await lastChangeOf(site, "/clients/vpn-1", put), { actor: "owner", isOwn: true });
+});

@@ -1,0 +1,153 @@
+// Two changes of the same object: the dialog says who made the first one and when, and recognizes the same administrator.
+
+import type { Page } from "../packages/playwright.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
+import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { assertEquals } from "@std/assert";
+
+closeBrowserAtEnd();
+
+const dist = await currentDist();
+/** "15 Jan 2027, 08:00:00", in English or German. */
+const TIME = String.raw`\d{1,2}[ .]\w+[ .]\d{4}, \d\d:\d\d:\d\d`;
+
+/** Changes the title of ada as another role would, by the API. */
+async function changeTitle(site: PeopleConsole, role: string, title: string): Promise<void> {
+  const stored = await site.target.directory.read("user", "ada");
+  const json = { user: { title }, version: stored?.version };
+  const response = await site.call("/console/api/users/ada", {
+    method: "PUT",
+    json,
+    cookie: await site.signIn(role),
+  });
+  assertEquals(response.status, 200, await response.text());
+}
+
+async function review(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Review changes" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Save", exact: true }).click();
+}
+
+const alertOf = (page: Page) => page.getByRole("dialog").getByRole("alert");
+
+browserTest("conflict: a user's dialog names the other administrator and the time", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  await site.put("ada", { title: "old" });
+  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  await page.getByLabel("Department").fill("analysis");
+  await changeTitle(site, "owner", "new");
+  await review(page);
+  await alertOf(page).getByText(new RegExp(`^owner changed this on ${TIME}\\.$`)).waitFor();
+  await alertOf(page).getByText("Changed fields: Title.").waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+});
+
+browserTest(
+  "conflict: a user's dialog recognizes the same administrator in another tab",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    await site.put("ada", { title: "old" });
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    const other = await page.context().newPage();
+    await other.goto(`${site.origin}/users/ada`);
+    await other.getByLabel("Title").fill("new");
+    await page.getByLabel("Department").fill("analysis");
+    await review(other);
+    await other.getByText("ada was changed.").waitFor();
+    await review(page);
+    await alertOf(page).getByText(new RegExp(`^You changed this in another tab on ${TIME}\\.$`)).waitFor();
+  },
+);
+
+browserTest("conflict: a user's dialog blames nobody for a change of memberships", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  await site.put("ada", { title: "old" });
+  await site.putGroup("ops");
+  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  await page.getByLabel("Department").fill("analysis");
+  await site.target.changeMembers("ops", { add: ["ada"], remove: [] }, {
+    actor: { name: "scim:hr", source: "192.0.2.7" },
+  });
+  await review(page);
+  await alertOf(page).getByText("This user was changed while you were typing.").waitFor();
+  await alertOf(page).getByText("Changed fields: Groups.").waitFor();
+});
+
+browserTest("conflict: the dialog of a deletion says who changed the user", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  await site.put("ada", { title: "old" });
+  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  await changeTitle(site, "owner", "new");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete ada" }).click();
+  await alertOf(page).getByText(new RegExp(`owner changed this on ${TIME}\\. Load it again\\.`)).waitFor();
+});
+
+browserTest(
+  "conflict: a group's dialog says who changed the reply attributes, in both languages",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    await site.putGroup("ops");
+    const cookie = await site.signIn("owner");
+    const change = async (version: number) => {
+      const json = { attributes: [{ name: "Class", value: `v${version}` }], version };
+      const response = await site.call("/console/api/groups/ops/replies", { method: "PUT", json, cookie });
+      assertEquals(response.status, 200, await response.text());
+    };
+    await enterAs(page, { site, role: "owner", path: "/groups/ops", heading: "ops" });
+    for (
+      const [language, edit, value, save, said] of [
+        ["en", "Edit reply attributes", "Value", "Save", `You changed this in another tab on ${TIME}`],
+        [
+          "de",
+          "Antwortattribute bearbeiten",
+          "Wert",
+          "Speichern",
+          `Sie haben das am ${TIME} in einem anderen Tab geändert`,
+        ],
+      ] as const
+    ) {
+      await page.evaluate((language) => localStorage.setItem("countersign-language", language), language);
+      await page.reload();
+      await page.getByRole("button", { name: edit }).click();
+      const dialog = page.getByRole("dialog");
+      await change(language === "en" ? 0 : 1);
+      if (language === "en") await dialog.getByLabel("Attribute", { exact: true }).fill("Filter-Id");
+      await dialog.getByLabel(value, { exact: true }).fill("mine");
+      await dialog.getByRole("button", { name: save, exact: true }).click();
+      await alertOf(page).getByText(new RegExp(said)).waitFor();
+    }
+  },
+);
+
+browserTest("conflict: a client's dialog says who changed it, in German", async ({ page }) => {
+  await using site = await startConnectConsole({ dist });
+  const cookie = await site.signIn("owner");
+  const rules = {
+    address: ["198.51.100.9"],
+    nasIdentifier: "",
+    disabled: false,
+    messageAuthenticator: "auto",
+    firstFactor: "settings",
+    firstFactorBackend: "",
+    firstFactorServer: null,
+    device: "challenge",
+    appendMode: false,
+    unknownUsers: "allow",
+  };
+  const call = async (path: string, method: string, json: unknown) => {
+    const response = await site.call(`/console/api${path}`, { method, json, cookie });
+    assertEquals(response.status, 200, await response.text());
+  };
+  await call("/clients", "POST", { ...rules, name: "vpn-1", secret: "a-secret-of-16-octets" });
+  await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
+  await enterAs(page, { site, role: "owner", path: "/clients/vpn-1", heading: "vpn-1" });
+  await page.getByLabel("NAS-Identifier").fill("edge");
+  await call("/clients/vpn-1", "PUT", { ...rules, device: "hold", version: 1 });
+  await page.getByRole("button", { name: "Änderungen prüfen" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Speichern", exact: true }).click();
+  await alertOf(page).getByText(new RegExp(`^Sie haben das am ${TIME} in einem anderen Tab geändert\\.$`))
+    .waitFor();
+});
