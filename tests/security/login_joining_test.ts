@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { RequestParts } from "../ground/radius_packets.ts";
 import { type FaultWorld, startFaultWorld } from "../faults/fault_world.ts";
+import { addUser, SCIM_TOML } from "./attack_world.ts";
 import { becomes, openSession } from "./gateway_sessions.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -74,6 +75,19 @@ for (const [place, parts] of Object.entries(PLACES)) {
     assertEquals((await victim.answer("")).kind, "accept");
   });
 }
+
+Deno.test("02: a newer login with a wrong password leaves the older one of the same port as it is", async () => {
+  await using world = await open(`[radius]\nfirst_factor = "directory"\n${SCIM_TOML}`);
+  await addUser(world.gateway, { userName: "alice", active: true, password: "a long password" });
+  const parts = { userName: "alice", nasPort: 7, callingStationId: "198.51.100.7" };
+  using victim = openSession(world.gateway, parts);
+  using attacker = openSession(world.gateway, parts);
+  assertEquals((await victim.login("a long password")).step, DEVICE);
+  assertEquals((await attacker.login("a wrong password")).kind, "reject");
+  assertEquals(world.secondFactor.initiated().length, 1);
+  approve(world, 0);
+  assertEquals((await victim.answer("")).kind, "accept");
+});
 
 Deno.test("02, hold: the approval goes to the login that asked for it, not to the newest one", async () => {
   await using world = await open('[radius]\ndevice = "hold"\nhold_s = 20');
