@@ -25,7 +25,7 @@ export interface RawOptions {
 
 /** Sends, and reads until the answer is whole. Throws when there is none in time. */
 export async function sendRaw(options: RawOptions): Promise<RawAnswer> {
-  const { httpUrl, head, body = [], paceMs = 0, from = "127.0.0.1", timeoutMs = 20_000 } = options;
+  const { httpUrl, head, body = [], paceMs = 0, from = "127.0.0.1", timeoutMs = 60_000 } = options;
   const { hostname, port, host } = new URL(httpUrl);
   const socket = connect({ host: hostname, port: Number(port), localAddress: from });
   const chunks: Uint8Array[] = [];
