@@ -5,6 +5,8 @@ import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/a
 import type { UserView } from "../../console/api/people/user_shapes.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
+import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
+import { STEP_UP_MS } from "../../console/api/access.ts";
 
 const BULK = "/console/api/bulk";
 const JOBS = "/console/api/jobs";
@@ -91,6 +93,49 @@ Deno.test("bulk: a deed that is stopped ends after the user that is worked on, a
   site.backend("ldap").slowBy(0);
   assertEquals((await ended(ask, await post("undo"))).changed, 1);
   for (const name of names) assertEquals(await isActive(ask, name), true, name);
+});
+
+Deno.test("bulk: undo of a deactivation asks for a fresh factor, undo of an activation does not", async () => {
+  const now = createManualClock(Date.now());
+  await using site = await startPeopleConsole({ now });
+  await site.put("ada");
+  await site.put("eve", { active: false });
+  const cookie = await site.signIn("user_manager");
+  const ask = apiCaller(site, cookie);
+  const begin = async (action: string, name: string) => {
+    const json = { choice: { names: [name] }, action };
+    return await ended(ask, await ask<JobView>(BULK, { method: "POST", json }));
+  };
+  const activation = await begin("activate", "eve");
+  const deactivation = await begin("deactivate", "ada");
+  now.advance(STEP_UP_MS + 1);
+  const undo = ({ id }: JobView) => site.call(`${JOBS}/${id}/undo`, { method: "POST", json: {}, cookie });
+  assertEquals(await codeOf(await undo(deactivation)), "step_up");
+  assertEquals((await undo(activation)).status, 200);
+  await site.call("/console/api/session/step-up", { method: "POST", json: { password: PASSWORD }, cookie });
+  // The refused attempt does not use up the undo.
+  assertEquals((await undo(deactivation)).status, 200);
+});
+
+Deno.test("bulk: undo takes back memberships of users that are as the job left them", async () => {
+  await using site = await startPeopleConsole();
+  for (const name of ["ada", "bob", "cy"]) await site.put(name);
+  for (const name of ["ops", "dev"]) await site.putGroup(name);
+  const ask = apiCaller(site, await site.signIn("user_manager"));
+  const json = { choice: { names: ["ada", "bob", "cy"] }, action: "join", group: "ops" };
+  const job = await ended(ask, await ask<JobView>(BULK, { method: "POST", json }));
+  assertEquals(job.changed, 3);
+  const { rows } = await ask<JobItems>(`${JOBS}/${job.id}/items`);
+  assertEquals(rows[0], { name: "ada", did: "changed", detail: null });
+  await ask("/console/api/groups/dev/members", { method: "PUT", json: { add: ["bob"], remove: [] } });
+  await ask("/console/api/groups/ops/members", { method: "PUT", json: { add: [], remove: ["cy"] } });
+  const undone = await ended(
+    ask,
+    await ask<JobView>(`${JOBS}/${job.id}/undo`, { method: "POST", json: {} }),
+  );
+  assertEquals([undone.changed, undone.same, undone.failures.map(({ name }) => name)], [1, 1, ["bob"]]);
+  const ops = await site.target.directory.read("group", "ops");
+  assertEquals(ops?.content.kind === "group" && ops.content.members, ["bob"]);
 });
 
 Deno.test("bulk: a deletion is counted before it is done, and cannot be taken back", async () => {

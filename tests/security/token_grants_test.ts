@@ -3,8 +3,17 @@
 import { assertEquals } from "@std/assert";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { CODES } from "../ground/radius_packets.ts";
+import type { JobView } from "../../console/api/people/bulk_shapes.ts";
 import type { UserView } from "../../console/api/people/user_shapes.ts";
-import { CONSOLE, startSecured } from "./console_caller.ts";
+import { type ApiCaller, CONSOLE, startSecured } from "./console_caller.ts";
+
+/** Waits for the end of a job. */
+async function jobEnd(caller: ApiCaller, id: string): Promise<JobView> {
+  for (;;) {
+    const view = await caller.take<JobView>(`${CONSOLE}/jobs/${id}`);
+    if (view.state !== "running") return view;
+  }
+}
 
 interface BegunTotp {
   readonly id: string;
@@ -64,4 +73,46 @@ first_factor = "directory"
     const code = totpCode(fromBase32(secret), Date.now());
     await site.owner.take(`${CONSOLE}/users/ceo/totp/confirm`, { json: { id, code } });
   });
+});
+
+Deno.test("an API token deactivates users, but activates none by undoing that", async () => {
+  await using site = await startSecured();
+  await site.createUser("bob");
+  const thief = await site.tokenCaller("user_manager");
+  const json = { choice: { names: ["bob"] }, action: "deactivate" };
+  const { id } = await thief.take<JobView>(`${CONSOLE}/bulk`, { json });
+  assertEquals((await jobEnd(thief, id)).changed, 1);
+  const undo = await thief.call(`${CONSOLE}/jobs/${id}/undo`, { json: {} });
+  assertEquals([undo.status, undo.code], [403, "not_for_tokens"]);
+  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/bob`)).record?.active, false);
+});
+
+Deno.test("undo leaves a user alone whom SCIM deactivated again after the job", async () => {
+  await using site = await startSecured(`
+[[scim.credential]]
+name = "hr"
+password = "a password of HR"
+targets = ["default"]
+access = "write"
+`);
+  for (const name of ["bob", "eve"]) await site.createUser(name);
+  const json = { choice: { names: ["bob", "eve"] }, action: "deactivate" };
+  const { id } = await site.owner.take<JobView>(`${CONSOLE}/bulk`, { json });
+  assertEquals((await jobEnd(site.owner, id)).changed, 2);
+  const written = await fetch(`${site.gateway.httpUrl}/idm/scim/default/Users/bob`, {
+    method: "PUT",
+    headers: {
+      authorization: `Basic ${btoa("hr:a password of HR")}`,
+      "content-type": "application/scim+json",
+    },
+    body: JSON.stringify({ userName: "bob", active: false }),
+  });
+  await written.body?.cancel();
+  assertEquals(written.status, 200);
+  const undo = await site.owner.take<JobView>(`${CONSOLE}/jobs/${id}/undo`, { json: {} });
+  const { changed, failures } = await jobEnd(site.owner, undo.id);
+  assertEquals([changed, failures.map(({ name }) => name)], [1, ["bob"]]);
+  const active = (name: string) => site.owner.take<UserView>(`${CONSOLE}/users/${name}`);
+  assertEquals((await active("bob")).record?.active, false);
+  assertEquals((await active("eve")).record?.active, true);
 });

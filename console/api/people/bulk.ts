@@ -29,7 +29,14 @@ export interface BulkDeed {
   readonly action: BulkAction;
   readonly group: string | null;
   readonly backends: readonly string[] | undefined;
+  /** The version that each user must have, by canonical name; another one is left as it is. Absent: any version. */
+  readonly versions?: ReadonlyMap<string, string>;
 }
+
+/** What became of one user, and the version that was written. */
+export type DoneItem = JobItem & { readonly version?: string };
+
+const CHANGED_SINCE = "This user was changed after the action, so undo does not touch it.";
 
 /** @throws Refusal `too_many_chosen`, `selection_changed`. */
 export async function chosenNames(people: People, target: Target, choice: Choice): Promise<string[]> {
@@ -79,7 +86,7 @@ export async function previewBulk(
 }
 
 /** Does the deed; yields what became of some users at a time, in order. */
-export async function* performBulk(deed: BulkDeed, names: readonly string[]): AsyncGenerator<JobItem[]> {
+export async function* performBulk(deed: BulkDeed, names: readonly string[]): AsyncGenerator<DoneItem[]> {
   if (deed.action === "join" || deed.action === "leave") {
     for (let from = 0; from < names.length; from += MEMBERS_AT_ONCE) {
       yield await changeMembership(deed, names.slice(from, from + MEMBERS_AT_ONCE));
@@ -87,7 +94,8 @@ export async function* performBulk(deed: BulkDeed, names: readonly string[]): As
   } else for (const name of names) yield [await changeOne(deed, name)];
 }
 
-async function changeOne({ target, actor, action, backends }: BulkDeed, name: string): Promise<JobItem> {
+async function changeOne(one: BulkDeed, name: string): Promise<DoneItem> {
+  const { target, actor, action, backends } = one;
   try {
     const stored = await readUser(target, name);
     if (stored === null) return failed(name, new Refusal("unknown_object").message);
@@ -100,25 +108,29 @@ async function changeOne({ target, actor, action, backends }: BulkDeed, name: st
     if (stored.content.kind === "user" && stored.content.active === active) {
       return { name, did: "same", detail: null };
     }
-    const { receipt } = await changeUser(deed, {
+    if (!hasVersion(one, stored)) return failed(name, CHANGED_SINCE);
+    const { receipt, stored: written } = await changeUser(deed, {
       change: (content) => content.kind === "user" ? { ...content, active } : content,
+      version: stored.version,
       ...(backends === undefined ? {} : { backends }),
     });
-    return changed(name, owedBackends(receipt.entries));
+    return { ...changed(name, owedBackends(receipt.entries)), ...versionOf(written) };
   } catch (fault) {
     return failed(name, sentenceOf(fault));
   }
 }
 
 /** Many members in one change; who was in the group already, or not in it, is left alone. */
-async function changeMembership(deed: BulkDeed, names: readonly string[]): Promise<JobItem[]> {
+async function changeMembership(deed: BulkDeed, names: readonly string[]): Promise<DoneItem[]> {
   const { target, actor, action, group, backends } = deed;
   const key = canonicalName(group ?? "");
   const users = await Promise.all(names.map((name) => readUser(target, name)));
   const isMember = (stored: Stored) => stored.groups.some((one) => canonicalName(one) === key);
-  const toChange = users.flatMap((stored) =>
-    stored !== null && isMember(stored) !== (action === "join") ? [stored.content.name] : []
+  const wanted = users.flatMap((stored) =>
+    stored !== null && isMember(stored) !== (action === "join") ? [stored] : []
   );
+  const leftAlone = new Set(wanted.filter((stored) => !hasVersion(deed, stored)));
+  const toChange = wanted.filter((stored) => !leftAlone.has(stored)).map(({ content }) => content.name);
   const change = action === "join" ? { add: toChange, remove: [] } : { add: [], remove: toChange };
   const options: WriteOptions = { actor, ...(backends === undefined ? {} : { backends }) };
   let problem: string | null = null;
@@ -132,11 +144,22 @@ async function changeMembership(deed: BulkDeed, names: readonly string[]): Promi
     problem = sentenceOf(fault);
   }
   const changing = new Set(toChange.map(canonicalName));
-  return names.map((name, at): JobItem => {
-    if (users[at] === null) return failed(name, new Refusal("unknown_object").message);
+  return await Promise.all(names.map(async (name, at): Promise<DoneItem> => {
+    const stored = users[at] ?? null;
+    if (stored === null) return failed(name, new Refusal("unknown_object").message);
+    if (leftAlone.has(stored)) return failed(name, CHANGED_SINCE);
     if (!changing.has(canonicalName(name))) return { name, did: "same", detail: null };
-    return problem === null ? changed(name, owed) : failed(name, problem);
-  });
+    if (problem !== null) return failed(name, problem);
+    return { ...changed(name, owed), ...versionOf(await readUser(target, name)) };
+  }));
+}
+
+function hasVersion({ versions }: BulkDeed, { content, version }: Stored): boolean {
+  return versions === undefined || versions.get(canonicalName(content.name)) === version;
+}
+
+function versionOf(stored: Stored | null): { readonly version?: string } {
+  return stored === null ? {} : { version: stored.version };
 }
 
 function readUser(target: Target, name: string): Promise<Stored | null> {

@@ -94,7 +94,10 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
     )
     .post("/:id/stop", jsonBody(NOTHING), (c) => c.json(jobs.stop(c.req.param("id"), ownerOf(c))))
     .post("/:id/undo", jsonBody(NOTHING), (c) => {
-      const deed = (was: BulkDeed): BulkDeed => ({ ...was, actor: actorOf(c) });
+      const deed = (opposite: BulkDeed): BulkDeed => {
+        if (opposite.action === "activate") c.var.requireFreshFactor();
+        return { ...opposite, actor: actorOf(c) };
+      };
       return c.json(jobs.undo(c.req.param("id"), { owner: ownerOf(c), deed }));
     });
   return new Hono<HttpEnv>().route("/bulk", bulk).route("/jobs", under);

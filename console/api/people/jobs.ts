@@ -1,8 +1,9 @@
 // Deeds on many users under way: how far each is, what became of each user, and taking it back.
 
+import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import { type BulkDeed, performBulk } from "./bulk.ts";
+import { type BulkDeed, type DoneItem, performBulk } from "./bulk.ts";
 import type { BulkAction, JobItem, JobItems, JobView } from "./bulk_shapes.ts";
 import { Refusal } from "../refusal.ts";
 import { createShelf } from "../shelf.ts";
@@ -15,8 +16,13 @@ export interface Jobs {
   items(id: string, options: { owner: string; did: string; page: number; size: number }): JobItems;
   /** Ends it after the users that are being worked on: only then is it `stopped`, and can be undone. */
   stop(id: string, owner: string): JobView;
-  /** Begins the opposite deed on those that were changed. @throws Refusal `cannot_undo`. */
-  undo(id: string, options: { owner: string; deed: (now: BulkDeed) => BulkDeed }): JobView;
+  /**
+   * Begins the opposite deed on the users that were changed and still have the version that this job wrote.
+   *
+   * @param options.deed receives the opposite deed and returns the one to do; it throws when that is not allowed.
+   * @throws Refusal `cannot_undo`.
+   */
+  undo(id: string, options: { owner: string; deed: (opposite: BulkDeed) => BulkDeed }): JobView;
 }
 
 interface Job {
@@ -24,7 +30,7 @@ interface Job {
   readonly owner: string;
   readonly deed: BulkDeed;
   readonly total: number;
-  readonly items: JobItem[];
+  readonly items: DoneItem[];
   state: JobView["state"];
   isStopping: boolean;
   wasUndone: boolean;
@@ -88,7 +94,10 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
     items(id, { owner, did, page, size }) {
       const { items } = take(id, owner);
       const fitting = did === "" ? items : items.filter((item) => item.did === did);
-      return { total: fitting.length, rows: fitting.slice((page - 1) * size, page * size) };
+      return {
+        total: fitting.length,
+        rows: fitting.slice((page - 1) * size, page * size).map(withoutVersion),
+      };
     },
     stop(id, owner) {
       const job = take(id, owner);
@@ -99,12 +108,20 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
       const job = take(id, owner);
       const action = OPPOSITES[job.deed.action];
       if (action === undefined || !canUndo(job)) throw new Refusal("cannot_undo");
-      const names = job.items.flatMap(({ name, did }) => did === "changed" ? [name] : []);
-      const view = start(deed({ ...job.deed, action }), { owner, names });
+      const done = job.items.filter(({ did }) => did === "changed");
+      const versions = new Map(done.map(({ name, version = "" }) => [canonicalName(name), version]));
+      const view = start(deed({ ...job.deed, action, versions }), {
+        owner,
+        names: done.map(({ name }) => name),
+      });
       job.wasUndone = true;
       return view;
     },
   };
+}
+
+function withoutVersion({ version: _version, ...item }: DoneItem): JobItem {
+  return item;
 }
 
 function canUndo(job: Job): boolean {

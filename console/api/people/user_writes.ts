@@ -104,19 +104,23 @@ export function replaceUser(
   return ofTarget(target.replace(content, { ...options({ actor, backends, password }), ifVersion: version }));
 }
 
-/** Writes a user with one thing changed, whatever version it stands at now. */
+/** Writes a user with one thing changed: the version given, or whatever version it has now. */
 export async function changeUser(
   { target, name, actor }: UserDeed,
-  { change, password, backends }: {
+  { change, password, backends, version }: {
     change: (content: Content) => Content;
     password?: string;
     backends?: Backends;
+    version?: string;
   },
 ): Promise<Written> {
   const stored = await readStored(target, name);
   const changed = change(stored.content);
   return await ofTarget(
-    target.replace(changed, { ...options({ actor, backends, password }), ifVersion: stored.version }),
+    target.replace(changed, {
+      ...options({ actor, backends, password }),
+      ifVersion: version ?? stored.version,
+    }),
   );
 }
 
