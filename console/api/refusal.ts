@@ -164,6 +164,15 @@ export const REFUSALS = {
     message: "That row cannot be put right here. Skip it, or change the file.",
   },
   bad_address: { status: 400, message: "Not an IP address, nor a range such as 192.0.2.0/24." },
+  bad_affix: {
+    status: 400,
+    message:
+      "Not a domain or a realm. Enter it without backslash, @ and blanks, such as CORP or corp.example.",
+  },
+  bad_separator: {
+    status: 400,
+    message: "A separator is one punctuation mark. A dash, a letter, a digit or a blank is not allowed.",
+  },
   client_taken: { status: 409, message: "A RADIUS client has that name already." },
   settings_client: { status: 409, message: "This client stands in the settings file. Change it there." },
   settings_replies: {

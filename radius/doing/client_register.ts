@@ -278,7 +278,9 @@ export function createClientRegister(deps: RegisterDeps): ClientRegister {
     unsigned() {
       const [any] = clients.all;
       if (any?.anyAddress) {
-        return any.requiresSignature ? [] : [{ name: any.name, lastMs: any.use.unsignedMs, isAlways: false }];
+        // "auto" is the default of a new installation: a warning only once an unsigned request was accepted.
+        const isAlways = any.policy.messageAuthenticator === "off";
+        return any.requiresSignature ? [] : [{ name: any.name, lastMs: any.use.unsignedMs, isAlways }];
       }
       return list().filter(({ disabled, signing }) => !disabled && signing.acceptsUnsigned)
         .map(({ name, use, signing }) => ({

@@ -40,9 +40,10 @@ export async function startConnectConsole(
   const config = configOf(toml);
   const { clients: settings, anyClient } = config.radius;
   const clients = createClients({ settings, anyClient, anySecret: "a secret of a test" });
+  const signing = createLearnt({ store, log, clock });
   const register = createClientRegister({
     ...{ store, vault, clock, log, clients, settings, anyClient },
-    signing: createLearnt({ store, log, clock }),
+    signing,
   });
   const ear = createEar({ clock });
   const watched = new Map(
@@ -90,6 +91,7 @@ export async function startConnectConsole(
     register,
     ear,
     clients,
+    signing,
     audits: people.audits,
     async [Symbol.asyncDispose]() {
       await site[Symbol.asyncDispose]();

@@ -15,7 +15,11 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
   return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
 }
 
-/** @throws Refusal `bad_address`, `bad_server`, `no_server_secret`, `unknown_backend`. */
+/** What may be a domain or a realm, and a separator: the rules of the settings file (config/values.ts). */
+const AFFIX = /^[^\\@\s\p{C}]{1,253}$/u;
+const SEPARATOR = /^[!-,./:-@[-`{-~]$/;
+
+/** @throws Refusal `bad_address`, `bad_affix`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
 export function contentOf(
   connect: Connect,
   given: Given,
@@ -26,6 +30,7 @@ export function contentOf(
     throw new Refusal("unknown_backend");
   }
   const address = rangesOf(connect, given.address);
+  refuseBadNameParts(given);
   if (firstFactor !== "radius") {
     const content = { ...given, address, firstFactorBackend, firstFactorServer: null };
     return { content, serverSecret: undefined };
@@ -51,6 +56,15 @@ function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string
     return range;
   });
   return [...new Set(ranges)];
+}
+
+function refuseBadNameParts({ stripDomains, stripRealms, appendSeparator }: Given): void {
+  const wrong = [...stripDomains, ...stripRealms].find((text) => !AFFIX.test(text));
+  if (wrong !== undefined) {
+    const shown = JSON.stringify(wrong.slice(0, 100));
+    throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
+  }
+  if (!SEPARATOR.test(appendSeparator)) throw new Refusal("bad_separator");
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {

@@ -282,6 +282,8 @@ export const words: SameWords<typeof en> = {
   writes_owed: { one: "{count} Schreibvorgang offen", other: "{count} Schreibvorgänge offen" },
   fail_malformed:
     "Ein Feld ist nicht, wie es sein soll: Sehen Sie nach den Adressen und der Länge des Geheimnisses.",
+  fail_bad_affix: "Domänen und Realms ohne Backslash und @ eingeben, etwa CORP oder corp.example.",
+  fail_bad_separator: "Ein Trennzeichen ist ein Satzzeichen, aber kein Bindestrich.",
   fail_bad_server: "Ein Server ist Host:Port, etwa 192.0.2.20:1812 oder [2001:db8::1]:1812.",
   fail_no_server_secret: "Der Server des ersten Faktors braucht sein Geheimnis.",
   fail_client_taken: "Ein RADIUS-Client heißt schon so.",

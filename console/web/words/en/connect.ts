@@ -276,6 +276,8 @@ export const words = {
   count_in_hour: "{count} in the last hour, limit {limit}",
   writes_owed: { one: "{count} write owed", other: "{count} writes owed" },
   fail_malformed: "A field is not as it should be: look at the addresses, and at the length of the secret.",
+  fail_bad_affix: "Enter domains and realms without backslash and @, such as CORP or corp.example.",
+  fail_bad_separator: "A separator is one punctuation mark, but no dash.",
   fail_bad_server: "A server is host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
   fail_no_server_secret: "The server of the first factor needs its shared secret.",
   fail_client_taken: "A RADIUS client has that name already.",
