@@ -186,7 +186,7 @@ export interface Directory {
       readonly group: string;
       readonly add: readonly string[];
       readonly remove: readonly string[];
-      readonly also?: readonly Mutation[];
+      readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
     },
   ): Promise<WriteResult>;
   /** What a login needs. Only after `prepareLogin` said `null` or its promise resolved. */

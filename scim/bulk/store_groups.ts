@@ -61,7 +61,7 @@ async function changeOrMake(work: Work, first: FirstMembers): Promise<boolean> {
   const { directory } = work.target;
   const { name, members } = first;
   const change = { group: canonicalName(name), add: members, remove: [] };
-  const also = [auditOf(work, first)];
+  const also = () => [auditOf(work, first)];
   if ((await directory.changeMembers({ ...change, also })).ok) return false;
   const content: GroupContent = { kind: "group", name, attributes: {}, members };
   const backends = Object.fromEntries(

@@ -14,6 +14,7 @@ import type {
 import { wordsOfGroup } from "../pure/words.ts";
 import type { Keys } from "./keys.ts";
 import {
+  findMember,
   type MemberChange,
   memberChanges,
   type MemberSet,
@@ -49,7 +50,8 @@ export interface MembersChange {
   readonly group: string;
   readonly add: readonly string[];
   readonly remove: readonly string[];
-  readonly also?: readonly Mutation[];
+  /** Given who was no member before, and who is none any more. */
+  readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
 }
 
 /** A user who leaves more groups than this leaves the rest after the commit. */
@@ -212,6 +214,21 @@ export async function membersChange(
     membersAfter,
     changes: memberChanges(membersBefore, membersAfter),
   };
+}
+
+/** What goes with a change: of a member that is only spelled differently, nothing is said. */
+export function mutationsBeside(
+  { also }: Pick<MembersChange, "also">,
+  { membersBefore, changes }: GroupChange,
+): readonly Mutation[] {
+  const before = (canonical: string) => membersBefore.names[findMember(membersBefore, canonical)];
+  const added = changes.flatMap(({ canonical, name }) =>
+    name !== null && before(canonical) === undefined ? [name] : []
+  );
+  const removed = changes.flatMap(({ canonical, name }) =>
+    name === null ? [before(canonical) ?? canonical] : []
+  );
+  return also?.(added, removed) ?? [];
 }
 
 /** Whether a change fits into one commit with the records of the users whom it concerns. */

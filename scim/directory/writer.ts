@@ -12,6 +12,7 @@ import {
   groupChange,
   type MembersChange,
   membersChange,
+  mutationsBeside,
   type PlanDeps,
   planGroup,
   type Planned,
@@ -88,7 +89,7 @@ export function createWriter(deps: WriterDeps): Writer {
     const change = await readGroup(pack, asked);
     if (change === null) return { kind: "changed" };
     if (!fitsOneCommit(change)) return { kind: "alone" };
-    return await planGroup(deps, pack, { ...change, also: alsoOf(asked) });
+    return await planGroup(deps, pack, { ...change, also: alsoOf(asked, change) });
   };
 
   const runBig = async (job: Job): Promise<void> => {
@@ -96,7 +97,7 @@ export function createWriter(deps: WriterDeps): Writer {
       const change = await readGroup(deps.newPack(), job.asked);
       const result = change === null
         ? { ok: false, reason: "changed" } as const
-        : await big.changeGroup(change, alsoOf(job.asked));
+        : await big.changeGroup(change, alsoOf(job.asked, change));
       settle(job, result);
     } catch (fault) {
       owesChores = true;
@@ -246,8 +247,8 @@ export function createWriter(deps: WriterDeps): Writer {
   };
 }
 
-function alsoOf(asked: Asked) {
-  return ("write" in asked ? asked.write.also : asked.members.also) ?? [];
+function alsoOf(asked: Asked, change: GroupChange) {
+  return "write" in asked ? asked.write.also ?? [] : mutationsBeside(asked.members, change);
 }
 
 function isOfGroup(asked: Asked): boolean {

@@ -104,49 +104,68 @@ function membersOf(content: Content | null): readonly string[] {
   return content?.kind === "group" ? content.members : [];
 }
 
+/** A value as it is compared, and as the record has it: masked or shortened. */
+interface RecordedValue {
+  readonly whole: string | boolean;
+  readonly shown: string | boolean;
+}
+
+/** Behind a value that differs only in characters that the record does not have. */
+const OTHERWISE_EQUAL = "(changed)";
+
 /** The values of the attributes that differ, as short texts. */
 function changedValues(
   { before, after }: Pick<ContentChange, "before" | "after">,
 ): { before: Record<string, string | boolean>; after: Record<string, string | boolean> } {
   const [was, is] = [valuesOf(before), valuesOf(after)];
   const names = [...new Set([...was.keys(), ...is.keys()])]
-    .filter((name) => was.get(name) !== is.get(name)).slice(0, MAX_ATTRIBUTES);
-  const pick = (values: ReadonlyMap<string, string | boolean>) =>
+    .filter((name) => was.get(name)?.whole !== is.get(name)?.whole).slice(0, MAX_ATTRIBUTES);
+  const pick = (values: ReadonlyMap<string, RecordedValue>) =>
     Object.fromEntries(names.flatMap((name) => {
-      const value = values.get(name);
-      return value === undefined || value === "" ? [] : [[name, value] as const];
+      const shown = values.get(name)?.shown;
+      return shown === undefined || shown === "" ? [] : [[name, shown] as const];
     }));
-  return { before: pick(was), after: pick(is) };
+  const [shownBefore, shownAfter] = [pick(was), pick(is)];
+  for (const [name, shown] of Object.entries(shownAfter)) {
+    if (shown === shownBefore[name]) shownAfter[name] = `${shown} ${OTHERWISE_EQUAL}`;
+  }
+  return { before: shownBefore, after: shownAfter };
 }
 
 /** `title`, `name.givenName`, and the attributes of an extension without the extension's URN. */
-function valuesOf(content: Content | null): Map<string, string | boolean> {
-  const values = new Map<string, string | boolean>();
+function valuesOf(content: Content | null): Map<string, RecordedValue> {
+  const values = new Map<string, RecordedValue>();
   if (content === null) return values;
-  if (content.kind === "user") values.set("active", content.active);
+  if (content.kind === "user") values.set("active", { whole: content.active, shown: content.active });
   for (const [name, value] of Object.entries(content.attributes)) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      values.set(name, name === "phoneNumbers" ? numbersText(value) : attributeText(value));
+      values.set(name, name === "phoneNumbers" ? numbersValue(value) : attributeValue(value));
       continue;
     }
     const prefix = name.includes(":") ? "" : `${name}.`;
-    for (const [part, inner] of Object.entries(value)) values.set(`${prefix}${part}`, attributeText(inner));
+    for (const [part, inner] of Object.entries(value)) values.set(`${prefix}${part}`, attributeValue(inner));
   }
   return values;
 }
 
-function attributeText(value: JsonValue | undefined): string {
-  if (value === null || value === undefined) return "";
-  if (Array.isArray(value)) return value.map(attributeText).join(", ").slice(0, MAX_VALUE_CHARACTERS);
-  if (typeof value !== "object") return String(value).slice(0, MAX_VALUE_CHARACTERS);
-  const fields: JsonObject = value as JsonObject;
-  if (typeof fields.value === "string") return fields.value.slice(0, MAX_VALUE_CHARACTERS);
-  return Object.values(fields).map(attributeText).filter((text) => text !== "").join(" ")
-    .slice(0, MAX_VALUE_CHARACTERS);
+function attributeValue(value: JsonValue | undefined): RecordedValue {
+  const whole = attributeText(value);
+  return { whole, shown: whole.slice(0, MAX_VALUE_CHARACTERS) };
 }
 
-function numbersText(value: JsonValue | undefined): string {
-  return numbersOf(value).map(maskPhoneNumber).join(", ").slice(0, MAX_VALUE_CHARACTERS);
+function attributeText(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(attributeText).join(", ");
+  if (typeof value !== "object") return String(value);
+  const fields: JsonObject = value as JsonObject;
+  if (typeof fields.value === "string") return fields.value;
+  return Object.values(fields).map(attributeText).filter((text) => text !== "").join(" ");
+}
+
+function numbersValue(value: JsonValue | undefined): RecordedValue {
+  const numbers = numbersOf(value);
+  const shown = numbers.map(maskPhoneNumber).join(", ").slice(0, MAX_VALUE_CHARACTERS);
+  return { whole: numbers.join(", "), shown };
 }
 
 function numbersOf(value: JsonValue | undefined): string[] {

@@ -53,18 +53,19 @@ async function changeInStore(
     kind: "group",
     named: options.backends,
   });
-  const record = targetEntry(target, {
-    actor: options.actor,
-    action: actionOf("group", "members"),
-    object: `group:${group}`,
-    ...memberNames({ added: change.add, removed: change.remove }),
-    backends: named,
-  });
+  const recordOf = (added: readonly string[], removed: readonly string[]) =>
+    targetEntry(target, {
+      actor: options.actor,
+      action: actionOf("group", "members"),
+      object: `group:${group}`,
+      ...memberNames({ added, removed }),
+      backends: named,
+    });
   const written = await directory.changeMembers({
     group: canonicalName(group),
     add: change.add,
     remove: change.remove,
-    also: [record],
+    also: (added, removed) => [recordOf(added, removed)],
   });
   if (!written.ok) throw new ScimRefusal("not_found");
   return {

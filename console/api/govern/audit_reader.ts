@@ -162,7 +162,9 @@ export function auditDetails(value: AuditValue, head: ReadonlySet<string>): Reco
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, detail]) => {
       if (head.has(name) || detail === null || detail === undefined) return [];
-      return [[isPairing && name === "kind" ? "factor" : name, text(detail)] as const];
+      // The names of members are shown as a whole, too.
+      const shown = text(detail, MOST_CHANGE_CHARACTERS);
+      return [[isPairing && name === "kind" ? "factor" : name, shown] as const];
     }),
   );
 }

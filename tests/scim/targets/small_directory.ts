@@ -58,7 +58,7 @@ export function createSmallDirectory(
       for (const one of writes) results.push(await write(one));
       return results;
     },
-    async changeMembers({ group, add, remove, also = [] }) {
+    async changeMembers({ group, add, remove, also }) {
       const before = await read("group", group);
       if (before?.content.kind !== "group") return { ok: false, reason: "changed" };
       const members = [...before.content.members.filter((name) => !remove.includes(name)), ...add];
@@ -67,7 +67,7 @@ export function createSmallDirectory(
         name: before.content.name,
         expected: before.version,
         next: { content: { ...before.content, members }, backends: before.backends },
-        also,
+        also: also?.(add, remove) ?? [],
       });
     },
     page: unused,
