@@ -2,6 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
+import { AUDIT_ACTIONS } from "../../platform/audit_actions.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
@@ -163,6 +164,49 @@ browserTest(
     await row("Anmeldung abgelehnt").getByText("Name oder Passwort falsch").waitFor();
   },
 );
+
+/** Widths of a window in which the table has its columns. */
+const WIDTHS_PX = [760, 900, 1024, 1280, 1920];
+
+browserTest("/audit wraps the name of an event, and cuts none, at every width", async ({ page }) => {
+  await using site = await startConsole({ dist: await currentDist() });
+  await site.store.commit({
+    mutations: Object.keys(AUDIT_ACTIONS).slice(0, 45).map((action, at) => ({
+      type: "set",
+      key: ["audit", `0000000000${String(at).padStart(2, "0")}`],
+      value: { atMs: Date.now() - 60_000, actor: "owner", action, object: "user:ada" },
+    })),
+  });
+  await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
+  for (const language of ["en", "de"]) {
+    await page.evaluate((name) => localStorage.setItem("countersign-language", name), language);
+    await page.reload();
+    await page.locator("tbody tr").first().waitFor();
+    for (const width of WIDTHS_PX) {
+      await page.setViewportSize({ width, height: 800 });
+      assertEquals(await page.locator("tbody tr td:nth-child(3)").evaluateAll(cutTexts), [], `${width} px`);
+    }
+  }
+});
+
+/** Runs in the page: the texts of cells that are wider or higher than what is shown of them. */
+function cutTexts(cells: Element[]): string[] {
+  const isCut = (element: Element) => {
+    const { overflow, textOverflow } = getComputedStyle(element);
+    const isTooLarge = element.scrollWidth > element.clientWidth + 1 ||
+      element.scrollHeight > element.clientHeight + 1;
+    return textOverflow === "ellipsis" || (overflow === "hidden" && isTooLarge);
+  };
+  const cellOf = (cell: Element) => [cell, ...cell.querySelectorAll("*")];
+  return cells.filter((cell) => {
+    const outer = cell.getBoundingClientRect();
+    const isOutside = cellOf(cell).some((one) => {
+      const { right, bottom, width } = one.getBoundingClientRect();
+      return width > 0 && (right > outer.right + 1 || bottom > outer.bottom + 1);
+    });
+    return isOutside || cellOf(cell).slice(1).some(isCut);
+  }).map(({ textContent }) => textContent);
+}
 
 browserTest("/audit holds in the dark", async ({ page }) => {
   await using site = await startConsole({ dist: await currentDist() });
