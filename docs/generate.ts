@@ -1,5 +1,6 @@
 // Writes the pages under docs/ that are generated from tables (`deno task docs`), or with --check only compares them.
 
+import { auditPage } from "./audit_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
 import { dropsPage } from "./drops_page.ts";
@@ -7,6 +8,7 @@ import { scimPage } from "./scim_page.ts";
 
 /** File names, and what belongs into them. */
 export const PAGES: Readonly<Record<string, () => string>> = {
+  "audit.md": auditPage,
   "configuration.md": configurationPage,
   "conversation.md": conversationPage,
   "drops.md": dropsPage,
