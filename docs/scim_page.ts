@@ -19,20 +19,20 @@ Generated from the tables of the interface by \`deno task docs\`; do not edit.
 users, and the provider would change the wrong one. Do not enter its address there.
 
 Programs read, create, replace and delete the users and groups of a target with HTTP and JSON, in the style of SCIM 2.0 (RFC 7643, RFC 7644). A
-target is a directory of the settings (\`[targets.<name>]\`); without settings there is one, \`default\`. A running server describes the same
+target is a directory that the settings define (\`[targets.<name>]\`); without settings there is one target, \`default\`. A running server describes the same
 interface for programs at \`/openapi.json\`.
 
 ## Try it
 
     deno task scim-credential add provisioner --access write
 
-prints a password once, and a line to try. The examples below ask for that password when \`-u\` names the credential alone.
+prints a password once, and a command to try. The examples below ask for that password, because \`-u\` has only the name of the credential.
 
 ## Credentials
 
-Every request carries HTTP Basic authentication. A credential is for named targets, and may \`read\`, or \`read\` and \`write\`. It is made by
-\`deno task scim-credential\` or stands in the settings as \`[[scim.credential]]\`; one that is revoked is refused at once. The limit for
-wrong ones is five a minute for one name from one address, and 30 a minute from one address. Beyond it a wrong credential is answered 429 with \`Retry-After\`. A
+Every request carries HTTP Basic authentication. A credential is valid for named targets, with the permission \`read\`, or \`read\` and \`write\`. You create it with
+\`deno task scim-credential\`, or in the settings as \`[[scim.credential]]\`. A revoked credential is refused at once. The limit for wrong credentials
+is five a minute for one name from one address, and 30 a minute from one address. Above the limit a wrong credential is answered 429 with \`Retry-After\`. A
 credential that was correct within the last day always passes; one that was never used is checked once a second. Addresses of one IPv6 /64 count as one. Behind a
 reverse proxy, list the proxy in \`http.trusted_proxies\`; otherwise all callers share its address.
 
@@ -40,7 +40,7 @@ A request with a foreign \`Origin\`, or with \`Sec-Fetch-Site: cross-site\` or \
 body with the content type of a form (\`text/plain\`, \`multipart/form-data\`, \`application/x-www-form-urlencoded\`) is refused with 415. No page of another site
 can therefore use a credential that a browser remembers. Programs may send any content type.
 
-Without TLS (\`http.tls_cert\`, or a proxy that does it) the password goes over the network in clear.
+Without TLS (\`http.tls_cert\`, or a reverse proxy with TLS) the password is sent over the network in clear text.
 
 ## What every answer has
 `;
@@ -54,30 +54,30 @@ const EXAMPLE_NOT_STORED: Receipt = {
 
 const NAMES = `## Names
 
-\`userName\` names a user, \`displayName\` a group; without it \`externalId\`, then \`id\`, then a UUID that is made up. The name is the resource's \`id\` and
-\`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and kept as given. A name has 1 to
-256 characters and no slash, control character or bidirectional override, and is not \`.\`, \`..\` or \`.search\`. It cannot be changed: create the new one, delete the old one.
+\`userName\` names a user, \`displayName\` a group. If it is missing, \`externalId\` is the name, then \`id\`, then a generated UUID. The name is the resource's \`id\` and
+\`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and stored as given. A name has 1 to
+256 characters and no slash, control character or bidirectional override, and is not \`.\`, \`..\` or \`.search\`. A name cannot be changed: create a new resource and delete the old one.
 
-What every backend of the target that can hold it keeps for itself (\`read_only\` of the settings) is read-only (RFC 7643 §2.2): values that a
-body gives are ignored, and what is there stays (RFC 7644 §3.3, §3.5.1).
+An attribute is read-only (RFC 7643 §2.2) if every backend of the target that can hold it lists it in \`read_only\` of the settings. Values of a body for it
+are ignored, and the stored values stay (RFC 7644 §3.3, §3.5.1).
 
-No attribute is required. A replacement replaces: what its body leaves out is gone, except the password, which is never answered and stays; \`active\`
-is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need not be users. Attributes that are not in any table are kept as given.
+No attribute is required. PUT replaces the whole resource: attributes that the body leaves out are removed. The password is the exception: it stays, and no
+answer contains it. \`active\` is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need
+not be users. Attributes that are not in any table are stored as given.
 
 A body has at most 1 MiB (64 KiB before the credential was checked), 32 levels and 200,000 values, and a list has at most 10,000 entries. A resource with its
 indexes must fit into one commit of the store: about 512 KiB of text in single attributes.
 
 ## Versions
 
-A resource's \`ETag\` changes with every write. \`If-None-Match\` on GET: 304 while it is the same. \`If-Match\` on PUT and DELETE: 412 when somebody
-else wrote it meanwhile. Tags are weak, and compared weakly. A list has a tag of what it says.
+A resource's \`ETag\` changes with every write. \`If-None-Match\` on GET: 304 if it is unchanged. \`If-Match\` on PUT and DELETE: 412 if another client has changed the resource. Tags are weak, and compared weakly. The tag of a list depends on its content.
 
 ## Backends and the receipt
 
-A write goes to all backends of the target, or to those that \`backends\` names. Answers to writes, and refusals after backends were asked, say what became of it:
+A write goes to all backends of the target, or to those that \`backends\` names. Answers to writes, and refusals after backends were asked, have the result of each backend:
 \`${RECEIPT_HEADER}\` is a List of Strings (RFC 9651 §3.1), one for each backend, with the parameter \`outcome\`.
 
-Some backends store only members that they have a user for: a directory with the schema \`active_directory\`, an OpenLDAP directory whose entries are not
+Some backends store only members that exist as users there: a directory with the schema \`active_directory\`, an OpenLDAP directory whose entries are not
 named by the user name, and SCIM servers that know members by an id. Such a backend stores the group without the other members, and the receipt gives the
 count in the parameter \`not-stored\` and the first names (at most ten) in \`names\`, percent-encoded and separated by spaces:
 
@@ -91,11 +91,11 @@ of the group tries all members again. A refresh drops names that the backend hol
 
 const OUTCOMES = {
   done: "The backend has it.",
-  queued: "It is recorded, and delivered later; nothing is lost when the server stops.",
+  queued: "It is recorded, and delivered later, also after a restart.",
   failed: "The backend refused it, or could not be reached.",
-  undone: "It had been done, and was taken back, because another backend failed.",
-  undoing: "It had been done, and taking it back is owed.",
-  untried: "It was not asked, because another backend failed before.",
+  undone: "It was done, and then undone, because another backend failed.",
+  undoing: "It was done; undoing it is pending, because another backend failed.",
+  untried: "It was not tried, because another backend failed before.",
 } as const;
 
 /** The page. */
@@ -187,7 +187,7 @@ function parametersTable(): string {
   ]);
   return `## Query parameters
 
-An operation listens to the parameters that its row lists, and ignores all others. A bad value of a listed one, or the same one twice, is answered 400.
+An operation reads the parameters that its row lists, and ignores all others. An invalid value of a listed parameter, or the same parameter twice, is answered 400.
 
 ${table(["name", "type", "default", "meaning"], rows)}
 Words of \`q\` match the start of any word, without case: \`q=ann le\` finds Ann Lee. A filter names attributes: \`q=emails[type eq "work"]\`; percent-encode it.
@@ -217,7 +217,7 @@ function mappingTables(): string {
   const head = ["SCIM attribute", "front-end attribute"];
   return `## Mapping
 
-What backends other than SCIM know an attribute by. Attributes of the same name on both sides are left out. A target's settings change it
+The names of attributes in backends other than SCIM. Attributes of the same name on both sides are left out. A target's settings change it
 (\`[targets.<name>.mapping.user]\`, \`[targets.<name>.mapping.group]\`). Bodies may use the RFC's spellings as well (\`ims\`, \`postalCode\`).
 
 ### Users
