@@ -123,6 +123,7 @@ export const AUDIT_DETAILS = {
   because: "code",
   browser: "text",
   by: "code",
+  caller: "text",
   changed: "attributes",
   confirmed: "text",
   conversation: "conversation",

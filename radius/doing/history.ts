@@ -71,13 +71,14 @@ export function recordEnded(
 
 /** The audit event of a login that ended without an answer, so that the user's timeline has it. */
 function endedEntry(conversation: Conversation, denial: Denial | undefined): Mutation {
-  const { orderedId, shownUser, client, source, factor, outcome } = conversation;
+  const { orderedId, shownUser, client, source, place, factor, outcome } = conversation;
   return auditEntry({
     actor: "radius",
     action: `login.${outcome ?? "expired"}`,
     object: `user:${shownUser}`,
     client,
     source,
+    caller: place,
     conversation: orderedId,
     factor,
     because: denial?.cause,

@@ -8,7 +8,7 @@ import type { Request } from "./request.ts";
 
 /** The change that records what happened to a login. */
 export function auditLogin(
-  { orderedId, shownUser, client, source }: Conversation,
+  { orderedId, shownUser, client, source, place }: Conversation,
   what: Omit<AuditEntry, "actor" | "object">,
 ): Mutation {
   return auditEntry({
@@ -16,6 +16,7 @@ export function auditLogin(
     object: `user:${shownUser}`,
     client,
     source,
+    caller: place,
     conversation: orderedId,
     ...what,
   });

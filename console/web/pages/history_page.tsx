@@ -116,10 +116,11 @@ function columns(models: Models): Column<HistoryItem>[] {
       cell: ({ target = "" }) => target === "" ? "" : narrowing("target", target),
     },
     {
-      label: t("records.from_place"),
+      label: t("records.caller"),
       width: "12%",
       wideOnly: true,
-      cell: ({ place, source }) => <span class="mono">{place || source}</span>,
+      // The address of the client is on the page of the login.
+      cell: ({ place }) => <span class="mono">{place}</span>,
     },
     {
       label: t("records.outcome"),

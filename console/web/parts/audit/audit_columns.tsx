@@ -45,15 +45,32 @@ export function auditColumns(models: Models): Column<AuditItem>[] {
       label: t("govern.change"),
       wideOnly: true,
       width: "26%",
-      cell: (item) => <ChangeText item={item} />,
+      cell: ({ before, after, details: { caller: _, ...details } }) => (
+        <ChangeText item={{ before, after, details }} />
+      ),
     },
     {
       label: t("govern.from_place"),
       wideOnly: true,
-      // At a login it is the address of the RADIUS client; the caller is on the page of the login.
-      cell: ({ source }) => source !== "" && narrowing({ source }, source, "cut mono"),
+      cell: ({ actor, source, details: { caller } }) => {
+        if (source === "") return false;
+        const address = narrowing({ source }, source, "cut mono");
+        return actor === "radius" ? <LoginAddresses client={address} caller={caller} /> : address;
+      },
     },
   ];
+}
+
+/** At a login, two devices have an address: the RADIUS client that asks, and the caller (Calling-Station-Id). */
+function LoginAddresses({ client, caller }: { client: ComponentChildren; caller: string | undefined }) {
+  return (
+    <dl class="addresses">
+      <dt>{t("govern.client")}</dt>
+      <dd>{client}</dd>
+      {caller !== undefined && <dt>{t("govern.detail_caller")}</dt>}
+      {caller !== undefined && <dd class="mono cut" title={caller}>{caller}</dd>}
+    </dl>
+  );
 }
 
 /** What has a page of its own gets the way there. */

@@ -18,7 +18,7 @@ const COLUMNS = [
   { label: "live.started", name: "c-time" },
   { label: "live.user", name: "c-user" },
   { label: "live.client", name: "c-client" },
-  { label: "live.from", name: "c-place" },
+  { label: "live.caller", name: "c-place" },
   { label: "live.state", name: "c-step" },
   { label: "live.age", name: "c-age number" },
 ] as const;
@@ -146,7 +146,7 @@ function ConversationRow({ models, view, place, chosen, href }: RowProps) {
       <span class="mono cut c-client" role="cell">
         <Narrow router={router} filter={{ client: view.client }} value={view.client}>{view.client}</Narrow>
       </span>
-      <span class="mono cut quiet c-place" role="cell">{view.place || view.source}</span>
+      <span class="mono cut quiet c-place" role="cell">{view.place}</span>
       <span class="c-step" role="cell">
         <Narrow router={router} filter={{ state: stateName(view) }} value={state.label}>
           <LiveStatus words={state} />

@@ -89,9 +89,9 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
       </dd>
       <dt>{t("live.client")}</dt>
       <dd class="mono">{client}</dd>
-      <dt>{t("live.packets_from")}</dt>
+      <dt>{t("live.client_address")}</dt>
       <dd class="mono">{source}</dd>
-      {place !== "" && <dt>{t("live.calling_from")}</dt>}
+      {place !== "" && <dt>{t("live.caller")}</dt>}
       {place !== "" && <dd class="mono">{place}</dd>}
       <dt>{t("live.factor")}</dt>
       <dd>

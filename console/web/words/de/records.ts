@@ -10,7 +10,7 @@ export const words: SameWords<typeof en> = {
   started: "Beginn",
   user: "Benutzer",
   client: "Client",
-  from_place: "Von",
+  caller: "Anrufer",
   factor: "Faktor",
   outcome: "Ausgang",
   reason: "Warum",

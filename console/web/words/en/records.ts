@@ -7,7 +7,7 @@ export const words = {
   started: "Started",
   user: "User",
   client: "Client",
-  from_place: "From",
+  caller: "Caller",
   factor: "Factor",
   outcome: "Outcome",
   reason: "Why",
