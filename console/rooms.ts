@@ -128,7 +128,6 @@ export const ROOMS = {
       "parts/frame/help_dialog",
       "parts/frame/look_dialog",
       "parts/frame/palette",
-      "parts/frame/toasts",
       "parts/groups/create_group_dialog",
       "parts/groups/delete_group_dialog",
       "parts/groups/replies_dialog",

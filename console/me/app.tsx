@@ -42,7 +42,7 @@ export function MeApp({ models }: { models: MeModels }) {
       <Foot models={models} showsPhonePage={state.kind === "ready" && state.value.phoneUsers.length > 0} />
       {isInside && <SessionEnding models={models} />}
       {isInside && session.interrupted.value && <SignInAgain models={models} me={me} />}
-      {models.toasts.list.value.length > 0 && <Toasts models={models} />}
+      <Toasts models={models} />
     </div>
   );
 }

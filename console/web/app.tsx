@@ -8,6 +8,7 @@ import { Note } from "./parts/note.tsx";
 import { PageHost } from "./parts/frame/page_host.tsx";
 import { Rail } from "./parts/frame/rail.tsx";
 import { SessionEnd } from "./parts/frame/session_end.tsx";
+import { Toasts } from "./parts/frame/toasts.tsx";
 import { visitOf } from "./places.ts";
 import { t } from "./words/translate.ts";
 
@@ -32,7 +33,7 @@ export function App({ models }: { models: Models }) {
         <PageHost models={models} />
       </div>
       <FrameKeys models={models} />
-      {models.toasts.list.value.length > 0 && <Late load={loadToasts} models={models} areas={[]} />}
+      <Toasts models={models} />
       <SignInOver models={models} />
       <SessionEnd models={models} />
     </>
@@ -46,7 +47,6 @@ function SignInOver({ models }: { models: Models }) {
   return <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />;
 }
 
-const loadToasts = async (): Promise<ModelsPart> => (await import("./parts/frame/toasts.tsx")).Toasts;
 const ACCESS_WORDS = ["access"] as const;
 const loadSignIn = async (): Promise<ModelsPart> => (await import("./pages/sign_in_page.tsx")).default;
 const loadSignInDialog = async (): Promise<ModelsPart> =>

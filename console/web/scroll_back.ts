@@ -1,15 +1,17 @@
 // Puts a page back to where it was left: again and again while its rows come, until somebody moves it themselves.
 
+import { pageTop, scrollPage } from "./page_scroll.ts";
+
 const GIVE_UP_MS = 3000;
 const MOVES = ["wheel", "touchstart", "pointerdown", "keydown"] as const;
 
 export function scrollBackTo(topPx: number): void {
-  scrollTo(0, topPx);
+  scrollPage(topPx);
   if (topPx === 0) return;
   const end = new AbortController();
   const observer = new ResizeObserver(() => {
-    scrollTo(0, topPx);
-    if (Math.abs(scrollY - topPx) < 1) end.abort();
+    scrollPage(topPx);
+    if (Math.abs(pageTop() - topPx) < 1) end.abort();
   });
   end.signal.addEventListener("abort", () => observer.disconnect());
   for (const move of MOVES) addEventListener(move, () => end.abort(), { signal: end.signal, passive: true });

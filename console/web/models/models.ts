@@ -4,6 +4,7 @@ import { createApiClient } from "../api_client.ts";
 import { signal } from "@preact/signals";
 import { createPreferences } from "../preferences.ts";
 import { createPageLoader, type PageView } from "../page_loader.ts";
+import { pageTop } from "../page_scroll.ts";
 import { type PlaceName, visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
 import { loadWords } from "../words/translate.ts";
@@ -27,7 +28,14 @@ export function createModels(window: Window & typeof globalThis, { routes }: Mod
   const { document, history } = window;
   const api = createApiClient();
   const pages = createPageLoader({ routes, loadWords });
-  const router = createRouter(window, { prepare: pages.prepare });
+  const bar = {
+    location: window.location,
+    history,
+    get scrollY() {
+      return pageTop();
+    },
+  };
+  const router = createRouter(bar, { prepare: pages.prepare });
   const clock = createClockModel();
   const session = createSessionModel(api, { onServerTime: clock.adjust });
   const preferences = createPreferences(document.documentElement);

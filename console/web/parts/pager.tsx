@@ -1,6 +1,7 @@
 // "51 to 100 of 772", one page back, one further; a list's page stands in the address.
 
 import type { Models } from "../models/models.ts";
+import { scrollPage } from "../page_scroll.ts";
 import { t } from "../words/translate.ts";
 import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
@@ -20,7 +21,7 @@ export function Pager({ models: { router }, ...pages }: PagesProps & { models: P
       {...pages}
       onPage={(page) => {
         router.setParams({ page: page === 1 ? "" : String(page) });
-        scrollTo(0, 0);
+        scrollPage(0);
       }}
     />
   );

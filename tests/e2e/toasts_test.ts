@@ -1,0 +1,117 @@
+// Messages on a phone's screen: they cover nothing that can be pressed, and their region is always there.
+
+import { assert, assertEquals } from "@std/assert";
+import type { Page } from "../packages/playwright.ts";
+import { startFullConsole } from "../fakes/console_full.ts";
+import { startPeopleConsole } from "../fakes/console_people.ts";
+import { findAccessibilityProblems } from "./axe.ts";
+import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { goWithin } from "./place_walk.ts";
+
+closeBrowserAtEnd();
+
+const dist = await currentDist();
+const USERS = 30;
+
+/** Controls whose visible part lies below a message, by their text; how many there are in all. */
+function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
+  return page.evaluate(() => {
+    const toasts = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
+    const covered: string[] = [];
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+      .filter((one) => one.closest(".toasts") === null && one.checkVisibility());
+    for (const control of controls) {
+      const { left, right, top, bottom } = control.getBoundingClientRect();
+      for (const toast of toasts) {
+        const [x, y] = [Math.max(left, toast.left), Math.max(top, toast.top)];
+        const isBelow = x < Math.min(right, toast.right) && y < Math.min(bottom, toast.bottom);
+        if (!isBelow) continue;
+        // What the page's own edge cuts off is not there to be pressed.
+        const bodyEnd = document.body.getBoundingClientRect().bottom;
+        const isFixed = control.closest(".bottom-bar, dialog, [popover]") !== null;
+        if (isFixed || y < bodyEnd) covered.push(control.textContent || control.outerHTML);
+      }
+    }
+    return { covered, count: controls.length };
+  });
+}
+
+/** Deactivates the user of the page, which shows a message with "Undo". */
+async function say(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: `More ${name}` }).click();
+  await page.getByRole("button", { name: "Deactivate" }).click();
+  // Under the pointer it stays.
+  await page.locator(".toast").getByRole("button", { name: "Undo" }).hover();
+}
+
+for (const [width, height] of [[390, 760], [320, 640]] as const) {
+  browserTest(
+    `toasts: at ${width} px no control lies below a message, however the page is scrolled`,
+    async ({ page }) => {
+      await using site = await startFullConsole({ dist });
+      for (let number = 1; number <= USERS; number += 1) await site.people.put(`user${number}`);
+      await page.setViewportSize({ width, height });
+      await enterAs(page, { site, role: "owner", path: "/users/zoe", heading: "zoe" });
+      await say(page, "zoe");
+      for (const path of ["/users/zoe", "/users", "/history", "/audit", "/clients", "/settings"]) {
+        await goWithin(page, path);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        for (const part of [0, 0.5, 1]) {
+          await page.evaluate((part) => {
+            for (const one of [document.documentElement, document.body]) {
+              one.scrollTop = part * one.scrollHeight;
+            }
+          }, part);
+          const { covered, count } = await coveredControls(page);
+          assertEquals(covered, [], `${path}, scrolled by ${part}`);
+          assert(count > 4, path);
+        }
+        assertEquals(await scrollsSideways(page), false, path);
+        assertEquals(await page.locator(".toast").count(), 1);
+      }
+    },
+    { look: "small" },
+  );
+}
+
+browserTest(
+  "toasts: a message leaves the page where it is, when it comes and when it goes",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    await site.put("ada", { title: "old" });
+    await page.setViewportSize({ width: 390, height: 500 });
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    const title = page.getByLabel("Title");
+    await title.scrollIntoViewIfNeeded();
+    const topOf = () => title.evaluate((one) => Math.round(one.getBoundingClientRect().top));
+    // A message that another control of the page would show.
+    await page.evaluate(() => scrollTo(0, 200));
+    const before = await topOf();
+    await page.getByRole("button", { name: "More ada" }).evaluate((one: HTMLElement) => one.click());
+    await page.getByRole("button", { name: "Deactivate" }).evaluate((one: HTMLElement) => one.click());
+    await page.locator(".toast").waitFor();
+    assert(Math.abs(await topOf() - before) < 120, `${before} and ${await topOf()}`);
+    const shown = await topOf();
+    await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
+    await page.locator(".toast").waitFor({ state: "detached" });
+    assertEquals(await topOf(), shown);
+  },
+  { look: "small" },
+);
+
+browserTest("toasts: the live region is there before and after a message", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  await site.put("ada");
+  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  const region = await page.locator(".toasts").elementHandle();
+  const isThere = () =>
+    page.locator(".toasts").evaluate((one, first) => one === first && one.checkVisibility(), region);
+  assertEquals(await isThere(), true);
+  await page.getByRole("button", { name: "Deactivate" }).click();
+  await page.getByRole("status").filter({ hasText: "ada may not log in any more." }).waitFor();
+  assertEquals(await isThere(), true);
+  await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
+  await page.locator(".toast").waitFor({ state: "detached" });
+  assertEquals(await isThere(), true);
+  assertEquals(await findAccessibilityProblems(page), []);
+});
