@@ -18,7 +18,7 @@ export function InspectorPanel({ models, id, view, close }: InspectorPanelProps)
   return (
     <aside class="panel inspector" aria-label={t("live.chosen")}>
       <div class="panel-head">
-        <h2 class="mono cut">{view === null ? t("live.login") : view.user || t("live.no_name")}</h2>
+        <h2 class="mono">{view === null ? t("live.login") : view.user || t("live.no_name")}</h2>
         <a class="button button-small button-plain" href={`/live/c/${encodeURIComponent(id)}`}>
           {t("live.full_page")}
         </a>
