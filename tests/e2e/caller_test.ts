@@ -89,6 +89,14 @@ browserTest("/audit labels the address of the client and the caller of a login",
     assertEquals((await cell.innerText()).split(/\s+/), values, event);
   }
   assertEquals(await page.getByText(CALLER).count(), 1, "it is said once");
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 860 });
+    const block = page.getByRole("row").filter({ hasText: CALLER });
+    for (const text of ["Login accepted", "radius", "user:ada", CLIENT_ADDRESS]) {
+      await block.getByText(text, { exact: true }).waitFor();
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 860 });
   await page.getByRole("table").getByRole("button", { name: CLIENT_ADDRESS }).first().click();
   await page.getByRole("button", { name: "User unlocked" }).waitFor({ state: "detached" });
   assertEquals(new URL(page.url()).searchParams.get("source"), CLIENT_ADDRESS);

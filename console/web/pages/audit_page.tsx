@@ -44,6 +44,7 @@ export default function AuditPage({ models }: PageProps) {
       ))}
       frames={FRAMES}
       label={t("govern.deeds")}
+      blocks
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}
       keyOf={({ id }) => id}

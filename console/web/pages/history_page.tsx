@@ -111,16 +111,16 @@ function columns(models: Models): Column<HistoryItem>[] {
       cell: ({ client }) => narrowing("client", client),
     },
     {
-      label: t("records.target"),
-      wideOnly: true,
-      cell: ({ target = "" }) => target === "" ? "" : narrowing("target", target),
-    },
-    {
       label: t("records.caller"),
       width: "12%",
       wideOnly: true,
       // The address of the client is on the page of the login.
       cell: ({ place }) => <span class="mono">{place}</span>,
+    },
+    {
+      label: t("records.target"),
+      wideOnly: true,
+      cell: ({ target = "" }) => target === "" ? "" : narrowing("target", target),
     },
     {
       label: t("records.outcome"),

@@ -27,6 +27,8 @@ export interface DataTableProps<T> {
   readonly selection?: Selection;
   /** Below 560 px a row is two lines instead of narrow columns; for tables without boxes. */
   readonly stack?: boolean;
+  /** Below 760 px the style sheet writes a row as a block, which has room for all columns. */
+  readonly blocks?: boolean;
   /** Newer rows are on their way: these are dimmed after a moment. */
   readonly busy?: boolean;
 }
@@ -73,8 +75,9 @@ export function DataTable<T>(props: DataTableProps<T>) {
   );
 }
 
-function columnsThatFit<T>({ columns, stack }: DataTableProps<T>, widthPx: number) {
+function columnsThatFit<T>({ columns, stack, blocks }: DataTableProps<T>, widthPx: number) {
   const isNarrow = innerWidth < NARROW_PX;
+  if (blocks === true && isNarrow) return { columns, widths: [] };
   if (stack === true && innerWidth < STACKED_PX) {
     return { columns: columns.filter(({ wideOnly }) => wideOnly !== true), widths: [] };
   }
