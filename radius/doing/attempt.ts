@@ -4,7 +4,7 @@ import type { Denial } from "../facts/denial_causes.ts";
 import type { Appended, Facts } from "../facts/facts.ts";
 import { type Factor, FACTOR_ORDER } from "../facts/factors.ts";
 import { readCode } from "../pure/password.ts";
-import { reducePhoneNumber } from "../pure/phone_number.ts";
+import { isCountryAllowed, reducePhoneNumber } from "../pure/phone_number.ts";
 import { matchTotp } from "../pure/totp.ts";
 import { rejectsUnknownUsers } from "../pure/user_name.ts";
 import type { Client } from "./clients.ts";
@@ -172,8 +172,12 @@ class LazyFacts implements Facts {
     return this.#deps.limits.pushesLeft(this.#conversation.user);
   }
   get mayEnrol(): boolean {
+    // "always" lets anybody enrol who has paired nothing; that is what it is for.
+    return this.mayStoreNumber && (this.#deps.settings.enrolAtLogin === "always" || !this.#hasOwnFactor);
+  }
+  get mayStoreNumber(): boolean {
     const { enrolAtLogin } = this.#deps.settings;
-    if (enrolAtLogin === "never" || this.user.status !== "active" || this.#hasOwnFactor) return false;
+    if (enrolAtLogin === "never" || this.user.status !== "active" || this.#isPaired) return false;
     return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
   }
   get smsNumbers(): readonly string[] {
@@ -205,11 +209,18 @@ class LazyFacts implements Facts {
     if (this.#numbers(kind).includes(number)) return true;
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
-  get #hasOwnFactor(): boolean {
+  get #isPaired(): boolean {
     // A factor that waits for its confirmation is one, too: a password alone adds no other.
     const { pairings, recoveryCodes } = this.#deps;
     const { user } = this.#conversation;
     return pairings.of(user).length > 0 || recoveryCodes.standing(user).left > 0;
+  }
+  /** A number of the directory is a factor as soon as a passcode may be sent to it: whoever only has the password adds no other. */
+  get #hasOwnFactor(): boolean {
+    if (this.#isPaired) return true;
+    if (!this.enabled.has("sms") && !this.enabled.has("voice")) return false;
+    const { countryCodes } = this.#deps.settings;
+    return this.user.phoneNumbers.some((number) => isCountryAllowed(number, countryCodes));
   }
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";

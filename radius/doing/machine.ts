@@ -214,7 +214,7 @@ function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts
       return;
     }
     case "remember_number":
-      if (facts.mayEnrol && conversation.passcode !== null) {
+      if (facts.mayStoreNumber && conversation.passcode !== null) {
         const { factor, number } = conversation.passcode;
         storePairing(deps, turn, deps.pairings.prepare(user, { kind: factor, number }));
       }

@@ -25,7 +25,10 @@ export interface Facts {
   /** The preferred factor, else the first that is ready. */
   readonly pick: Factor | null;
   readonly pushesLeft: boolean;
+  /** Whether a phone may be paired by its phrase. */
   readonly mayEnrol: boolean;
+  /** Whether a number that got a passcode may be stored as verified. */
+  readonly mayStoreNumber: boolean;
   /** Numbers that may be texted or called on the user's word: verified ones first, then registered ones. */
   readonly smsNumbers: readonly string[];
   readonly voiceNumbers: readonly string[];
@@ -70,6 +73,7 @@ export const NOTHING_KNOWN: Facts = {
   pick: null,
   pushesLeft: false,
   mayEnrol: false,
+  mayStoreNumber: false,
   smsNumbers: [],
   voiceNumbers: [],
   number: null,

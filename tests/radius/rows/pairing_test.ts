@@ -164,6 +164,33 @@ for (const enrol of ["after_first_factor", "always"]) {
   });
 }
 
+Deno.test("enrolment after_first_factor: a number of the directory is a factor: no phone is paired, no other number taken", async () => {
+  using server = startFirstFactorServer({ password: "right" });
+  await using world = await startInProcess({ toml: `${server.toml}\n[factors]\nphone_numbers = "any"` });
+  await register(world, "anna", { phoneNumbers: ["+4915112345678", "+4915112345679"] });
+  const login = world.login({ user: "anna" });
+  await login.start("right");
+  assertEquals(brief(await login.answer("S")), NONE_PAIRED);
+  await login.answer("T");
+  assertEquals((await login.answer("+15005550123")).step, "GET_SMS_PHONE_NUMBER");
+});
+
+for (
+  const [why, factors, numbers] of [
+    ["a number that gets no messages", 'country_codes = ["49"]', ["+15005550123"]],
+    ["no number", "", []],
+  ] as const
+) {
+  Deno.test(`enrolment after_first_factor: ${why} is no factor, so a phone may be paired`, async () => {
+    using server = startFirstFactorServer({ password: "right" });
+    await using world = await startInProcess({ toml: `${server.toml}\n[factors]\n${factors}` });
+    await register(world, "anna", { phoneNumbers: numbers });
+    const login = world.login({ user: "anna" });
+    await login.start("right");
+    assertEquals((await login.answer("S")).step, PHRASE);
+  });
+}
+
 Deno.test("enrolment: whoever gets a factor while the phrase is asked for can no longer pair", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const login = await askedForPhrase(world);
