@@ -28,6 +28,7 @@ import { createLearnt, type Learnt } from "./doing/learnt.ts";
 import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
 import { createLoginTrials, type LoginTrials } from "./doing/login_trial.ts";
+import { createNullAsks } from "./doing/null_asks.ts";
 import { createOrderedIds } from "./doing/ordered_ids.ts";
 import { createPacketLog } from "./doing/packet_log.ts";
 import { createPairings, type Pairings } from "./doing/pairings.ts";
@@ -237,6 +238,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
         directory: deps.directory,
         target: radius.directory,
         secondFactor: deps.secondFactor,
+        nullAsks: createNullAsks({ clock, secondFactor: deps.secondFactor }),
         telephony: deps.telephony,
         firstFactor,
         pairings,

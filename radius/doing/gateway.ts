@@ -6,10 +6,11 @@ import { isStep, type Step, stepByName } from "../facts/steps.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import type { PacketView } from "../pure/packet.ts";
-import { looksGarbled, readAnswer, readAppended } from "../pure/password.ts";
+import { readAnswer, readAppended } from "../pure/password.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { placeOfTuple, type Tuple, tupleOf } from "../pure/tuple.ts";
 import { ApprovalUsed } from "./approval_use.ts";
+import { isPowerless, wasCutOff } from "./answer_rules.ts";
 import { type AnswerDeps, createAnswers } from "./answers.ts";
 import { type Attempt, newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
@@ -18,6 +19,7 @@ import { USER_LEFT } from "./leaving.ts";
 import { recordJoin } from "./login_audit.ts";
 import { FirstFactorBusy } from "./outside.ts";
 import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
+import { createNoiseCheck } from "./noise.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";
 import { callingStation, findRefusal, type Refusal, type Request, viewOf } from "./request.ts";
@@ -66,6 +68,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { sharedTuples, unsignedLimits, tokenOf } = deps;
   // The key ends with the process: what is compared with it is never stored.
   const joinKey = createHmacMd5(deps.random.bytes(32));
+  const noise = createNoiseCheck(deps);
   const { gone, refuse } = createRejections(deps, answers);
   const works = createWorks({ joinWindowMs: deps.loginJoinWindowMs });
 
@@ -75,7 +78,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     return next;
   }
 
-  /** What was typed, and its digest: used again for every packet, so what outlives the call is copied. */
+  /** Used again for every packet, so what outlives the call is copied. */
   const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
   const digest = new Uint8Array(MD5_OCTETS);
 
@@ -109,7 +112,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   /** An unsigned packet with a password that is noise: anyone could have made it. */
   function findNoise(request: Request, view: PacketView): Refusal | null {
     const length = request.proven ? reveal(request, view) : 0;
-    return length > 0 && looksGarbled(plain.subarray(0, length)) ? "garbled_password" : null;
+    return length > 0 && noise.isNoise(request.octets, plain.subarray(0, length)) ? "garbled_password" : null;
   }
 
   function wait(
@@ -145,7 +148,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const newest = conversations.newestOn(tuple.key);
     const known = findSameLogin(conversations, newest, { request, digest });
     if (known !== null) {
-      if (!mustHoldAgain(known, typed.appended, policy)) return repeat(request, known);
+      if (works.of(known) !== undefined || !wasCutOff(known, typed.appended, policy)) {
+        return repeat(request, known);
+      }
       const held = { attempt: { ...attempt, holdsAgain: true }, state: null, digest, hasPassword };
       return run([request], known, { ...held, replaces: null });
     }
@@ -202,6 +207,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
       return repeat(request, conversation);
     }
     const work = works.of(conversation);
+    if (isPowerless(request, conversation)) {
+      const isRepeatable = work === undefined && isLive(conversation) && conversation.at === step &&
+        request.source === conversation.source;
+      return isRepeatable ? repeat(request, conversation) : gone(request, step);
+    }
     if (work !== undefined) return meanwhile(request, work, { ...answer, step });
     if (!isLive(conversation)) return gone(request, step);
     if (conversation.at !== step) {
@@ -354,17 +364,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function takeOver(request: Request, work: Work): void {
     const tooMany = works.join(work, request);
     if (tooMany !== null) answers.drop(tooMany, "overtaken", { keepSlot: true });
-  }
-
-  /** Its wait was cut off, by a restart or by the store: a client that is held to the end can do nothing with a challenge. */
-  function mustHoldAgain(
-    conversation: Conversation,
-    appended: Attempt["appended"],
-    { device }: Request["client"]["policy"],
-  ): boolean {
-    const { outcome, at, lastAnswer } = conversation;
-    return outcome === null && at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL" && lastAnswer?.state === null &&
-      (device === "hold" || appended?.kind === "push") && works.of(conversation) === undefined;
   }
 
   /** Says again what was said last, for another identifier or the same one. */

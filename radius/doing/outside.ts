@@ -16,6 +16,7 @@ import { type Conversation, newSecretId } from "./conversation.ts";
 import type { Counters } from "./counters.ts";
 import type { Limits } from "./limits.ts";
 import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "./message_policy.ts";
+import type { NullAsks } from "./null_asks.ts";
 import type { Pairings } from "./pairings.ts";
 import type {
   ApprovalRequest,
@@ -38,6 +39,7 @@ export class FirstFactorBusy extends Error {
 export interface OutsideDeps {
   readonly settings: FactorSettings;
   readonly secondFactor: SecondFactorService;
+  readonly nullAsks: NullAsks;
   readonly telephony: TelephonyService;
   readonly firstFactor: FirstFactor;
   readonly pairings: Pairings;
@@ -61,8 +63,6 @@ const POLL_MS = 1000;
 const POLL_WITH_NOTICE_MS = 5000;
 /** Within "continue" the wait is short, so the service is asked more often. */
 const CONTINUE_POLL_MS = 500;
-/** The document: an absent identifier is asked for under the literal `null`, twice. */
-const NULL_CHECKS = 2;
 
 /** Prepares one effect. Everything random or counted happens here, so that it stands in the claim. */
 export function prepare(
@@ -91,7 +91,7 @@ export function prepare(
       return calling(() => awaitDecision(deps, at, until, CONTINUE_POLL_MS));
     }
     case "ask_null":
-      return calling(() => askNull(deps));
+      return calling(() => deps.nullAsks.askTwice(at.conversation.client));
     case "ask_pairing":
       return calling(() => askPairing(deps, at));
     case "ask_otp":
@@ -215,10 +215,6 @@ async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At
   if (verdict === "busy") throw new FirstFactorBusy();
   attempt.passwordChecked = verdict === "right" || verdict === "wrong";
   attempt.firstFactor = verdict === "unchecked" ? "wrong" : verdict;
-}
-
-async function askNull(deps: OutsideDeps): Promise<void> {
-  for (let check = 0; check < NULL_CHECKS; check++) await deps.secondFactor.status("null");
 }
 
 /** Asks for the decision until there is one, the time is over, or the conversation ended meanwhile. */

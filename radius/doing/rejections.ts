@@ -8,7 +8,7 @@ import { step } from "../pure/step.ts";
 import { type Answers, senderOf } from "./answers.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
-import { createNullAsks } from "./null_asks.ts";
+import type { NullAsks } from "./null_asks.ts";
 import { logRequest } from "./request_log.ts";
 import { type Refusal, REFUSALS, type Request } from "./request.ts";
 import type { UnsignedLimits } from "./unsigned_limits.ts";
@@ -20,16 +20,16 @@ export interface Rejections {
   refuse(request: Request, refusal: Refusal, options: { view: PacketView | null; isLogged: boolean }): void;
 }
 
-type RejectionDeps = Parameters<typeof createNullAsks>[0] & {
+interface RejectionDeps {
+  readonly nullAsks: NullAsks;
   readonly log: Log;
   readonly folded: FoldedLog;
   readonly counters: Counters;
   readonly unsignedLimits: UnsignedLimits;
-};
+}
 
 export function createRejections(deps: RejectionDeps, answers: Answers): Rejections {
-  const { counters, unsignedLimits } = deps;
-  const nullAsks = createNullAsks(deps);
+  const { counters, unsignedLimits, nullAsks } = deps;
   /** Clients that were warned of CHAP: it is a setting of theirs, not what one request did. */
   const chapClients = new Set<string>();
 

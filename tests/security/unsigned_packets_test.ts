@@ -3,6 +3,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { startFaultWorld } from "../faults/fault_world.ts";
 import { randomBytes } from "node:crypto";
+import { CODES } from "../ground/radius_packets.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { becomes, metric, openSession } from "./gateway_sessions.ts";
 
@@ -62,4 +63,34 @@ Deno.test("03: an unsigned login with a readable password is served as before", 
   const challenge = await alice.login("pässword");
   assertEquals([challenge.step, challenge.token], [CODE, ""]);
   assertEquals((await alice.answer(code())).kind, "accept");
+});
+
+Deno.test("03: a packet that proves nothing ends no login that began unsigned, and voids no passcode", async () => {
+  await using world = await startFaultWorld({ pairings });
+  const place = { userName: "alice", nasPort: 7, ...unsigned };
+  using alice = openSession(world.gateway, place);
+  using attacker = world.gateway.client();
+  assertEquals((await alice.login()).step, CODE);
+  const state = new TextEncoder().encode(CODE);
+  const answer = await attacker.ask({ ...place, state });
+  // The prompt again, with the login as it was.
+  assertEquals([answer.code, answer.state], [CODES.accessChallenge, state]);
+  assertEquals((await alice.answer(code())).kind, "accept");
+});
+
+Deno.test("03: readable by chance, a password opens no way to hide others under the same Request Authenticator", async () => {
+  await using world = await startFaultWorld({ pairings });
+  const place = { userName: "bob", nasPort: 9, ...unsigned };
+  using client = world.gateway.client();
+  const authenticator = new Uint8Array(randomBytes(16));
+  const noise = new Uint8Array(16).fill(0xff);
+  const readable = await client.ask({ ...place, authenticator, password: "readable" });
+  assertEquals(readable.code, CODES.accessChallenge);
+  // Whoever looks for the octets of the hiding stream soon sends noise; from then on nothing is read under this authenticator.
+  assertEquals((await client.ask({ ...place, authenticator, password: noise })).code, CODES.accessReject);
+  assertEquals((await client.ask({ ...place, authenticator, password: "other" })).code, CODES.accessReject);
+  assertEquals(
+    (await client.ask({ ...place, nasPort: 10, password: "another authenticator" })).code,
+    CODES.accessChallenge,
+  );
 });

@@ -162,6 +162,19 @@ Deno.test("device: without a request the service is asked for the literal null, 
   ]);
 });
 
+Deno.test("device: a client has ten such pairs of checks a minute, in whatever logins", async () => {
+  await using world = await startInProcess();
+  for (let count = 0; count < 12; count++) {
+    await giveDevice(world, `anna${count}`);
+    world.secondFactor.failNext({ kind: "status", status: 500 });
+    const login = world.login({ user: `anna${count}`, nasPort: count });
+    assert((await login.start()).step.startsWith(DEVICE));
+    assertEquals(brief(await login.answer("")), NOT_GIVEN);
+  }
+  const checks = world.secondFactor.requests.filter(({ target }) => target.endsWith("/null"));
+  assertEquals(checks.length, 20);
+});
+
 for (
   const [title, fault] of Object.entries(
     {
