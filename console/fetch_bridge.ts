@@ -3,9 +3,12 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../runtime.ts";
+import type { UnsentOctets, UnsentResponse } from "./unsent_octets.ts";
 
 /** A client that reads nothing of a response for this long is disconnected. */
 const STALLED_MS = 30_000;
+/** A response is written in pieces of this size, so that the deadline counts from the last piece that was taken. */
+const PIECE_OCTETS = 64 * 1024;
 const MAX_DROPPED_OCTETS = 64 * 1024;
 const LINGER_MS = 1000;
 const MAX_LINGER_OCTETS = 4 * 1024 * 1024;
@@ -75,11 +78,20 @@ function toBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   }, { highWaterMark: 0 });
 }
 
+export interface WriteDeps {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly clock: Clock;
+  /** Octets that wait for readers, over all connections. */
+  readonly unsent: UnsentOctets;
+  /** 30 s unless given. */
+  readonly stalledMs?: number;
+}
+
 /** Writes a response. Resolves when it is sent, or when the client is gone. Never rejects. */
-export async function writeResponse(
-  response: Response,
-  { incoming, outgoing, clock }: { incoming: IncomingMessage; outgoing: ServerResponse; clock: Clock },
-): Promise<void> {
+export async function writeResponse(response: Response, deps: WriteDeps): Promise<void> {
+  const { incoming, outgoing, clock } = deps;
+  const writer = new ResponseWriter(deps);
   const headers = toNodeHeaders(response.headers);
   const leavesBody = !incoming.complete && !isSmallBody(incoming);
   if (leavesBody) headers.push("connection", "close");
@@ -92,7 +104,7 @@ export async function writeResponse(
   try {
     if (reader === undefined) {
       outgoing.writeHead(response.status, response.status === 204 ? headers : withLength(headers, 0));
-      return await finish(outgoing, null);
+      return await writer.finish();
     }
     const first = await reader.read();
     const second = first.done ? null : reader.read();
@@ -103,22 +115,22 @@ export async function writeResponse(
       if (leavesBody) {
         outgoing.write(octets);
         await dropRest(incoming, clock);
-        return await finish(outgoing, null);
+        return await writer.finish();
       }
-      return await finish(outgoing, withoutBody ? null : octets);
+      return await writer.finish(withoutBody ? undefined : octets);
     }
     outgoing.writeHead(response.status, headers);
     if (withoutBody) {
       await reader.cancel();
-      return await finish(outgoing, null);
+      return await writer.finish();
     }
-    await writeChunk(outgoing, first.value ?? new Uint8Array(), clock);
+    await writer.write(first.value ?? new Uint8Array());
     let step = await second;
     while (step !== null && !step.done && !outgoing.destroyed) {
-      await writeChunk(outgoing, step.value, clock);
+      await writer.write(step.value);
       step = await reader.read();
     }
-    await finish(outgoing, null);
+    await writer.finish();
   } catch (_broken) {
     // The stream of the response failed, or the client is gone: the connection must not look complete.
     outgoing.destroy();
@@ -168,24 +180,64 @@ function withLength(headers: string[], octets: number): string[] {
   return headers.includes("content-length") ? headers : [...headers, "content-length", String(octets)];
 }
 
-function finish(outgoing: ServerResponse, last: Uint8Array | null): Promise<void> {
-  return new Promise((resolve) => {
-    outgoing.once("close", resolve);
-    if (last === null) outgoing.end(() => resolve());
-    else outgoing.end(last, () => resolve());
-  });
-}
+/** Writes at the speed of the reader, and disconnects one that takes nothing for {@link STALLED_MS}. */
+class ResponseWriter {
+  readonly #deps: WriteDeps;
 
-/** Waits until the client has taken what was written before; disconnects one that takes nothing. */
-async function writeChunk(outgoing: ServerResponse, chunk: Uint8Array, clock: Clock): Promise<void> {
-  if (outgoing.write(chunk)) return;
-  await new Promise<void>((resolve) => {
-    const stop = clock.after(STALLED_MS, () => outgoing.destroy());
-    const settle = (): void => {
-      stop();
-      outgoing.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    outgoing.on("drain", settle).on("close", settle);
-  });
+  constructor(deps: WriteDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when the client has taken what was written, or is gone. */
+  async write(octets: Uint8Array): Promise<void> {
+    await this.#counted(octets.length, (counted) => this.#writePieces(octets, counted));
+  }
+
+  /** Writes the last octets and ends the response. */
+  async finish(octets = new Uint8Array()): Promise<void> {
+    const { outgoing } = this.#deps;
+    await this.#counted(octets.length, async (counted) => {
+      const rest = Math.max(0, octets.length - PIECE_OCTETS);
+      await this.#writePieces(octets.subarray(0, rest), counted);
+      await this.#untilTaken("finish", () => {
+        // An ended response emits "finish" once; an empty last piece writes the head.
+        if (octets.length === 0) outgoing.end();
+        else outgoing.end(octets.subarray(rest));
+        return false;
+      });
+    });
+  }
+
+  async #counted(octets: number, write: (counted: UnsentResponse) => Promise<void>): Promise<void> {
+    const counted = this.#deps.unsent.add(octets, () => void this.#deps.outgoing.destroy());
+    try {
+      await write(counted);
+    } finally {
+      counted.release();
+    }
+  }
+
+  async #writePieces(octets: Uint8Array, counted: UnsentResponse): Promise<void> {
+    const { outgoing } = this.#deps;
+    for (let at = 0; at < octets.length && !outgoing.destroyed; at += PIECE_OCTETS) {
+      await this.#untilTaken("drain", () => outgoing.write(octets.subarray(at, at + PIECE_OCTETS)));
+      counted.progress();
+    }
+  }
+
+  /** Waits for the event, unless `write` returns that nothing waits; or for the end of the connection. */
+  async #untilTaken(event: "drain" | "finish", write: () => boolean): Promise<void> {
+    const { outgoing, clock, stalledMs = STALLED_MS } = this.#deps;
+    if (outgoing.destroyed) return;
+    const taken = Promise.withResolvers<void>();
+    const settle = (): void => taken.resolve();
+    outgoing.on(event, settle).on("close", settle);
+    const stop = clock.after(stalledMs, () => {
+      outgoing.destroy();
+      settle();
+    });
+    if (!write()) await taken.promise;
+    stop();
+    outgoing.off(event, settle).off("close", settle);
+  }
 }

@@ -256,7 +256,10 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   );
   app.get("/me", (c) => pageResponse("me", dist, { late: meNeeds(c.req.raw) }));
   const { openApi } = deps;
-  if (openApi !== undefined) app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
+  if (openApi !== undefined) {
+    let octets: Uint8Array<ArrayBuffer> | null = null;
+    app.get("/openapi.json", (c) => c.body(octets ??= new TextEncoder().encode(openApi()), 200, JSON_TYPE));
+  }
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));
     if (asset === null) throw new Refusal("not_found");

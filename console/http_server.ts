@@ -10,6 +10,8 @@ import type { Clock } from "../runtime.ts";
 import { type ConnectionTable, createConnectionTable } from "./connection_table.ts";
 import { toRequest, writeResponse } from "./fetch_bridge.ts";
 import type { HttpApp } from "./http.ts";
+import { createRequestQueue } from "./request_queue.ts";
+import { createUnsentOctets, type UnsentOctets } from "./unsent_octets.ts";
 
 /** For a TLS handshake; and from the connection, or the first octet of the next request, to the end of the head. */
 const SILENCE_MS = 10_000;
@@ -29,6 +31,8 @@ export interface HttpServerDeps {
   readonly maxConnections: number;
   /** For request heads and TLS handshakes; 10 s unless given. */
   readonly silenceMs?: number;
+  /** How long a response waits for a reader that takes nothing; 30 s unless given. */
+  readonly stalledMs?: number;
   readonly isProxy?: (address: string) => boolean;
   /** Called for each accepted connection, with the port of the peer. */
   readonly onConnection: (peerPort: number) => void;
@@ -66,8 +70,10 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
     handshakeTimeout: silenceMs,
     ALPNProtocols: ["http/1.1"],
   });
-  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
-    void answer(incoming, outgoing, { ...deps, connections, isAccepting: () => accepting });
+  const queue = createRequestQueue();
+  const answerDeps = { ...deps, connections, unsent: createUnsentOctets(), isAccepting: () => accepting };
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): boolean =>
+    queue.add(incoming.socket, () => answer(incoming, outgoing, answerDeps));
 
   server.on("connection", (socket: Socket) => {
     const peer = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
@@ -77,7 +83,11 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
     const added = connections.add({ ...peer, close: () => void socket.destroy() });
     if (!added || !accepting) socket.destroy();
   });
-  server.on("request", handle);
+  server.on("request", (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // node:http goes on to parse what it has read of a closed connection, some 1,000 requests. Only an error in this
+    // callback ends that; node:http reports it as "clientError".
+    if (!handle(incoming, outgoing)) throw new Error("the connection is closed");
+  });
   // Answered like every other request: with 405.
   server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
     const outgoing = new http.ServerResponse(incoming);
@@ -108,12 +118,15 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
 
 interface AnswerDeps extends HttpServerDeps {
   readonly connections: ConnectionTable;
+  readonly unsent: UnsentOctets;
   readonly isAccepting: () => boolean;
 }
 
 /** Answers one request. Never rejects. */
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, deps: AnswerDeps): Promise<void> {
-  const { connections, log } = deps;
+  const { connections, log, clock, unsent, stalledMs } = deps;
+  // The response before this one closed the connection.
+  if (outgoing.socket === null) return;
   const { socket } = incoming;
   const peer = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
   connections.begin(peer);
@@ -123,7 +136,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, deps:
     const request = toRequest(incoming, { secure: deps.tls !== null });
     const response = await (await deps.app)(request, { remoteAddress: peer.address });
     if (!deps.isAccepting()) outgoing.setHeader("connection", "close");
-    await writeResponse(response, { incoming, outgoing, clock: deps.clock });
+    await writeResponse(response, { incoming, outgoing, clock, unsent, stalledMs });
   } catch (fault) {
     log.warn("an HTTP response was not sent", {
       error: fault instanceof Error ? fault.message : String(fault),

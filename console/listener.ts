@@ -21,6 +21,8 @@ export interface ListenerDeps {
   readonly maxConnections?: number;
   /** For request heads and TLS handshakes; 10 s unless given. */
   readonly silenceMs?: number;
+  /** How long a response waits for a reader that takes nothing; 30 s unless given. */
+  readonly stalledMs?: number;
   /** The listener could not be opened again. */
   readonly onGiveUp?: (message: string) => void;
   /** Connects to the listener and returns the local port; `null` when no connection could be made locally. */

@@ -1,0 +1,118 @@
+// One request of a connection at a time, and the limits of responses that nobody reads.
+
+import { assert, assertEquals } from "@std/assert";
+import type { HttpApp } from "../../console/http.ts";
+import { serveHttp } from "../../console/listener.ts";
+import { createRequestQueue } from "../../console/request_queue.ts";
+import { createUnsentOctets } from "../../console/unsent_octets.ts";
+import { createLog } from "../../log.ts";
+import { systemClock } from "../../runtime.ts";
+
+const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
+
+const gate = () => Promise.withResolvers<void>();
+
+Deno.test("createRequestQueue() lets one request wait, and closes a connection that sends more", async () => {
+  const queue = createRequestQueue();
+  const connection = { destroyed: false, destroy: () => connection.destroyed = true };
+  const order: string[] = [];
+  const add = (name: string, until: Promise<void>) =>
+    queue.add(connection, () => until.then(() => void order.push(name)));
+  const [first, second, third] = [gate(), gate(), gate()];
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
+  assert(add("one", first.promise) && add("two", second.promise));
+  second.resolve();
+  await settled();
+  assertEquals(order, []);
+  first.resolve();
+  await settled();
+  assertEquals(order, ["one", "two"]);
+
+  assert(add("three", third.promise) && add("four", third.promise));
+  assertEquals([add("five", third.promise), connection.destroyed], [false, true]);
+  third.resolve();
+  await settled();
+  assertEquals([order, add("six", third.promise)], [["one", "two", "three"], false]);
+});
+
+Deno.test("createUnsentOctets() closes the response that made no progress for the longest time", () => {
+  const unsent = createUnsentOctets({ maxOctets: 100 });
+  const closed: string[] = [];
+  const add = (name: string, octets: number) => unsent.add(octets, () => void closed.push(name));
+  const first = add("first", 40);
+  add("second", 40);
+  first.progress();
+  const third = add("third", 40);
+  assertEquals([closed, unsent.total()], [["second"], 80]);
+  first.release();
+  first.release();
+  third.release();
+  assertEquals(unsent.total(), 0);
+  add("large", 500);
+  assertEquals([closed, unsent.total()], [["second"], 500]);
+});
+
+const start = (body: Uint8Array<ArrayBuffer>, stalledMs: number) => {
+  const app: HttpApp = Object.assign(() => Promise.resolve(new Response(body)), { close: () => undefined });
+  return serveHttp({
+    listen: { hostname: "127.0.0.1", port: 0 },
+    tls: null,
+    app,
+    log,
+    clock: systemClock,
+    maxConnections: 10,
+    stalledMs,
+  });
+};
+
+Deno.test("serveHttp() answers two requests that arrive at once, one after the other", async () => {
+  const listener = await start(new TextEncoder().encode("<body>"), 300);
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
+  const head = "GET / HTTP/1.1\r\nHost: x\r\n";
+  await connection.write(new TextEncoder().encode(`${head}\r\n${head}Connection: close\r\n\r\n`));
+  const text = await new Response(connection.readable).text();
+  assertEquals(text.split("<body>").length - 1, 2);
+  await listener.stop({ deadlineMs: 200 });
+});
+
+/** A listener with one large response; the kernel takes some MB of it. */
+async function startLarge(stalledMs: number) {
+  const body = new Uint8Array(48_000_000).fill(65);
+  const listener = await start(body, stalledMs);
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
+  await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  return {
+    connection,
+    async readAll(pauseMs: number): Promise<number> {
+      let octets = 0;
+      const buffer = new Uint8Array(1_000_000);
+      try {
+        for (let read = await connection.read(buffer); read !== null; read = await connection.read(buffer)) {
+          octets += read;
+          if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        }
+      } catch (_reset) {
+        // A reset is a close.
+      }
+      return octets;
+    },
+    bodyOctets: body.length,
+    async [Symbol.asyncDispose]() {
+      connection.close();
+      await listener.stop({ deadlineMs: 200 });
+    },
+  };
+}
+
+Deno.test("writeResponse() disconnects a client that reads nothing of a whole response", async () => {
+  await using site = await startLarge(300);
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const octets = await site.readAll(0);
+  assert(octets < site.bodyOctets, `${octets} octets were sent`);
+});
+
+Deno.test("writeResponse() sends everything to a client that reads slowly", async () => {
+  await using site = await startLarge(700);
+  const octets = await site.readAll(20);
+  assert(octets > site.bodyOctets, `only ${octets} octets were sent`);
+});

@@ -1,0 +1,78 @@
+// Attack: connections send thousands of requests at once and read no response (HTTP pipelining). The responses must not
+// collect in memory, and RADIUS must answer all the time.
+
+import { assert, assertEquals } from "@std/assert";
+import { startGateway } from "../ground/gateway.ts";
+import { residentMb } from "../ground/process_memory.ts";
+import { CODES } from "../ground/radius_numbers.ts";
+import { healthWithin } from "./half_open.ts";
+
+const CONNECTIONS = 8;
+const REQUESTS = 2000;
+const ATTACK_MS = 3000;
+const MAX_GROWTH_MB = 100;
+const MAX_RADIUS_MS = 1000;
+
+Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and read nothing take no memory, and stop no login`, async () => {
+  await using gateway = await startGateway();
+  using radius = gateway.client();
+  const { now: before } = await residentMb(gateway.pid);
+  const attack = startAttack(gateway.httpUrl);
+  let slowestMs = 0;
+  try {
+    for (const end = performance.now() + ATTACK_MS; performance.now() < end;) {
+      const askedMs = performance.now();
+      const { code } = await radius.ask({ userName: "alice", password: "" });
+      slowestMs = Math.max(slowestMs, performance.now() - askedMs);
+      assertEquals(code, CODES.accessChallenge);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  } finally {
+    await attack.stop();
+  }
+  const { peak } = await residentMb(gateway.pid);
+  const figures = `growth ${Math.round(peak - before)} MB, slowest login ${Math.round(slowestMs)} ms`;
+  assert(peak - before < MAX_GROWTH_MB && slowestMs < MAX_RADIUS_MS, figures);
+  assertEquals(await healthWithin(gateway.httpUrl, 3000), 200);
+});
+
+/** Connections that write and never read; one that the server closes is opened again. */
+function startAttack(httpUrl: string): { stop(): Promise<void> } {
+  const { hostname, port, host } = new URL(httpUrl);
+  const requests = new TextEncoder().encode(
+    `GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(REQUESTS),
+  );
+  const open = new Set<Deno.TcpConn>();
+  let stopped = false;
+  const attack = async (): Promise<void> => {
+    while (!stopped) {
+      const connection = await Deno.connect({ hostname, port: Number(port) });
+      open.add(connection);
+      try {
+        for (let at = 0; at < requests.length && !stopped;) {
+          at += await connection.write(requests.subarray(at));
+        }
+        // A write fails once the server has closed the connection.
+        while (!stopped) {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          await connection.write(requests.subarray(0, 1));
+        }
+      } catch (_closed) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      open.delete(connection);
+      connection.close();
+    }
+  };
+  const all = Promise.all(Array.from({ length: CONNECTIONS }, attack));
+  return {
+    async stop() {
+      stopped = true;
+      // A write that waits for the server ends with its connection.
+      for (const connection of open) await connection.closeWrite().catch(() => undefined);
+      const stuck = setTimeout(() => open.forEach((connection) => connection.close()), 300);
+      await all.catch(() => undefined);
+      clearTimeout(stuck);
+    },
+  };
+}
