@@ -91,7 +91,14 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "POST", path: "/users/:id/invitation", needs: "user_manager", countsAsUse: true, stepUp: true },
   { method: "POST", path: "/users/:id/pairings", needs: "user_manager", countsAsUse: true, stepUp: true },
   { method: "PUT", path: "/users/:id/pairings/:pairing", needs: "user_manager", countsAsUse: true },
-  { method: "DELETE", path: "/users/:id/pairings/:pairing", needs: "user_manager", countsAsUse: true },
+  // A user without a factor can enrol at login, so the removal of a factor opens a way to sign in.
+  {
+    method: "DELETE",
+    path: "/users/:id/pairings/:pairing",
+    needs: "user_manager",
+    countsAsUse: true,
+    stepUp: true,
+  },
   {
     method: "POST",
     path: "/users/:id/unconfirmed/:factor/keep",
@@ -128,7 +135,7 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "PUT", path: "/groups/:id/members", needs: "user_manager", countsAsUse: true },
   { method: "PUT", path: "/groups/:id/replies", needs: "owner", countsAsUse: true, stepUp: true },
   { method: "GET", path: "/devices", needs: "viewer", countsAsUse: true },
-  { method: "DELETE", path: "/devices/:id", needs: "user_manager", countsAsUse: true },
+  { method: "DELETE", path: "/devices/:id", needs: "user_manager", countsAsUse: true, stepUp: true },
   { method: "POST", path: "/bulk", needs: "user_manager", countsAsUse: true },
   { method: "POST", path: "/bulk/preview", needs: "user_manager", countsAsUse: true },
   { method: "GET", path: "/jobs/:id", needs: "user_manager", countsAsUse: false },

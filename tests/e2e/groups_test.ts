@@ -1,6 +1,8 @@
 // Groups and devices in a real browser, found by role and label.
 
 import { assertEquals } from "@std/assert";
+import { STEP_UP_MS } from "../../console/api/access.ts";
+import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SOMEBODY, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
@@ -121,6 +123,41 @@ browserTest("devices: all are listed, narrowed and revoked", async ({ page }) =>
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("Nothing matches.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
+});
+
+browserTest("devices and users: removing a factor asks for a fresh factor first", async ({ page }) => {
+  const now = createManualClock(Date.now());
+  await using site = await startPeopleConsole({ dist, now });
+  await site.put("ada");
+  for (const number of ["+4915112345678", "+4915187654321"]) {
+    const { mutation, pairing } = site.pairings.prepare({ canonical: "ada", shown: "ada" }, {
+      kind: "sms",
+      number,
+    });
+    await site.store.commit({ mutations: [mutation] });
+    site.pairings.adopt(pairing);
+  }
+  const confirm = async () => {
+    const asked = page.getByRole("dialog", { name: "Confirm it's you" });
+    await asked.getByLabel("Password").fill(PASSWORD);
+    await asked.getByRole("button", { name: "Confirm" }).click();
+    await asked.waitFor({ state: "detached" });
+  };
+  await open(page, site, { path: "/devices", heading: "Devices" });
+  now.advance(STEP_UP_MS + 1);
+  await page.getByRole("button", { name: "Revoke Text message ada" }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await confirm();
+  await page.getByText("Text message of ada was revoked.").waitFor();
+  assertEquals(site.pairings.of("ada").length, 1);
+  await page.goto(`${site.origin}/users/ada#devices`);
+  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  now.advance(STEP_UP_MS + 1);
+  await page.getByRole("button", { name: /^Revoke Text message/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await confirm();
+  await page.getByText("ada no longer has that factor: Text message.").waitFor();
+  assertEquals(site.pairings.of("ada").length, 0);
 });
 
 browserTest("groups and devices fit 320 px", async ({ page }) => {

@@ -20,12 +20,14 @@ interface BegunTotp {
   readonly secret: string;
 }
 
-/** Every change that gives a person a way to sign in, as an API token of an owner asks for it. */
+/** Every change that gives a person a way to sign in, as an API token of an owner asks for it. A user without a factor can enrol at login. */
 const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[] = [
   ["PUT", "/users/ceo/password", { password: "chosen by the thief" }],
   ["POST", "/users/ceo/totp", {}],
   ["POST", "/users/ceo/totp/confirm", { id: "0".repeat(32), code: "123456" }],
   ["POST", "/users/ceo/pairings", { kind: "sms", number: "+14155550123" }],
+  ["DELETE", "/users/ceo/pairings/any", {}],
+  ["DELETE", "/devices/any", {}],
   ["POST", "/users/ceo/invitation", {}],
   ["POST", "/users/ceo/me-link", {}],
   ["POST", "/users/ceo/unlock", {}],
@@ -37,7 +39,7 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[
   ["POST", "/bulk", { choice: { names: ["ceo"] }, action: "activate" }],
 ];
 
-Deno.test("an API token gives no user a password, a factor, a link or an unlock", async (t) => {
+Deno.test("an API token gives no user a password, a factor, a link or an unlock, and removes no factor", async (t) => {
   await using site = await startSecured(`
 [radius]
 first_factor = "directory"
@@ -115,4 +117,20 @@ access = "write"
   const active = (name: string) => site.owner.take<UserView>(`${CONSOLE}/users/${name}`);
   assertEquals((await active("bob")).record?.active, false);
   assertEquals((await active("eve")).record?.active, true);
+});
+
+Deno.test("an API token removes no factor of a user, the owner does", async () => {
+  await using site = await startSecured();
+  await site.createUser("ceo");
+  await site.gateway.pair("ceo", "--totp", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+  const thief = await site.tokenCaller("user_manager");
+  const { login } = await thief.take<UserView>(`${CONSOLE}/users/ceo`);
+  const [totp] = login?.pairings ?? [];
+  const paths = [`/users/ceo/pairings/${totp?.id}`, `/devices/${totp?.id}`];
+  for (const path of paths) {
+    const { status, code } = await thief.call(CONSOLE + path, { method: "DELETE", json: {} });
+    assertEquals([status, code], [403, "not_for_tokens"]);
+  }
+  assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/ceo`)).login?.pairings.length, 1);
+  await site.owner.take(`${CONSOLE}${paths[0]}`, { method: "DELETE", json: {} });
 });
