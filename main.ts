@@ -151,7 +151,7 @@ async function start(): Promise<void> {
     random,
     log,
     fetch: identityClient.fetch,
-    hasher: createPasswordHasher({ random, cost: REQUEST_COST }),
+    createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
     // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
     prepareLeaving: (name) => radius.prepareLeaving(name),

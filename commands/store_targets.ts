@@ -51,7 +51,7 @@ export function createStoreTargets(deps: StoreTargetsDeps): StoreTargets {
       random,
       log,
       fetch: client.fetch,
-      hasher: createPasswordHasher({ random, cost: REQUEST_COST }),
+      createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
       orderedId,
       prepareLeaving: (user) => prepareLeaving(deps, { user, unpaired }),
       prepareGroupTurn: (group) => ({

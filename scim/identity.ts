@@ -33,7 +33,8 @@ export interface IdentityDeps {
   readonly log: Log;
   /** Opens no connection that is kept: Deno repeats a POST silently when a kept one dies. */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  readonly hasher: PasswordHasher;
+  /** Called for each use of a hasher, so that no login waits behind guesses of credentials. */
+  readonly createHasher: () => PasswordHasher;
   readonly orderedId: () => string;
   /** What leavers of the target whose users log in leave behind in the gateway. */
   readonly prepareLeaving: PrepareLeaving;
@@ -69,7 +70,12 @@ const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () =
 
 /** Opens the directories of all targets and starts what delivers to their backends. */
 export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
-  const { config, store, vault, clock, random, log, hasher } = deps;
+  const { config, store, vault, clock, random, log } = deps;
+  const hashers = {
+    credentials: deps.createHasher(),
+    logins: deps.createHasher(),
+    newPasswords: deps.createHasher(),
+  };
   const backends = new Map<string, Watched>();
   const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
   const openBackend = (
@@ -96,7 +102,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     clock,
     random,
     log,
-    hashPassword: (password) => hasher.make(password),
+    hashPassword: (password) => hashers.newPasswords.make(password),
     openDirectory: (target) =>
       createDirectory({
         store,
@@ -119,7 +125,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     vault,
     clock,
     random,
-    hasher,
+    hasher: hashers.credentials,
     log,
     settings: config.scim.credentials,
   });
@@ -140,8 +146,9 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
       // The reply is delayed by a second in any case, so a name without a password needs no decoy.
       if (hash === null || text === null) return "unchecked";
       try {
-        return await hasher.check(text, hash) ? "right" : "wrong";
+        return await hashers.logins.check(text, hash) ? "right" : "wrong";
       } catch (fault) {
+        // Nothing was checked, so this is no Access-Reject: the request gets no answer, and the client sends it again.
         if (fault instanceof HasherBusy) return "busy";
         throw fault;
       }

@@ -25,3 +25,40 @@ Deno.test("a flood of invented names keeps no user with the right password out",
   assertEquals(await metric(gateway, "countersign_dropped_first_factor_busy_total"), 0);
   assertEquals(await metric(gateway, "countersign_failures_total"), 0);
 });
+
+Deno.test("a flood of wrong SCIM credentials from many addresses keeps no user with the right password out", async () => {
+  await using gateway = await startGateway({
+    toml: `[http]\ntrusted_proxies = ["127.0.0.1"]\n[radius]\nfirst_factor = "directory"\n${SCIM_TOML}`,
+  });
+  const users = Array.from({ length: 6 }, (_, at) => `user${at}`);
+  for (const userName of users) await addUser(gateway, { userName, active: true, password: PASSWORD });
+  let isOver = false;
+  let guesses = 0;
+  // More at once than a hasher computes and queues. Each guess has another name and another address.
+  const guessing = Array.from({ length: 40 }, async (_, at) => {
+    for (let count = 0; !isOver; count++) {
+      const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {
+        headers: {
+          authorization: `Basic ${btoa(`guess-${at}-${count}:wrong`)}`,
+          "x-forwarded-for": `198.51.${at}.${count % 256}`,
+        },
+      });
+      await response.body?.cancel();
+      guesses += 1;
+    }
+  });
+  while (guesses < 60) await new Promise((resolve) => setTimeout(resolve, 50));
+  using vpn = gateway.client();
+  const codes: number[] = [];
+  try {
+    for (const [at, userName] of users.entries()) {
+      const request = { userName, password: PASSWORD, nasPort: at + 1 };
+      codes.push((await vpn.ask(request, { timeoutMs: 8000, tries: 1 })).code);
+    }
+  } finally {
+    isOver = true;
+    await Promise.all(guessing);
+  }
+  assertEquals(codes, users.map(() => CODES.accessChallenge));
+  assertEquals(await metric(gateway, "countersign_dropped_first_factor_busy_total"), 0);
+});

@@ -36,7 +36,7 @@ export async function openIdentity(
     random,
     log: createLog({ format: "text", level: "warn", clock, write: wholeWrites(Deno.stderr) }),
     fetch,
-    hasher: createPasswordHasher({ random }),
+    createHasher: () => createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
     prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
     prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),

@@ -39,7 +39,7 @@ async function openIdentity(folder: string): Promise<{ identity: Identity; close
     random,
     log: silentLog(),
     fetch,
-    hasher,
+    createHasher: () => hasher,
     orderedId: createOrderedIds(systemClock, random),
     prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
     prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
