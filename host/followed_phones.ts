@@ -51,27 +51,26 @@ export function followPhones(
   desk.onUnpaired(async ({ pairingId, userName }, origin) => {
     const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
     const name = known?.kind === "device" ? known.name : undefined;
-    // A user who changes phones removes the old one on the phone itself: what it added still counts.
+    // The phone's cookie alone does this, so what the phone added waits for a confirmation by another factor.
     const canonical = canonicalName(userName);
-    const added = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
-    if (recoveryCodes.standing(canonical).addedBy?.id === pairingId) await recoveryCodes.confirm(canonical);
+    const unconfirmed = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
     await pairings.revoke(pairingId, [
-      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin, confirmed: added }),
-    ], { confirmsAdded: true });
+      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin, unconfirmed }),
+    ]);
   });
 }
 
 /** What a person did on the phone page, with the phone's address and browser. */
 function phoneEntry(
   action: "pairing.add" | "pairing.revoke",
-  { id, userName, name, how, origin, addedBy, confirmed }: {
+  { id, userName, name, how, origin, addedBy, unconfirmed }: {
     id: string;
     userName: string;
     name: string | undefined;
     how: string;
     origin: PhoneOrigin;
     addedBy?: AddingPhone | undefined;
-    confirmed?: readonly string[] | undefined;
+    unconfirmed?: readonly string[] | undefined;
   },
 ): Mutation {
   const user = `user:${userName}`;
@@ -86,6 +85,6 @@ function phoneEntry(
     phone: name,
     how,
     addedBy: addedBy === undefined ? undefined : addedBy.name ?? addedBy.id,
-    confirmed: confirmed?.length === 0 ? undefined : confirmed,
+    unconfirmed: unconfirmed?.length === 0 ? undefined : unconfirmed,
   });
 }

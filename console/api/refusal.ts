@@ -207,7 +207,7 @@ export const REFUSALS = {
   last_own_factor: {
     status: 409,
     message:
-      "It is the last way you have to confirm a login. Add another one first, or ask your administrator for a link.",
+      "Without it you could not log in: you have no other factor, or it added the others. Ask your administrator for a link.",
   },
   unknown_notice: { status: 404, message: "That notice was dismissed, or replaced by a newer one." },
   internal: { status: 500, message: "Something went wrong here. The server's log says what." },

@@ -55,8 +55,17 @@ export interface Pairings {
   isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean;
   /** Whether the phone `by` added the pairing `id`, directly or through a phone that it added. */
   wasAddedBy(user: string, { id, by }: { id: string; by: string }): boolean;
-  /** The pairing counts from now on, whichever phone added it. `null`: no pairing has that id, or it changed at the same time. */
-  confirm(id: string, also: readonly Mutation[]): Promise<Pairing | null>;
+  /**
+   * The pairing counts from now on, whichever phone added it.
+   *
+   * @param by.addedBy the phone whose visit confirms it: the pairing then counts as added by that phone.
+   * @returns `null`: no pairing has that id, or it changed at the same time.
+   */
+  confirm(
+    id: string,
+    also: readonly Mutation[],
+    by?: { addedBy?: AddingPhone | undefined },
+  ): Promise<Pairing | null>;
   preferred(user: string): Factor | null;
   /** Whose pairing that is (canonical name), or `null`. */
   ownerOf(id: string): string | null;
@@ -106,7 +115,7 @@ export interface Pairings {
    * Takes a pairing out, of the store and of the mirror; `null` when there is none of that id.
    *
    * @param also changes that belong into the same commit, an audit record for one.
-   * @param options.confirmsAdded confirms the pairings that this phone added.
+   * @param options.confirmsAdded confirms the pairings that this phone added. They then count as added by the phone that added this one.
    */
   revoke(
     id: string,
@@ -285,13 +294,13 @@ export function createPairings(
       const known = (byUser.get(user) ?? NONE).find((pairing) => pairing.id === id);
       return [...addersOf(user, known?.addedBy)].includes(by);
     },
-    async confirm(id, also) {
+    async confirm(id, also, { addedBy } = {}) {
       const before = byId.get(id);
       if (before === undefined) return null;
       const key = keyOf(before);
       const { versionstamp } = await store.get(key);
       if (versionstamp === null || byId.get(id) !== before) return null;
-      const confirmed = withoutAddedBy(before);
+      const confirmed = withAddedBy(before, addedBy);
       const { ok } = await store.commit({
         checks: [{ key, versionstamp }],
         mutations: [{ type: "set", key, value: confirmed }, ...also],
@@ -333,7 +342,7 @@ export function createPairings(
       const added = confirmsAdded
         ? (byUser.get(known.user) ?? NONE).filter((one) => one.addedBy?.id === id)
         : [];
-      const confirmed = added.map(withoutAddedBy);
+      const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
       // Out of the mirror first: a login that used it up meanwhile would write its record again.
       drop(id);
       for (const pairing of confirmed) adopt(pairing);
@@ -381,9 +390,9 @@ export function createPairings(
   };
 }
 
-function withoutAddedBy<T extends Pairing>(pairing: T): T {
+function withAddedBy<T extends Pairing>(pairing: T, addedBy: AddingPhone | undefined): T {
   const { addedBy: _addedBy, ...rest } = pairing;
-  return rest as T;
+  return { ...rest, ...(addedBy === undefined ? {} : { addedBy }) } as T;
 }
 
 function nameOf(name: string | undefined): { name?: string } {

@@ -43,7 +43,12 @@ export interface RecoveryCodes {
   /** Ten codes in the place of all that the user has. */
   make(user: string, options?: { addedBy?: AddingPhone | undefined }): MadeCodes;
   /** The codes count from now on, whichever phone made them. `false`: there is nothing to confirm, or the codes changed at the same time. */
-  confirm(user: string, also?: readonly Mutation[]): Promise<boolean>;
+  confirm(
+    user: string,
+    also?: readonly Mutation[],
+    /** The phone that counts as their maker from now on. */
+    by?: { addedBy?: AddingPhone | undefined },
+  ): Promise<boolean>;
   /** Takes out all that a user has, at once; the mutations take it out of the store. */
   takeAll(user: string): { readonly mutations: readonly Mutation[]; putBack(): void };
   load(): Promise<void>;
@@ -118,11 +123,11 @@ export function createRecoveryCodes(
         putBack: () => void set.codes.set(digest, versionstamp),
       };
     },
-    async confirm(user, also = []) {
+    async confirm(user, also = [], { addedBy } = {}) {
       const before = sets.get(user);
       if (before?.addedBy === undefined) return false;
       const { id, createdMs, versionstamp, codes } = before;
-      const record: SetRecord = { id, createdMs };
+      const record: SetRecord = { id, createdMs, ...(addedBy === undefined ? {} : { addedBy }) };
       const done = await store.commit({
         checks: [{ key: setKey(user), versionstamp }],
         mutations: [{ type: "set", key: setKey(user), value: record }, ...also],

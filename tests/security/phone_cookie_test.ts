@@ -130,6 +130,8 @@ interface Audited {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
+/** The secret of an app that no phone added. */
+const OTHER_SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const ALL_THREE = ["device by Old phone", "recovery_codes by Old phone", "totp by Old phone"];
 
@@ -160,13 +162,78 @@ Deno.test("what a phone added counts for no login after an administrator revoked
   assertEquals(await world.audited("factor.confirm", "addedBy"), ["Old phone", "Old phone"]);
 });
 
-Deno.test("a user who removes the old phone from the new one, with a code, keeps what the old one added", async () => {
+Deno.test("what a phone added counts for no login after the phone unpaired itself with nothing but its cookie", async () => {
   await using world = await startWithAddedFactors();
-  const { second, ids } = world;
+  const { first, ids } = world;
+  await first.take(`/device/api/pairings/${ids.oldPhone}`, { method: "DELETE" });
+  assertEquals(await world.unconfirmed(), ALL_THREE);
+  assertEquals(await world.logIn(), { app: false, recoveryCode: false });
+  assertStringIncludes((await world.audited("pairing.revoke", "unconfirmed")).join(), `totp ${ids.app}`);
+});
+
+Deno.test("a code of the phone itself, or of what it added, confirms nothing when the phone is removed on /me", async () => {
+  await using world = await startWithAddedFactors();
+  const { site: { owner }, first, second, ids } = world;
+  const remove = async (phone: ApiCaller) =>
+    (await phone.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" })).code;
+  await second.take("/me/api/session", { json: { phone: true } });
+  await world.stepUp(second, ids.newPhone);
+  // All other factors depend on the old phone, so the user would be locked out.
+  assertEquals([await remove(first), await remove(second)], ["last_own_factor", "last_own_factor"]);
+  await owner.take(`${CONSOLE}/users/bob/pairings`, { json: { kind: "sms", number: "+14155550123" } });
+  assertEquals(await remove(second), "");
+  assertEquals(await world.unconfirmed(), ALL_THREE);
+  assertEquals((await second.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
+});
+
+Deno.test("a phone that removes or confirms what it led to makes none of that independent of itself", async () => {
+  await using world = await startWithAddedFactors();
+  const { site: { owner }, first, second, ids } = world;
+  await second.take("/me/api/session", { json: { phone: true } });
+  await world.stepUp(second, ids.newPhone);
+  const codesOf = (phone: ApiCaller) => phone.take("/me/api/recovery-codes", { json: {} });
+  const { secret } = await second.take<{ secret: string }>("/me/api/totp", { json: {} });
+  const proof = { code: totpCode(fromBase32(secret), Date.now()) };
+  const { pairingId: app } = await second.take<{ pairingId: string }>("/me/api/totp/confirm", {
+    json: proof,
+  });
+  await codesOf(second);
+  // The old phone's code is of a factor that the new phone did not add, so this confirms what the new one added.
+  await first.take(`/me/api/devices/${ids.newPhone}`, { method: "DELETE" });
+  assertEquals(await world.unconfirmed(), []);
+  await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  assertEquals(await world.unconfirmed(), [
+    "recovery_codes by Old phone",
+    "totp by Old phone",
+    "totp by Old phone",
+  ]);
+  const { login } = await owner.take<{ login: { unconfirmed: { id: string }[] } }>(`${CONSOLE}/users/bob`);
+  assertEquals(login.unconfirmed.map(({ id }) => id).includes(app), true);
+});
+
+Deno.test("a visit by phone that keeps an unconfirmed factor makes it depend on that phone", async () => {
+  await using world = await startWithAddedFactors();
+  const { site: { owner }, first, second, ids } = world;
+  await second.take("/me/api/session", { json: { phone: true } });
+  await world.stepUp(second, ids.newPhone);
+  await second.take("/me/api/recovery-codes", { json: {} });
+  await second.take(`/device/api/pairings/${ids.newPhone}`, { method: "DELETE" });
+  assertEquals(await world.unconfirmed(), ["recovery_codes by New phone"]);
+  await first.take("/me/api/unconfirmed/recovery-codes/keep", { json: {} });
+  assertEquals(await world.unconfirmed(), []);
+  await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
+  assertEquals(await world.unconfirmed(), ["recovery_codes by Old phone", "totp by Old phone"]);
+});
+
+Deno.test("a user who removes the old phone from the new one, with a code of another factor, keeps what the old one added", async () => {
+  await using world = await startWithAddedFactors();
+  const { site, second, ids } = world;
+  await site.gateway.pair("bob", "--totp", OTHER_SECRET);
   const remove = () => second.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" });
   await second.take("/me/api/session", { json: { phone: true } });
   assertEquals((await remove()).code, "me_step_up");
-  await world.stepUp(second, ids.newPhone);
+  const code = totpCode(fromBase32(OTHER_SECRET), Date.now());
+  await second.take("/me/api/session/step-up", { json: { code } });
   assertEquals((await remove()).status, 200);
   assertEquals(await world.unconfirmed(), []);
   assertEquals(await world.logIn(), { app: true, recoveryCode: true });

@@ -79,11 +79,10 @@ export function createMeApi(deps: MeApiDeps) {
       const attempt = attempts.take({ source: null, name: me.person.canonical });
       const code = c.req.valid("json").code.replace(/[\s-]/g, "");
       const people = required(deps.people);
-      if (!await useOwnCode({ ...deps, people }, { canonical: me.person.canonical, code })) {
-        throw new Refusal("wrong_me_code");
-      }
+      const factor = await useOwnCode({ ...deps, people }, { canonical: me.person.canonical, code });
+      if (factor === null) throw new Refusal("wrong_me_code");
       attempt.forgive();
-      await door().sessions.freshen(me.id);
+      await door().sessions.freshen(me.id, factor);
       return c.json(await answer(c, await door().held(c)));
     })
     .delete("/session", async (c) => {

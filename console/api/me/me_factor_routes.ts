@@ -3,7 +3,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { AddingPhone, Pairing } from "../../../radius/doing/pairings.ts";
-import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
+import { addedByPhone, unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
@@ -52,16 +52,25 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     browser: browserLabel(c),
     addedBy: adderOf({ person, ...me }),
   });
+  /** The factors that count for a login without the phone `removed`: neither it nor what it added. */
+  const independentOf = (removed: string, { person: { canonical } }: MeSession): Pairing[] => {
+    const { pairings } = people();
+    return pairings.usable(canonical)
+      .filter(({ id }) => id !== removed && !pairings.wasAddedBy(canonical, { id, by: removed }));
+  };
   /**
-   * Whether the user changes phones: the phone of this visit is the one that is removed, or was added by it. Then what that phone added still counts.
+   * Whether what the phone `removed` added still counts: the visit showed a code of a factor that is independent of that phone. The
+   * cookie and the code of the phone itself are not enough, because somebody else may hold both.
    *
-   * @throws Refusal `me_step_up` when the visit of the newer phone has no fresh code.
+   * @throws Refusal `me_step_up` when the visit can show such a code and has shown none yet.
    */
-  const changesPhones = ({ person, pairingId, mayAddFactors }: MeSession, removed: string): boolean => {
-    if (pairingId === null || pairingId === removed) return pairingId !== null;
-    if (!people().pairings.wasAddedBy(person.canonical, { id: pairingId, by: removed })) return false;
-    if (!mayAddFactors) throw new Refusal("me_step_up");
-    return true;
+  const confirmsAdded = (me: MeSession, removed: string): boolean => {
+    const { canonical } = me.person;
+    if (addedByPhone(people(), { canonical, phone: removed }).length === 0) return false;
+    const independent = independentOf(removed, me);
+    const hasCodes = independent.some(({ kind }) => kind === "device" || kind === "totp");
+    if (me.via === "phone" && me.shownFactor === null && hasCodes) throw new Refusal("me_step_up");
+    return independent.some(({ id }) => id === me.shownFactor);
   };
   /** The visit, if it may add a factor. @throws Refusal `me_over`, `me_step_up`. */
   const heldToAdd = async (c: Context<HttpEnv>): Promise<MeSession> => {
@@ -82,11 +91,8 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       throw new Refusal("unknown_pairing");
     }
     // Whoever holds the phone alone must not shut its owner out; a link comes from an administrator, who can make another.
-    const usable = people().pairings.usable(me.person.canonical);
-    if (me.via === "phone" && usable.every((pairing) => pairing.id === id)) {
-      throw new Refusal("last_own_factor");
-    }
-    await factors().revoke(deedOf(c, me), id, { confirmsAdded: changesPhones(me, id) });
+    if (me.via === "phone" && independentOf(id, me).length === 0) throw new Refusal("last_own_factor");
+    await factors().revoke(deedOf(c, me), id, { confirmsAdded: confirmsAdded(me, id) });
     return { removed: id };
   };
 

@@ -23,6 +23,8 @@ interface SessionRecord {
   readonly source: string;
   /** When a code of the user was shown last. A link counts as one. */
   readonly freshMs?: number;
+  /** The pairing that the code was of. */
+  readonly freshBy?: string;
 }
 
 export interface MeSession {
@@ -35,6 +37,8 @@ export interface MeSession {
   readonly endsMs: number;
   /** Whether it may add a factor: opened by a link, or a code was shown within {@link ME_FRESH_MS}. */
   readonly mayAddFactors: boolean;
+  /** The pairing whose code was shown within {@link ME_FRESH_MS}, if any. */
+  readonly shownFactor: string | null;
 }
 
 /** How somebody comes in, and what belongs into the same commit. */
@@ -51,8 +55,8 @@ export interface MeSessions {
   begin(entrance: MeEntrance): Promise<{ token: string; session: MeSession }>;
   /** `null` when it is over, or its person or phone is gone. With `countsAsUse` its idle end moves on. */
   resume(token: string, options: { countsAsUse: boolean }): Promise<MeSession | null>;
-  /** A code of the user was shown in this visit. */
-  freshen(id: string): Promise<void>;
+  /** A code of the user's pairing `factor` was shown in this visit. */
+  freshen(id: string, factor: string): Promise<void>;
   end(token: string): Promise<void>;
   /** What ends all sessions of a user but one. */
   endingOf(canonical: string, options: { exceptId: string | null }): Promise<Mutation[]>;
@@ -85,14 +89,18 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
   const sessionOf = (
     id: string,
     { record, person }: { record: SessionRecord; person: Person },
-  ): MeSession => ({
-    id,
-    person,
-    via: record.via,
-    pairingId: record.pairingId,
-    endsMs: endsMs(record),
-    mayAddFactors: record.via === "link" || clock.nowMs() - (record.freshMs ?? -Infinity) < ME_FRESH_MS,
-  });
+  ): MeSession => {
+    const isFresh = clock.nowMs() - (record.freshMs ?? -Infinity) < ME_FRESH_MS;
+    return {
+      id,
+      person,
+      via: record.via,
+      pairingId: record.pairingId,
+      endsMs: endsMs(record),
+      mayAddFactors: record.via === "link" || isFresh,
+      shownFactor: isFresh ? record.freshBy ?? null : null,
+    };
+  };
   const isToken = (token: string) => token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
   const removal = (canonical: string, id: string): Mutation[] => [
     { type: "delete", key: keyOf(id) },
@@ -158,7 +166,7 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
       const record = countsAsUse ? await touch(id, value) : value;
       return sessionOf(id, { record, person });
     },
-    async freshen(id) {
+    async freshen(id, factor) {
       const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
       const nowMs = clock.nowMs();
       const done = value !== null && await store.commit({
@@ -166,7 +174,7 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
         mutations: [{
           type: "set",
           key,
-          value: { ...value, usedMs: nowMs, freshMs: nowMs },
+          value: { ...value, usedMs: nowMs, freshMs: nowMs, freshBy: factor },
           expireInMs: value.deadlineMs - nowMs,
         }],
       });

@@ -17,13 +17,13 @@ const DIGITS = 6;
 /** RFC 6238 §5.2: one step of clock difference each way. */
 const TOLERANCE_STEPS = 1;
 
-/** Whether the code is one of the user's (canonical name). It is used up, so that it counts once. */
+/** The id of the user's pairing (canonical name) that has this code, or `null`. The code is used up, so that it counts once. */
 export async function useOwnCode(
   { people: { pairings }, desk, store, clock }: MeStepUpDeps,
   { canonical, code }: { canonical: string; code: string },
-): Promise<boolean> {
+): Promise<string | null> {
   for (const pairing of pairings.usable(canonical)) {
-    if (pairing.kind === "device" && await desk?.usePasscode(pairing.id, code)) return true;
+    if (pairing.kind === "device" && await desk?.usePasscode(pairing.id, code)) return pairing.id;
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
     if (pairing.kind !== "totp" || seed === null) continue;
     const step = matchTotp({
@@ -39,7 +39,7 @@ export async function useOwnCode(
     // In memory first: the same code does not count in a login that comes at the same time.
     pairings.adopt(used.pairing);
     await store.commit({ mutations: [used.mutation] });
-    return true;
+    return pairing.id;
   }
-  return false;
+  return null;
 }

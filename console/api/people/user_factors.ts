@@ -84,7 +84,7 @@ export interface UserFactors {
    * @throws Refusal `unknown_pairing`.
    */
   revoke(deed: FactorDeed, id: string, options?: { confirmsAdded?: boolean }): Promise<void>;
-  /** A factor that a revoked phone added counts from now on. @throws Refusal `unknown_pairing`, `changed_meanwhile`. */
+  /** A factor that a revoked phone added counts from now on; in a visit by phone, as if that phone had added it. @throws Refusal `unknown_pairing`, `changed_meanwhile`. */
   confirmFactor(deed: FactorDeed, id: string): Promise<void>;
   /** Removes a factor that a revoked phone added. @throws Refusal `unknown_pairing`. */
   removeUnconfirmed(deed: FactorDeed, id: string): Promise<void>;
@@ -159,7 +159,7 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       ...(added.length === 0 ? {} : { [confirmsAdded ? "confirmed" : "unconfirmed"]: added }),
     });
     if (confirmsAdded && recoveryCodes.standing(canonical).addedBy?.id === id) {
-      await recoveryCodes.confirm(canonical);
+      await recoveryCodes.confirm(canonical, [], { addedBy: known.addedBy });
     }
     await pairings.revoke(id, [record], { confirmsAdded });
     // The gateway's own is gone by now, whatever the embedded service still knows.
@@ -241,8 +241,8 @@ export function createUserFactors(deps: FactorDeps): UserFactors {
       const details = "kind" in known ? pairingDetails(known) : { factor: "recovery" };
       const also = [audit(deed, { action: "factor.confirm", ...details, ...adderOf(known) })];
       const isDone = "kind" in known
-        ? await pairings.confirm(id, also) !== null
-        : await recoveryCodes.confirm(canonical, also);
+        ? await pairings.confirm(id, also, deed) !== null
+        : await recoveryCodes.confirm(canonical, also, deed);
       if (!isDone) throw new Refusal("changed_meanwhile");
     },
     async removeUnconfirmed(deed, id) {

@@ -51,7 +51,7 @@ export const words: SameWords<typeof english> = {
   unpair_of: "von {user}",
   unpair_title: "Dieses Telefon von {user} trennen?",
   unpair_text:
-    "Anmeldungen fragen dieses Telefon nicht mehr. Um es wieder zu koppeln, brauchen Sie eine neue Einladung oder einen neuen Satz.",
+    "Anmeldungen fragen dieses Telefon nicht mehr. Um es wieder zu koppeln, brauchen Sie eine neue Einladung oder einen neuen Satz. Faktoren, die dieses Telefon hinzugefügt hat, gelten erst wieder, wenn ein anderer Faktor oder Ihr Administrator sie bestätigt.",
   keep: "Behalten",
   show_passcode: "Passcode zeigen",
   hide_passcode: "Passcode verbergen",

@@ -236,7 +236,7 @@ export const words: SameWords<typeof en> = {
   fail_not_this_phone: "Dieses Telefon ist für diese Person nicht gekoppelt.",
   fail_no_directory: "Dieses Gateway überlässt Personen und ihre Faktoren einem anderen Dienst.",
   fail_last_own_factor:
-    "Es ist Ihr letzter Faktor: Ohne ihn kämen Sie nicht mehr hinein. Richten Sie erst einen anderen ein.",
+    "Ohne ihn könnten Sie sich nicht anmelden: Sie haben keinen anderen Faktor, oder er hat die anderen hinzugefügt. Bitten Sie Ihren Administrator um einen Link.",
   fail_wrong_totp:
     "Das ist nicht der Code der App. Prüfen Sie, ob ihre Uhr stimmt, und tippen Sie den nächsten.",
   fail_no_totp_begun: "Der Code kam zu spät. Schließen Sie dies und beginnen Sie neu.",

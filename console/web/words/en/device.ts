@@ -46,7 +46,8 @@ export const words = {
   unpair: "Unpair",
   unpair_of: "from {user}",
   unpair_title: "Unpair this phone from {user}?",
-  unpair_text: "Logins no longer ask this phone. To pair it again, you need a new invitation or phrase.",
+  unpair_text:
+    "Logins no longer ask this phone. To pair it again, you need a new invitation or phrase. Factors that this phone added stop working until they are confirmed with another factor or by your administrator.",
   keep: "Keep",
   show_passcode: "Show passcode",
   hide_passcode: "Hide passcode",

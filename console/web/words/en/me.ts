@@ -226,7 +226,8 @@ export const words = {
     "This link was used, is too old, or was replaced by a newer one. Ask your administrator for another.",
   fail_not_this_phone: "This phone is not paired for that user.",
   fail_no_directory: "This gateway leaves people and their factors to another service.",
-  fail_last_own_factor: "It is your last factor: without it you could not log in. Set up another one first.",
+  fail_last_own_factor:
+    "Without it you could not log in: you have no other factor, or it added the others. Ask your administrator for a link.",
   fail_wrong_totp: "That is not the app's code. Check that its clock is right, and type the next one.",
   fail_no_totp_begun: "The code came too late. Close this and begin again.",
   fail_bad_phone_name: "A name has 1 to 60 characters that can be shown.",
