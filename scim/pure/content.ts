@@ -19,13 +19,13 @@ export interface ContentOptions {
   readonly pathName?: string;
   /** A name for a resource that brings none: a UUID. */
   readonly newName: () => string;
-  /** The body is a stored resource of a backend: its name is read even if no new user could get it. */
+  /** The body is a stored resource of a backend: its name is read even if no new resource could get it. */
   readonly isStored?: true;
 }
 
 export const MAX_MEMBERS = 50_000;
 const MAX_PASSWORD_CHARACTERS = 1024;
-const DECEPTIVE = "a user's name neither begins nor ends with a blank, and contains no format characters";
+const DECEPTIVE = "a new name neither begins nor ends with a blank, and contains no format characters";
 
 /** Where a new resource's name comes from: the first that is given. */
 const NAMING: Readonly<Record<ResourceKind, readonly [string, ...string[]]>> = {
@@ -92,9 +92,9 @@ function nameOf(kind: ResourceKind, body: Body, { pathName, newName, isStored }:
     if (typeof text !== "string" || text === "") continue;
     const read = readName(text);
     if (!read.ok) throw new BadValue(`${attribute} cannot be a name: ${read.problem}.`);
-    // Users who have such a name already can be changed; they cannot sign in.
+    // Users and groups that have such a name already can be read, changed and deleted; such users cannot sign in.
     const isNew = pathName === undefined && isStored !== true;
-    if (isNew && kind === "user" && isDeceptiveName(read.name)) {
+    if (isNew && isDeceptiveName(read.name)) {
       throw new BadValue(`${attribute} cannot be a name: ${DECEPTIVE}.`);
     }
     return read.name;

@@ -113,6 +113,23 @@ Deno.test("groups: a backend that fails is said, by name, and nothing is made", 
   assertEquals(await site.target.directory.read("group", "ops"), null);
 });
 
+Deno.test("groups: a new name that looks like another one is refused; a group that has such a name is read, changed and deleted", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("ada");
+  await site.putGroup("v\u200bpn");
+  const cookie = await site.signIn("user_manager");
+  const create = (name: string) =>
+    site.call("/console/api/groups", { method: "POST", json: { name }, cookie });
+  const refused = await create("s\u200btaff");
+  assertEquals([refused.status, await codeOf(refused)], [400, "bad_value"]);
+  const path = `/console/api/groups/${encodeURIComponent("v\u200bpn")}`;
+  const ask = apiCaller(site, cookie);
+  assertEquals((await ask<GroupView>(path)).name, "v\u200bpn");
+  await ask(`${path}/members`, { method: "PUT", json: { add: ["ada"], remove: [] } });
+  await ask(path, { method: "DELETE", json: {} });
+  assertEquals(await site.target.directory.read("group", "v\u200bpn"), null);
+});
+
 Deno.test("groups and devices: viewers and operators change nothing", async () => {
   await using site = await startPeopleConsole();
   await site.putGroup("ops");

@@ -79,7 +79,7 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
       const wanted = given.name.normalize("NFC").trim();
       if (wanted === "") throw new DetailedRefusal("bad_value", { message: "A group needs a name." });
       const deed = deedOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
-      return c.json(await changeOf(deed, await createGroup(deed, members)));
+      return c.json(await changeOf(deed, await createGroup(parts().people, deed, members)));
     })
     .get("/:id", queryValues(TARGET), async (c) => {
       const target = targetOf(parts().people, c.req.valid("query").target);

@@ -141,9 +141,19 @@ export async function listMembers(
 }
 
 /** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */
-export function createGroup(deed: GroupDeed, members: readonly string[]): Promise<Written> {
-  const content: GroupContent = { kind: "group", name: deed.name, attributes: {}, members };
-  return ofTarget(deed.target.create(content, optionsOf(deed)));
+/** The rules for names are those of SCIM. @throws Refusal `bad_value`, `object_exists`. */
+export async function createGroup(
+  people: Pick<People, "readContent">,
+  deed: GroupDeed,
+  members: readonly string[],
+): Promise<Written> {
+  const read = people.readContent("group", { displayName: deed.name }, {
+    mapping: deed.target.mapping,
+    newName: () => deed.name,
+  });
+  if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
+  const content: GroupContent = { kind: "group", name: read.content.name, attributes: {}, members };
+  return await ofTarget(deed.target.create(content, optionsOf(deed)));
 }
 
 export function removeGroup(
