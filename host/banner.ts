@@ -1,6 +1,7 @@
 // What the first start says: addresses, where the secrets are, what to try next. Secrets go into a private file, and to a terminal; never into the log.
 
 import type { Config, SocketAddress } from "../config.ts";
+import { ANY_ADDRESS_CLIENT } from "../radius/doing/clients.ts";
 import { writePrivate } from "./data_dir.ts";
 
 export interface BannerFacts {
@@ -26,7 +27,7 @@ export function bannerText(
   facts: BannerFacts,
   options: { terminal: boolean },
 ): string {
-  const { config, radius, accounting, http, generatedSecret, setupLink, warnings } = facts;
+  const { config, radius, accounting, http, generatedSecret, setupLink, warnings, hasClients } = facts;
   const secretFile = `${config.server.dataDir}/first-start.txt`;
   const scheme = config.http.tls === null ? "http" : "https";
   const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
@@ -56,20 +57,24 @@ export function bannerText(
     lines.push("", `  Secrets  ${secretFile}   (only this user can read it)`);
   }
   if (shown !== null) lines.push(`           RADIUS secret  ${shown}`);
-  if (warnings.length > 0) lines.push("", ...warnings.map((warning) => `  Note     ${warning}`));
+  const notes = hasClients ? warnings : [...warnings, ANY_ADDRESS_NOTE];
+  if (notes.length > 0) lines.push("", ...notes.map((note) => `  Note     ${note}`));
   lines.push("", "Try next:", ...nextLines(facts, { secretFile, terminal: options.terminal }), RULE);
   return lines.join("\n");
 }
 
+const ANY_ADDRESS_NOTE =
+  "any client address is accepted with the one RADIUS secret, until you add a client ([[radius.client]] or the console)";
 const MAX_NAMES = 8;
 
 /** What the banner says of clients whose unsigned requests are accepted. */
 export function unsignedNotes(names: readonly string[]): string[] {
   if (names.length === 0) return [];
+  const shown = names.map((name) => name === ANY_ADDRESS_CLIENT ? "any address" : name);
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
   return [
     `unsigned requests of ${
-      names.slice(0, MAX_NAMES).join(", ")
+      shown.slice(0, MAX_NAMES).join(", ")
     }${more} are accepted (message_authenticator)`,
   ];
 }

@@ -1,7 +1,13 @@
 // What the first start says: commands that can be typed as they stand, and no secret where no person is looking.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type BannerFacts, bannerText, removeSetUpLink, writeFirstStart } from "../../host/banner.ts";
+import {
+  type BannerFacts,
+  bannerText,
+  removeSetUpLink,
+  unsignedNotes,
+  writeFirstStart,
+} from "../../host/banner.ts";
 import { loadConfig } from "../../config/load.ts";
 
 const SECRET = "a-generated-shared-secret";
@@ -144,4 +150,15 @@ Deno.test("removeSetUpLink() leaves a first-start.txt without a link as it is", 
     await removeSetUpLink(facts.config);
     assertEquals([await read(), before?.includes(SECRET)], [before, true]);
   });
+});
+
+Deno.test("bannerText() says that any client address is accepted, while there is no client", () => {
+  const note = "any client address is accepted with the one RADIUS secret";
+  assertStringIncludes(bannerText(factsOf(""), { terminal: false }), note);
+  assertEquals(bannerText(factsOf(CLIENT), { terminal: false }).includes(note), false);
+});
+
+Deno.test("unsignedNotes() calls a sender from any address so, and a client by its name", () => {
+  assertStringIncludes(unsignedNotes(["any"]).join(), "unsigned requests of any address are accepted");
+  assertStringIncludes(unsignedNotes(["vpn"]).join(), "unsigned requests of vpn are accepted");
 });
