@@ -1,7 +1,6 @@
 // What the first start says: addresses, where the secrets are, what to try next. Secrets go into a private file, and to a terminal; never into the log.
 
 import type { Config, SocketAddress } from "../config.ts";
-import { ANY_ADDRESS_CLIENT } from "../radius/doing/clients.ts";
 import { writePrivate } from "./data_dir.ts";
 
 export interface BannerFacts {
@@ -65,12 +64,14 @@ export function bannerText(
 
 const ANY_ADDRESS_NOTE =
   "any client address is accepted with the one RADIUS secret, until you add a client ([[radius.client]] or the console)";
+/** What the gateway calls every sender while there is no client. */
+const ANY_SENDER = "any";
 const MAX_NAMES = 8;
 
 /** What the banner says of clients whose unsigned requests are accepted. */
 export function unsignedNotes(names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  const shown = names.map((name) => name === ANY_ADDRESS_CLIENT ? "any address" : name);
+  const shown = names.map((name) => name === ANY_SENDER ? "any address" : name);
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
   return [
     `unsigned requests of ${

@@ -56,16 +56,10 @@ export interface Pairings {
   /** Whether the phone `by` added the pairing `id`, directly or through a phone that it added. */
   wasAddedBy(user: string, { id, by }: { id: string; by: string }): boolean;
   /**
-   * The pairing counts from now on, whichever phone added it.
-   *
-   * @param by.addedBy the phone whose visit confirms it: the pairing then counts as added by that phone.
+   * The pairing counts from now on; with `addedBy`, as if that phone, whose visit confirms it, had added it.
    * @returns `null`: no pairing has that id, or it changed at the same time.
    */
-  confirm(
-    id: string,
-    also: readonly Mutation[],
-    by?: { addedBy?: AddingPhone | undefined },
-  ): Promise<Pairing | null>;
+  confirm(id: string, also: readonly Mutation[], by?: Pick<NewPairing, "addedBy">): Promise<Pairing | null>;
   preferred(user: string): Factor | null;
   /** Whose pairing that is (canonical name), or `null`. */
   ownerOf(id: string): string | null;
