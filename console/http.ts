@@ -32,6 +32,7 @@ import { clientAddress } from "./client_address.ts";
 import { deviceNeeds, lateNeeds, meNeeds } from "./late_needs.ts";
 import { pageResponse } from "./pages.ts";
 import { PLACES } from "./web/places.ts";
+import { createRequestLimit } from "./request_limit.ts";
 import { type AdmittedRequest, createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./me_pages/approve_routes.ts";
 import { withSecurityHeaders } from "./security_headers.ts";
@@ -113,8 +114,11 @@ export interface HttpApp {
 /** Addresses that are pages of the console; the page itself reads which one it is. */
 const CONSOLE_PAGES = ["/", ...Object.values(PLACES).map(({ pattern }) => pattern)];
 const JSON_TYPE = { "content-type": "application/json" };
-/** Requests whose response is being made; open streams do not count. */
+/** Requests whose response is being made, in total and of one source; open streams do not count. */
 const MAX_IN_PROGRESS = 512;
+const MAX_IN_PROGRESS_EACH = 128;
+/** Answered also when there are too many requests. They have no body, and take no time. */
+const UNLIMITED_PATHS = new Set(["/healthz", "/readyz", "/metrics"]);
 const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
 /** For each administrator, for each paired phone, and for each source of phones that are not paired yet. */
 const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
@@ -144,13 +148,18 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   charts.start();
   const routes = createRoutes(deps, { streams, charts });
 
-  let inProgress = 0;
+  const limit = createRequestLimit({
+    maxRequests: MAX_IN_PROGRESS,
+    maxPerSource: MAX_IN_PROGRESS_EACH,
+    isProxy: deps.isProxy ?? (() => false),
+  });
   const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
     const mount = mountOf(request.url, deps.mounts ?? []);
     let admitted: AdmittedRequest | null = null;
-    inProgress += 1;
+    const isUnlimited = UNLIMITED_PATHS.has(URL.parse(request.url)?.pathname ?? "");
+    const end = isUnlimited ? () => undefined : limit.begin(info.remoteAddress);
     try {
-      if (inProgress > MAX_IN_PROGRESS) throw new Refusal("overloaded", { "retry-after": "1" });
+      if (end === null) throw new Refusal("overloaded", { "retry-after": "1" });
       admitted = gate.admit(request);
       const { allowLargeBody } = admitted;
       const known = { ...info, allowLargeBody, listenerRefusal: (fault: unknown) => refusalOf(fault) };
@@ -160,7 +169,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused, request.url);
       return faultResponse(fault, { log, random: deps.random });
     } finally {
-      inProgress -= 1;
+      end?.();
       admitted?.release();
     }
   };

@@ -35,13 +35,15 @@ export const MAX_ANONYMOUS_BODY_OCTETS = 64 * 1024;
 const MAX_BUFFERED_OCTETS = 64 * 1024 * 1024;
 const MAX_TARGET_CHARACTERS = 8192;
 const BODY_DEADLINE_MS = 10_000;
+/** Of a sender who has not proved who they are: these bodies are small. */
+const ANONYMOUS_BODY_DEADLINE_MS = 3000;
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]", ""]);
 
 export interface RequestGateDeps {
   readonly settings: HttpSettings;
   readonly clock: Clock;
-  /** How long a body may take to arrive; 10 s unless given. */
+  /** How long a body may take to arrive; 10 s unless given, and 3 s of a sender who has not proved who they are. */
   readonly bodyDeadlineMs?: number;
   /** The limit of all bodies together; 64 MiB unless given. */
   readonly maxBufferedOctets?: number;
@@ -49,7 +51,8 @@ export interface RequestGateDeps {
 
 export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const isOurs = createHostCheck(deps.settings);
-  const deadlineMs = deps.bodyDeadlineMs ?? BODY_DEADLINE_MS;
+  const longDeadlineMs = deps.bodyDeadlineMs ?? BODY_DEADLINE_MS;
+  const shortDeadlineMs = deps.bodyDeadlineMs ?? ANONYMOUS_BODY_DEADLINE_MS;
   const maxBuffered = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
   let buffered = 0;
   return {
@@ -70,7 +73,7 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
       let held = 0;
       const body = limitBody(request.body, {
         clock: deps.clock,
-        deadlineMs,
+        deadlineMs: () => maxOctets === MAX_BODY_OCTETS ? longDeadlineMs : shortDeadlineMs,
         announced: Number(request.headers.get("content-length") ?? 0),
         maxOctets: () => maxOctets,
         take(octets) {
@@ -144,8 +147,8 @@ function parseUrl(text: string): URL | null {
 
 export interface BodyLimits {
   readonly clock: Clock;
-  /** From the first read to the end of the body. */
-  readonly deadlineMs: number;
+  /** From the first read to the end of the body. Asked at the first read, when the sender may be known. */
+  readonly deadlineMs: () => number;
   /** The Content-Length that the sender announced; 0: unknown. */
   readonly announced?: number;
   /** Asked at each chunk, because the limit grows once the sender is known. */
@@ -163,7 +166,7 @@ export function limitBody(body: ReadableStream<Uint8Array>, limits: BodyLimits):
   const close = { connection: "close" };
   const next = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     if ((limits.announced ?? 0) > limits.maxOctets()) throw new Refusal("body_too_large", close);
-    stopTimer ??= limits.clock.after(limits.deadlineMs, () => late.resolve("late"));
+    stopTimer ??= limits.clock.after(limits.deadlineMs(), () => late.resolve("late"));
     const step = await Promise.race([reader.read(), late.promise]);
     if (step === "late") throw new Refusal("body_too_slow", close);
     if (step.done) {

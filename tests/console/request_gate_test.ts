@@ -7,6 +7,7 @@ import {
   limitBody,
   MAX_BODY_OCTETS,
 } from "../../console/request_gate.ts";
+import { createRequestLimit } from "../../console/request_limit.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
@@ -104,7 +105,7 @@ Deno.test("createHttpApp() refuses a stranger and an unknown path before it read
   }
 });
 
-const MANUAL = { deadlineMs: 1000, maxOctets: () => 100 };
+const MANUAL = { deadlineMs: () => 1000, maxOctets: () => 100 };
 
 Deno.test("limitBody() passes exactly the limit and refuses one octet more", async () => {
   const clock = createManualClock();
@@ -164,4 +165,36 @@ Deno.test("createRequestGate() refuses credentials in the address", () => {
   };
   const fault = assertThrows(() => gate.admit(request as unknown as Request), Refusal);
   assertEquals(fault.code, "bad_host");
+});
+
+Deno.test("createRequestGate() waits 3 s for the body of a stranger, and 10 s once the sender is known", async () => {
+  for (const [isKnown, deadlineMs] of [[false, 3000], [true, 10_000]] as const) {
+    const clock = createManualClock();
+    const gate = createRequestGate({ settings, clock });
+    const body = new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(new Uint8Array(1)) });
+    const headers = { host: "localhost" };
+    const admitted = gate.admit(new Request("http://localhost/", { method: "POST", headers, body }));
+    if (isKnown) admitted.allowLargeBody();
+    let ended = false;
+    const refused = assertRejects(() => admitted.request.bytes(), Refusal).finally(() => ended = true);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    clock.advance(deadlineMs - 1);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    assertEquals(ended, false);
+    clock.advance(1);
+    assertEquals((await refused).code, "body_too_slow");
+  }
+});
+
+Deno.test("createRequestLimit() leaves room to other sources, but a proxy may have all", () => {
+  const limits = { maxRequests: 4, maxPerSource: 2, isProxy: (address: string) => address === "10.0.0.1" };
+  const limit = createRequestLimit(limits);
+  const ends = ["2001:db8::1", "2001:db8::2"].map((address) => limit.begin(address));
+  assertEquals(limit.begin("2001:db8::3"), null);
+  assert(limit.begin("10.0.0.1") !== null && limit.begin("10.0.0.1") !== null);
+  assertEquals([limit.begin("192.0.2.1"), limit.begin("10.0.0.1")], [null, null]);
+  ends[0]?.();
+  ends[0]?.();
+  assert(limit.begin("2001:db8::3") !== null);
+  assertEquals(limit.begin("192.0.2.1"), null);
 });
