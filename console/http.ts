@@ -114,9 +114,10 @@ export interface HttpApp {
 /** Addresses that are pages of the console; the page itself reads which one it is. */
 const CONSOLE_PAGES = ["/", ...Object.values(PLACES).map(({ pattern }) => pattern)];
 const JSON_TYPE = { "content-type": "application/json" };
-/** Requests whose response is being made, in total and of one source; open streams do not count. */
+/** Requests whose response is being made; open streams do not count. */
 const MAX_IN_PROGRESS = 512;
-const MAX_IN_PROGRESS_EACH = 128;
+/** Bodies that are waited for before their sender proved who they are. They leave half of the requests in progress to others. */
+const BODY_WAITS = { maxRequests: 256, maxPerSource: 32 };
 /** Answered also when there are too many requests. They have no body, and take no time. */
 const UNLIMITED_PATHS = new Set(["/healthz", "/readyz", "/metrics"]);
 const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
@@ -125,7 +126,8 @@ const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
 
 export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const { clock, log, http } = deps;
-  const gate = createRequestGate({ settings: http, clock, bodyDeadlineMs: deps.bodyDeadlineMs });
+  const bodyWaits = createRequestLimit({ ...BODY_WAITS, isProxy: deps.isProxy ?? (() => false) });
+  const gate = createRequestGate({ settings: http, clock, bodyDeadlineMs: deps.bodyDeadlineMs, bodyWaits });
   const publicUrl = new URL(http.publicUrl);
   const streams = {
     console: createEventStreams({
@@ -148,19 +150,17 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   charts.start();
   const routes = createRoutes(deps, { streams, charts });
 
-  const limit = createRequestLimit({
-    maxRequests: MAX_IN_PROGRESS,
-    maxPerSource: MAX_IN_PROGRESS_EACH,
-    isProxy: deps.isProxy ?? (() => false),
-  });
+  let inProgress = 0;
   const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
     const mount = mountOf(request.url, deps.mounts ?? []);
     let admitted: AdmittedRequest | null = null;
     const isUnlimited = UNLIMITED_PATHS.has(URL.parse(request.url)?.pathname ?? "");
-    const end = isUnlimited ? () => undefined : limit.begin(info.remoteAddress);
+    inProgress += 1;
     try {
-      if (end === null) throw new Refusal("overloaded", { "retry-after": "1" });
-      admitted = gate.admit(request);
+      if (inProgress > MAX_IN_PROGRESS && !isUnlimited) {
+        throw new Refusal("overloaded", { "retry-after": "1" });
+      }
+      admitted = gate.admit(request, info.remoteAddress);
       const { allowLargeBody } = admitted;
       const known = { ...info, allowLargeBody, listenerRefusal: (fault: unknown) => refusalOf(fault) };
       return await (mount?.handle(admitted.request, known) ?? routes.fetch(admitted.request, known));
@@ -169,7 +169,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused, request.url);
       return faultResponse(fault, { log, random: deps.random });
     } finally {
-      end?.();
+      inProgress -= 1;
       admitted?.release();
     }
   };

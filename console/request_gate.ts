@@ -4,6 +4,7 @@
 import type { Clock } from "../runtime.ts";
 import type { SocketAddress } from "../config.ts";
 import { Refusal } from "./api/refusal.ts";
+import type { RequestLimit } from "./request_limit.ts";
 
 /** Where the listener is and what it is called from outside. */
 export interface HttpSettings {
@@ -15,7 +16,8 @@ export interface HttpSettings {
 
 /** Lets requests through, or throws a {@link Refusal}. */
 export interface RequestGate {
-  admit(request: Request): AdmittedRequest;
+  /** @param address who sent it: each source may have a few bodies that are waited for before it proves who it is. */
+  admit(request: Request, address?: string): AdmittedRequest;
 }
 
 /** A request whose body is limited while it is read; routes read it only after their own checks. */
@@ -47,6 +49,8 @@ export interface RequestGateDeps {
   readonly bodyDeadlineMs?: number;
   /** The limit of all bodies together; 64 MiB unless given. */
   readonly maxBufferedOctets?: number;
+  /** Limits the bodies of unknown senders that are waited for. */
+  readonly bodyWaits?: RequestLimit;
 }
 
 export function createRequestGate(deps: RequestGateDeps): RequestGate {
@@ -56,7 +60,7 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const maxBuffered = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
   let buffered = 0;
   return {
-    admit(request) {
+    admit(request, address = "") {
       if (!METHODS.some((method) => method === request.method)) {
         throw new Refusal("method", { allow: METHODS.join(", ") });
       }
@@ -71,9 +75,16 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
       }
       let maxOctets = MAX_ANONYMOUS_BODY_OCTETS;
       let held = 0;
+      const isKnown = () => maxOctets === MAX_BODY_OCTETS;
       const body = limitBody(request.body, {
         clock: deps.clock,
-        deadlineMs: () => maxOctets === MAX_BODY_OCTETS ? longDeadlineMs : shortDeadlineMs,
+        deadlineMs: () => isKnown() ? longDeadlineMs : shortDeadlineMs,
+        beginWait() {
+          if (isKnown() || deps.bodyWaits === undefined) return () => undefined;
+          const end = deps.bodyWaits.begin(address);
+          if (end === null) throw new Refusal("overloaded", { "retry-after": "1", connection: "close" });
+          return end;
+        },
         announced: Number(request.headers.get("content-length") ?? 0),
         maxOctets: () => maxOctets,
         take(octets) {
@@ -153,6 +164,8 @@ export interface BodyLimits {
   readonly announced?: number;
   /** Asked at each chunk, because the limit grows once the sender is known. */
   readonly maxOctets: () => number;
+  /** Called at the first read; what it returns is called at the end of the body. Throws when too many bodies are waited for. */
+  readonly beginWait?: () => () => void;
   /** Counts octets among those of all requests; throws when there are too many. */
   readonly take?: (octets: number) => void;
 }
@@ -162,15 +175,21 @@ export function limitBody(body: ReadableStream<Uint8Array>, limits: BodyLimits):
   const reader = body.getReader();
   const late = Promise.withResolvers<"late">();
   let stopTimer: (() => void) | null = null;
+  let endWait: (() => void) | null = null;
   let total = 0;
   const close = { connection: "close" };
+  const stop = () => {
+    stopTimer?.();
+    endWait?.();
+  };
   const next = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     if ((limits.announced ?? 0) > limits.maxOctets()) throw new Refusal("body_too_large", close);
+    endWait ??= limits.beginWait?.() ?? (() => undefined);
     stopTimer ??= limits.clock.after(limits.deadlineMs(), () => late.resolve("late"));
     const step = await Promise.race([reader.read(), late.promise]);
     if (step === "late") throw new Refusal("body_too_slow", close);
     if (step.done) {
-      stopTimer();
+      stop();
       return controller.close();
     }
     total += step.value.length;
@@ -183,14 +202,14 @@ export function limitBody(body: ReadableStream<Uint8Array>, limits: BodyLimits):
       try {
         await next(controller);
       } catch (fault) {
-        stopTimer?.();
+        stop();
         controller.error(fault instanceof Refusal ? fault : new Refusal("body_broken"));
         // Cancelling may reject when the peer is gone; the refusal above reports that.
         await reader.cancel().catch(() => undefined);
       }
     },
     async cancel() {
-      stopTimer?.();
+      stop();
       await reader.cancel().catch(() => undefined);
     },
   }, { highWaterMark: 0 });

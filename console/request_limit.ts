@@ -1,10 +1,9 @@
-// Limits the requests whose response is being made: in total, and for each source address, so that one source cannot
-// use up the total.
+// Limits what goes on at once: in total, and for each source address, so that one source cannot use up the total.
 
 import { sourceKey } from "../source_key.ts";
 
 export interface RequestLimit {
-  /** Counts a request until the returned function is called; `null`: there is no room. */
+  /** Counts one more until the returned function is called; `null`: there is no room. */
   begin(address: string): (() => void) | null;
 }
 
