@@ -196,10 +196,11 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["group", { members: new Array(50_001).fill("a") }, "members", "50,001 members"],
 ];
 
-Deno.test("readContent() reads a stored user's name that no new user can get, and a group's", () => {
+Deno.test("readContent() reads the name of a stored user or group that no new one can get", () => {
   for (const name of ["anna ", "an\u200bna"]) {
     assertEquals(contentOf("user", { userName: name }, { pathName: name }).name, name);
-    assertEquals(contentOf("group", { displayName: name }).name, name);
+    assertEquals(contentOf("group", { displayName: name }, { pathName: name }).name, name);
+    assertEquals(refused(read("group", { displayName: name })).code, "invalid_value");
     const options = { mapping: DOCUMENT_MAPPING, newName: () => "", isStored: true } as const;
     const outcome = readContent("user", { userName: name }, options);
     assertEquals(outcome.ok && outcome.content.name, name);
