@@ -1,7 +1,7 @@
 // E-mail addresses and phone numbers as people type them: the checks of the console's forms and of both imports. The
 // identity interface accepts any text.
 
-import type { JsonObject, JsonValue } from "./scim/ports.ts";
+import type { JsonObject, JsonValue } from "./scim/resource.ts";
 
 export type ContactField = "emails" | "phoneNumbers";
 

@@ -1,7 +1,7 @@
 // `deno task export`: the users and groups of a target as lines of JSON or as a table, beside a running server as well as without one.
 
 import type { DeskDone } from "../host/desk_answer.ts";
-import type { JsonObject, Mapping, ResourceKind } from "../scim/ports.ts";
+import type { JsonObject, Mapping, ResourceKind } from "../scim/resource.ts";
 import { createMapping } from "../scim/pure/mapping.ts";
 import { type CommandOutcome, finish, refusal, withDesk } from "./desk_call.ts";
 import type { DeskLine } from "./desk_line.ts";

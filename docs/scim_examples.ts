@@ -3,7 +3,7 @@
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/facts/mapping_table.ts";
 import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/facts/routes.ts";
 import { DEED_FACTS } from "../scim/http/openapi.ts";
-import type { ResourceKind, Stored } from "../scim/ports.ts";
+import type { ResourceKind, Stored } from "../scim/resource.ts";
 import { renderList, renderResource } from "../scim/pure/render.ts";
 
 const PUBLIC_URL = "http://127.0.0.1:8080";

@@ -2,7 +2,8 @@
 
 import type { Factor } from "../radius/facts/factors.ts";
 import type { RowOutcome } from "../scim/bulk/rows.ts";
-import type { BackendInfo, JsonValue, OwedWrite } from "../scim/ports.ts";
+import type { BackendInfo, OwedWrite } from "../scim/ports.ts";
+import type { JsonValue } from "../scim/resource.ts";
 
 /** One operation with its inputs, as JSON. Which inputs each operation takes stands in the table of the desk. */
 export interface DeskRequest {

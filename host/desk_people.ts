@@ -1,7 +1,8 @@
 // The desk's operations on the people of a target, many at once: rows of an import, and everything for an export.
 
 import type { Listing } from "../scim/bulk/listing.ts";
-import type { Actor, ResourceKind, Target } from "../scim/ports.ts";
+import type { Actor, Target } from "../scim/ports.ts";
+import type { ResourceKind } from "../scim/resource.ts";
 import { type DeskAnswer, done, refused } from "./desk_answer.ts";
 import { INPUTS } from "./desk_inputs.ts";
 import { commandEntry, type DeskState, operation } from "./desk_operation.ts";

@@ -12,15 +12,8 @@ import { type BackendStanding, watchBackend, type Watched } from "./backends/wat
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { createCredentials, type Credentials } from "./http/credentials.ts";
-import type {
-  Backend,
-  BackendOutcome,
-  Leaving,
-  PrepareGroupTurn,
-  PrepareLeaving,
-  Target,
-  Targets,
-} from "./ports.ts";
+import type { Leaving, PrepareGroupTurn, PrepareLeaving, Target, Targets } from "./ports.ts";
+import type { Backend, BackendOutcome } from "./backend_port.ts";
 import { createMapping } from "./pure/mapping.ts";
 import { createTargets } from "./targets/targets.ts";
 

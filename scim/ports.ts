@@ -1,88 +1,12 @@
-// The interfaces between the parts of the identity interface, in the words of RFC 7643 and the document. Types only.
+// The interfaces of the directory and of the targets, in the words of RFC 7643 and the document. Types only.
 //
 //   http/ ──► targets/ ──► directory/ ──► the store
-//                 └──────► backends/  ──► LDAP, another SCIM server
+//                 └──────► backends/  ──► LDAP, another SCIM server (backend_port.ts)
 
 import type { PasswordHash } from "../password_hasher.ts";
 import type { Mutation } from "../store.ts";
-
-export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
-export interface JsonObject {
-  readonly [name: string]: JsonValue;
-}
-
-export type ResourceKind = "user" | "group";
-
-/** What somebody says of a user; what the server adds (meta, groups, versions) is not in it. */
-export interface UserContent {
-  readonly kind: "user";
-  /** As given, NFC. */
-  readonly name: string;
-  readonly active: boolean;
-  /**
-   * SCIM attributes, spelled as the document's table. Always has `name` with `familyName` and `givenName` (texts, maybe empty). Never has
-   * schemas, meta, id, userName, active, groups, password; externalId only where the mapping gives it a front-end attribute of its own.
-   */
-  readonly attributes: JsonObject;
-}
-
-/** What somebody says of a group. */
-export interface GroupContent {
-  readonly kind: "group";
-  readonly name: string;
-  /** As for a user; never has displayName or members. */
-  readonly attributes: JsonObject;
-  /** Names as given, each once (compared without case). They need not be users. */
-  readonly members: readonly string[];
-}
-
-export type Content = UserContent | GroupContent;
-
-/**
- * How one backend stands to one resource. No entry: the backend does not have it and owes nothing.
- * `pending`: an async backend still owes the operation (`why`: what its last attempt met). `failed`: the operation is a dead letter until somebody
- * retries. `vanished`: a refresh no longer found it there.
- */
-export interface BackendState {
-  readonly state: "present" | "pending" | "failed" | "vanished";
-  readonly sinceMs: number;
-  /** What is owed; only with `pending` and `failed`. */
-  readonly operation?: "put" | "remove";
-  readonly why?: string;
-  /** What the backend itself calls the resource (a SCIM id, a DN). */
-  readonly remoteId?: string;
-  /** It holds something else than the resource: its copy (see targets/copies.ts). */
-  readonly differs?: true;
-  /** What it keeps for itself and has otherwise than the resource: no difference that anybody should end. */
-  readonly kept?: JsonObject;
-  /** Members of the group that the backend did not store at its last write. */
-  readonly notStored?: MembersNotStored;
-}
-
-/** Members of a group that a backend did not store, because it does not know the user: how many, and the first names, at most ten. */
-export interface MembersNotStored {
-  readonly count: number;
-  readonly names: readonly string[];
-}
-
-/** By the backend's name. */
-export type BackendStates = Readonly<Record<string, BackendState>>;
-
-/** A resource as the store has it, which is what GET serves. */
-export interface Stored<C extends Content = Content> {
-  readonly content: C;
-  /** The JSON text of `content.attributes`, where it is at hand: an answer is spliced from it instead of being written out again. */
-  readonly attributesText?: string;
-  /** Names of the groups that a user is a member of, in order of name; empty for a group. */
-  readonly groups: readonly string[];
-  readonly backends: BackendStates;
-  readonly createdMs: number;
-  readonly modifiedMs: number;
-  /** Changes with every write of the resource; the ETag. What backends made of it alone changes nothing here. */
-  readonly version: string;
-  /** Counts what was recorded of its backends since that version; absent: nothing. */
-  readonly recorded?: number;
-}
+import type { BackendFault } from "./backend_port.ts";
+import type { BackendStates, Content, Mapping, MembersNotStored, ResourceKind, Stored } from "./resource.ts";
 
 /** A page of resources in order of canonical name. `startIndex` counts from 1. */
 export interface Page {
@@ -195,84 +119,6 @@ export interface Directory {
   prepareLogin(canonical: string): Promise<void> | null;
   /** Called after each commit that changed a resource, for whoever watches; must not throw. Returns what stops it. */
   observe(observer: (change: { kind: ResourceKind; name: string; deleted: boolean }) => void): () => void;
-}
-
-/** Front-end attributes of a resource: what backends other than SCIM know. Values are texts; order is kept. */
-export type FrontEnd = ReadonlyMap<string, readonly string[]>;
-
-/** One row of a mapping: `emails[].value` ↔ `mail`. */
-export interface MappingRow {
-  readonly scim: string;
-  readonly frontEnd: string;
-}
-
-/** The mapping of one target between SCIM attributes and front-end attributes; see pure/mapping.ts. */
-export interface Mapping {
-  readonly user: readonly MappingRow[];
-  readonly group: readonly MappingRow[];
-}
-
-/** What went wrong at a backend. `unsure`: the backend may have done it. `retry`: trying later may help. */
-export interface BackendFault {
-  readonly kind: "unreachable" | "refused" | "busy" | "nonsense" | "unsupported";
-  /** A sentence for an administrator; never a secret. */
-  readonly detail: string;
-  readonly unsure: boolean;
-  readonly retry: boolean;
-  readonly retryAfterMs?: number;
-}
-
-export type BackendOutcome<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly fault: BackendFault };
-
-/** A resource as a backend has it. Attributes that the backend cannot hold are absent. */
-export interface Remote {
-  readonly content: Content;
-  readonly remoteId: string;
-}
-
-/** What a backend shall hold. */
-export interface Desired {
-  readonly content: Content;
-  /** In clear, when this write brought one. */
-  readonly password?: string;
-}
-
-export interface PutResult {
-  readonly remoteId: string;
-  readonly notStored?: MembersNotStored;
-}
-
-/**
- * Where a target's resources live as well. Every method has a deadline of its own and never rejects, but `list` throws a {@link BackendListFault}.
- * `put` and `remove` may be repeated: what is already so is no fault.
- */
-export interface Backend {
-  readonly name: string;
-  readonly kind: "ldap" | "scim";
-  readonly mode: "sync" | "async";
-  /** Top-level SCIM attributes (besides the name, active, members) that it can hold; `null` for all. */
-  readonly covers: ReadonlySet<string> | null;
-  /** What of a user it keeps for itself, as pure/kept.ts spells it: read there, never written. Absent: nothing. */
-  readonly keeps?: ReadonlySet<string>;
-  /** Whether it holds groups at all, and whether it knows `active`. */
-  readonly holds: { readonly groups: boolean; readonly active: boolean };
-  read(
-    kind: ResourceKind,
-    name: string,
-    hint?: { remoteId?: string },
-  ): Promise<BackendOutcome<Remote | null>>;
-  /** Makes the backend hold exactly `desired` (as far as it can): creates, or replaces what is there. */
-  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<PutResult>>;
-  remove(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<null>>;
-  /** Everything of one kind, in pages. */
-  list(kind: ResourceKind): AsyncIterable<readonly Remote[]>;
-  /** Checks a user's password by a bind; only LDAP has it. */
-  verify?(name: string, password: Uint8Array): Promise<"right" | "wrong" | "unavailable">;
-  /** For health: asks for the least. */
-  probe(): Promise<BackendOutcome<null>>;
-  close(): Promise<void>;
 }
 
 /** What happened at each backend that an operation named, in their order. */

@@ -1,6 +1,6 @@
 // Resources as a table: which columns they need, and each one's cells. What a table cannot hold is counted.
 
-import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../scim/ports.ts";
+import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../scim/resource.ts";
 import { property, readPath, writePath } from "../../scim/pure/attribute_path.ts";
 import { ATTRIBUTES, findAttribute } from "../../scim/pure/attributes.ts";
 import { isArray, isObject } from "../../scim/pure/json_limits.ts";

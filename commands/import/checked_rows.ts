@@ -3,7 +3,7 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import { contactProblems } from "../../contact_values.ts";
-import type { Mapping } from "../../scim/ports.ts";
+import type { Mapping } from "../../scim/resource.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { distinctNames, readName } from "../../scim/pure/names.ts";
 import type { FaultList } from "./fault_list.ts";

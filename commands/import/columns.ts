@@ -1,6 +1,6 @@
 // The columns of a table of users or groups: what each header names, by the target's mapping or as a SCIM path.
 
-import type { Mapping, ResourceKind } from "../../scim/ports.ts";
+import type { Mapping, ResourceKind } from "../../scim/resource.ts";
 import { type AttributePath, readPath, writePath } from "../../scim/pure/attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "../../scim/pure/attribute_table.ts";
 import { ATTRIBUTES, findAttribute } from "../../scim/pure/attributes.ts";

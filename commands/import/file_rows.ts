@@ -1,6 +1,6 @@
 // The rows of a file of users or groups, CSV or JSON, in bounded memory: each with its line, as the body of a POST.
 
-import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../scim/ports.ts";
+import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../../scim/resource.ts";
 import { GROUP_SCHEMA, USER_SCHEMA } from "../../scim/pure/attribute_table.ts";
 import { isArray, isObject, parseBody } from "../../scim/pure/json_limits.ts";
 import { readHeader, type Table } from "./columns.ts";

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { DeskAnswer, DeskRequest } from "../../host/desk_answer.ts";
 import type { RowOutcome } from "../../scim/bulk/rows.ts";
-import type { JsonObject, Mapping, ResourceKind } from "../../scim/ports.ts";
+import type { JsonObject, Mapping, ResourceKind } from "../../scim/resource.ts";
 import { DeskUnreachable } from "../desk_line.ts";
 import { type Identified, identify, soundNames } from "./checked_rows.ts";
 import type { FaultList } from "./fault_list.ts";

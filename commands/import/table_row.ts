@@ -1,6 +1,6 @@
 // One row of a table as the body of a POST.
 
-import type { JsonObject, JsonValue } from "../../scim/ports.ts";
+import type { JsonObject, JsonValue } from "../../scim/resource.ts";
 import type { AttributePath } from "../../scim/pure/attribute_path.ts";
 import { cellTexts, type Column } from "./columns.ts";
 import { splitTexts, unguard } from "./csv_cells.ts";

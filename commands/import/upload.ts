@@ -1,7 +1,7 @@
 // A file that reached us as text: its rows with their cells, so that a row can be put right and read again.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Mapping } from "../../scim/ports.ts";
+import type { Mapping } from "../../scim/resource.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { readName } from "../../scim/pure/names.ts";
 import { type Column, readHeader } from "./columns.ts";

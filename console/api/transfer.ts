@@ -5,7 +5,8 @@ import type { RowCheck, UploadOutcome } from "../../commands/import/upload.ts";
 import type { TableOut } from "../../commands/export/table_out.ts";
 import type { BulkRequest } from "../../scim/bulk/bulk_plan.ts";
 import type { RowOutcome } from "../../scim/bulk/rows.ts";
-import type { Mapping, ResourceKind, Stored, Target } from "../../scim/ports.ts";
+import type { Target } from "../../scim/ports.ts";
+import type { Mapping, ResourceKind, Stored } from "../../scim/resource.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Transfer {

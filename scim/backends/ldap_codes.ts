@@ -1,6 +1,6 @@
 // What an LDAP result code means for whoever wanted something: one row for each code (RFC 4511 appendix A).
 
-import { type BackendFault } from "../ports.ts";
+import type { BackendFault } from "../backend_port.ts";
 import { cleanDetail, Trouble } from "./trouble.ts";
 
 interface CodeRow {

@@ -1,7 +1,7 @@
 // Entries and contents: what an entry says of a user or a group, what a new entry holds, and what has to change in one that is there. Pure.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, Mapping, ResourceKind, UserContent } from "../ports.ts";
+import type { Content, Mapping, ResourceKind, UserContent } from "../resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../pure/mapping.ts";
 import type { LdapChange, LdapEntry, LdapValues } from "./ldap_connection.ts";
 import { firstRdn } from "./ldap_names.ts";

@@ -1,7 +1,7 @@
 // Finding entries of users and groups: by name, and all of them. Names go into filters as octets of the protocol, never as text (RFC 4511 §4.5.1.7).
 
 import { AndFilter, EqualityFilter, type Filter, NotFilter, PresenceFilter } from "ldapts";
-import type { ResourceKind } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import type { LdapConnection, LdapEntry, LdapSearch } from "./ldap_connection.ts";
 import { attributesToRead, isNamed } from "./ldap_entries.ts";
 import type { LdapKind, LdapLayout } from "./ldap_schemas.ts";

@@ -2,7 +2,8 @@
 
 import { EqualityFilter } from "ldapts";
 import { type Random, toBase64Url } from "../../runtime.ts";
-import type { Desired, Mapping, PutResult, ResourceKind } from "../ports.ts";
+import type { Desired, PutResult } from "../backend_port.ts";
+import type { Mapping, ResourceKind } from "../resource.ts";
 import { membersNotStored } from "../pure/members_not_stored.ts";
 import { isRefusal } from "./ldap_codes.ts";
 import type { LdapConnection, LdapEntry } from "./ldap_connection.ts";

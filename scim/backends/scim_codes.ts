@@ -1,6 +1,6 @@
 // What an HTTP status of a SCIM server means for whoever wanted something (RFC 7644 §3.12).
 
-import type { BackendFault } from "../ports.ts";
+import type { BackendFault } from "../backend_port.ts";
 import type { ScimAnswer } from "./scim_http.ts";
 import { cleanDetail, Trouble } from "./trouble.ts";
 

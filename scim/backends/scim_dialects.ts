@@ -1,6 +1,6 @@
 // How SCIM servers differ: one row for each manner of speaking, and what a server says of itself (RFC 7643 §5).
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 
 export interface ScimDialect {
   /** How a resource is found by its name: by a filter, or at the path that ends in the name. */

@@ -2,7 +2,7 @@
 
 import type { ScimBackendSettings } from "../../config.ts";
 import type { Clock } from "../../runtime.ts";
-import type { JsonObject } from "../ports.ts";
+import type { JsonObject } from "../resource.ts";
 import { parseBody } from "../pure/json_limits.ts";
 import { TOO_LATE, withDeadline } from "./deadline.ts";
 import { createQueue } from "./queue.ts";

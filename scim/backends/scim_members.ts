@@ -1,6 +1,6 @@
 // Members of groups on another SCIM server, which knows users by its own ids.
 
-import type { JsonObject } from "../ports.ts";
+import type { JsonObject } from "../resource.ts";
 import { readName } from "../pure/names.ts";
 import type { ScimDialect } from "./scim_dialects.ts";
 import type { ScimIds } from "./scim_ids.ts";

@@ -1,7 +1,7 @@
 // Contents as another SCIM server spells them, and back. Pure.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, GroupContent, JsonObject, JsonValue, Mapping, ResourceKind } from "../ports.ts";
+import type { Content, GroupContent, JsonObject, JsonValue, Mapping, ResourceKind } from "../resource.ts";
 import { ENTERPRISE_SCHEMA, GROUP_SCHEMA, USER_SCHEMA } from "../pure/attribute_table.ts";
 import { readContent } from "../pure/content.ts";
 import { asObject, isList, type ScimDialect } from "./scim_dialects.ts";

@@ -3,7 +3,8 @@
 import type { ScimBackendSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
-import type { Backend, BackendOutcome, Content, Mapping, Remote, ResourceKind } from "../ports.ts";
+import type { Backend, BackendOutcome, Remote } from "../backend_port.ts";
+import type { Content, Mapping, ResourceKind } from "../resource.ts";
 import { keptAttributes } from "../pure/kept.ts";
 import { createCircuit } from "./circuit.ts";
 import { BackendListFault } from "./list_fault.ts";

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
-import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../ports.ts";
+import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../resource.ts";
 import { asObject, isList, readAbilities, type ScimAbilities } from "./scim_dialects.ts";
 import { troubleOf } from "./scim_codes.ts";
 import type { ScimAnswer, ScimHttp, ScimRequest } from "./scim_http.ts";

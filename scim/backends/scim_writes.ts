@@ -1,6 +1,7 @@
 // Writing to another SCIM server: POST what is new, PUT what differs, PATCH where only members do. Nothing is sent twice blindly.
 
-import type { Desired, JsonObject, Mapping, PutResult, ResourceKind } from "../ports.ts";
+import type { Desired, PutResult } from "../backend_port.ts";
+import type { JsonObject, Mapping, ResourceKind } from "../resource.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
 import { membersNotStored } from "../pure/members_not_stored.ts";
 import type { ScimAbilities } from "./scim_dialects.ts";

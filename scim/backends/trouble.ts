@@ -1,7 +1,7 @@
 // Faults on their way to the border of a backend: inside, a step that fails throws one; at the border it becomes an outcome.
 
 import { blankControlCharacters } from "../../platform/control_characters.ts";
-import type { BackendFault, BackendOutcome } from "../ports.ts";
+import type { BackendFault, BackendOutcome } from "../backend_port.ts";
 
 const MAX_DETAIL_CHARACTERS = 300;
 /** A fault that is thrown inside a backend. Never leaves it. */

@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../runtime.ts";
 import { NOTHING_KEPT } from "../pure/kept.ts";
-import type { Backend, BackendFault, BackendOutcome, Remote, ResourceKind } from "../ports.ts";
+import type { Backend, BackendFault, BackendOutcome, Remote } from "../backend_port.ts";
+import type { ResourceKind } from "../resource.ts";
 import { BackendListFault } from "./list_fault.ts";
 
 /** What is known of one backend since the start. */

@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../runtime.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
-import type { ResourceKind, Target } from "../ports.ts";
+import type { Target } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import type { BulkRequest } from "./bulk_plan.ts";
 import { writeBulk } from "./bulk_writer.ts";
 import { type Listing, openListing } from "./listing.ts";

@@ -3,7 +3,8 @@
 import { canonicalName } from "../../canonical_name.ts";
 import { contactProblems, contactProblemText } from "../../contact_values.ts";
 import type { Clock } from "../../runtime.ts";
-import type { Actor, Content, DirectoryWrite, GroupContent, Stored, Target } from "../ports.ts";
+import type { Actor, DirectoryWrite, Target } from "../ports.ts";
+import type { Content, GroupContent, Stored } from "../resource.ts";
 import { readContent } from "../pure/content.ts";
 import { mergeContent } from "../pure/mapping.ts";
 import { distinctNames } from "../pure/names.ts";

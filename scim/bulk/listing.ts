@@ -1,7 +1,8 @@
 // Everything of one kind, as lines of JSON, in steps of a bounded size: what an export writes.
 
 import { resourceLocation } from "../facts/routes.ts";
-import type { GroupContent, ResourceKind, Stored, Target } from "../ports.ts";
+import type { Target } from "../ports.ts";
+import type { GroupContent, ResourceKind, Stored } from "../resource.ts";
 import { renderResource } from "../pure/render.ts";
 
 export interface Listing {

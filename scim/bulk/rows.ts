@@ -1,7 +1,7 @@
 // Rows of an import as they reach a target, and what became of each. Types, and reading them from a request.
 
 import type { ScimRefusalCode } from "../facts/refusals.ts";
-import type { JsonObject, JsonValue, ResourceKind } from "../ports.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "../resource.ts";
 import { isArray, isObject } from "../pure/json_limits.ts";
 import { readName } from "../pure/names.ts";
 

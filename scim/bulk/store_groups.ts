@@ -3,7 +3,7 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Mutation } from "../../store.ts";
-import type { GroupContent } from "../ports.ts";
+import type { GroupContent } from "../resource.ts";
 import { actionOf, memberNames, targetEntry } from "../targets/audit.ts";
 import type { Work } from "./bulk_plan.ts";
 

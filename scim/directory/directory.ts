@@ -5,16 +5,8 @@ import type { PasswordHash } from "../../password_hasher.ts";
 import type { Log } from "../../log.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
-import type {
-  Directory,
-  Leaving,
-  Mapping,
-  PageOptions,
-  PrepareGroupTurn,
-  PrepareLeaving,
-  ResourceKind,
-  Stored,
-} from "../ports.ts";
+import type { Directory, Leaving, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
+import type { Mapping, ResourceKind, Stored } from "../resource.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { createBigChanges } from "./big_changes.ts";
 import { openNameIndexes, withWordIndexes } from "./indexes.ts";

@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Store } from "../../store.ts";
-import type { Mapping, PageOptions, ResourceKind, SearchOutcome, Stored } from "../ports.ts";
+import type { PageOptions, SearchOutcome } from "../ports.ts";
+import type { Mapping, ResourceKind, Stored } from "../resource.ts";
 import { type Filter, pathText } from "../pure/filter.ts";
 import { filterView, matchesFilter } from "../pure/filter_match.ts";
 import { cutWord, firstWord } from "../pure/words.ts";

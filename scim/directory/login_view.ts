@@ -2,7 +2,8 @@
 // send names at will.
 
 import type { Store } from "../../store.ts";
-import type { JsonObject, JsonValue, LoginUser } from "../ports.ts";
+import type { LoginUser } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import type { Tombstone } from "./pack.ts";

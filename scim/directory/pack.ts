@@ -2,7 +2,7 @@
 // is brought up to date when the commit is durable, never before.
 
 import type { CommitOutcome, Mutation, Store } from "../../store.ts";
-import type { ResourceKind } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import { indexWords, wordsOfGroup, wordsOfUser } from "../pure/words.ts";
 import type { IndexDraft } from "./counted_index.ts";
 import type { Indexes } from "./indexes.ts";

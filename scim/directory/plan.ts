@@ -3,14 +3,8 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
-import type {
-  Content,
-  DirectoryWrite,
-  GroupContent,
-  PrepareGroupTurn,
-  PrepareLeaving,
-  Stored,
-} from "../ports.ts";
+import type { DirectoryWrite, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
+import type { Content, GroupContent, Stored } from "../resource.ts";
 import { wordsOfGroup } from "../pure/words.ts";
 import type { Keys } from "./keys.ts";
 import {

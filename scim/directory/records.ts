@@ -10,7 +10,7 @@ import type {
   ResourceKind,
   Stored,
   UserContent,
-} from "../ports.ts";
+} from "../resource.ts";
 import type { Keys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";

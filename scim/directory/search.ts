@@ -1,7 +1,8 @@
 // Answers `q`: words, each of which must begin a word of the resource, or a filter (RFC 7644 §3.4.2.2) when it parses as one.
 
 import type { Store } from "../../store.ts";
-import type { Directory, Mapping, PageOptions, ResourceKind, SearchOutcome } from "../ports.ts";
+import type { Directory, PageOptions, SearchOutcome } from "../ports.ts";
+import type { Mapping, ResourceKind } from "../resource.ts";
 import { type Filter, filterProblem, parseFilter } from "../pure/filter.ts";
 import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../pure/words.ts";
 import { createFilterSearch } from "./filter_search.ts";

@@ -1,7 +1,7 @@
 // Who has a word that begins so: how many, exactly, and who comes where, read from the index of words and its counts.
 
 import type { Store } from "../../store.ts";
-import type { ResourceKind } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import type { Fence } from "./counted_index.ts";
 import { type Indexes, wordEntries } from "./indexes.ts";
 import type { Keys } from "./keys.ts";

@@ -1,7 +1,8 @@
 // One writer a target: writes are taken in order of asking, several into one commit where they fit, and each is all or nothing.
 
 import type { Log } from "../../log.ts";
-import type { DirectoryWrite, ResourceKind, WriteResult } from "../ports.ts";
+import type { DirectoryWrite, WriteResult } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import type { BigChanges } from "./big_changes.ts";
 import type { Indexes } from "./indexes.ts";

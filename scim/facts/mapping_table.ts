@@ -1,7 +1,7 @@
 // The document's default mapping between SCIM attributes and front-end attributes, spelled as the document spells it. Attributes with
 // identical names on both sides are not in it.
 
-import type { MappingRow } from "../ports.ts";
+import type { MappingRow } from "../resource.ts";
 
 /** `name[].sub`: each entry of a multi-valued attribute. */
 export const DEFAULT_USER_MAPPING = [

@@ -1,7 +1,7 @@
 // The endpoints of the identity interface, one row each, spelled as the document spells them. The routes, the refusals of what is not
 // supported, the OpenAPI description, the docs page and the tests are made from these rows.
 
-import type { ResourceKind } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 
 /** Everything of the interface is below it: `{base_url}/idm/scim/<target_id>`. */
 export const SCIM_PREFIX = "/idm/scim";

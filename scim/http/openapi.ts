@@ -9,7 +9,7 @@ import {
   SCIM_PREFIX,
   SCIM_ROUTES,
 } from "../facts/routes.ts";
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import { ALWAYS, RECEIPT_HEADER } from "./answers.ts";
 import { componentSchemas, NAME_SCHEMA, schemaRef } from "./openapi_schemas.ts";
 

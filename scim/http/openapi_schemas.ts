@@ -1,7 +1,7 @@
 // Schemas of the OpenAPI description (JSON Schema 2020-12), made from the table of attributes: users, groups, lists and errors.
 
 import { SCIM_REFUSALS } from "../facts/refusals.ts";
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import { MAX_MEMBERS } from "../pure/content.ts";
 import {
   type AttributeRow,

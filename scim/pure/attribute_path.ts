@@ -1,6 +1,6 @@
 // SCIM attributes as a mapping names them: `title`, `name.familyName`, `emails[].value`, and with the URN of an extension in front.
 
-import type { JsonObject, JsonValue, ResourceKind } from "../ports.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "../resource.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { ATTRIBUTES, findAttribute, type KnownAttribute, withoutCoreSchema } from "./attributes.ts";
 import { isArray, isObject } from "./json_limits.ts";

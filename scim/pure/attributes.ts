@@ -1,6 +1,6 @@
 // The attribute table, made ready to be asked: names without case (RFC 7643 §2.1), in the document's spelling or the RFC's.
 
-import type { ResourceKind } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import {
   type AttributeRow,
   type AttributeType,

@@ -1,7 +1,7 @@
 // What a body says of a user or a group: its name, what it is made of, and a password apart.
 
 import { canonicalName, isDeceptiveName } from "../../canonical_name.ts";
-import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "../ports.ts";
+import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "../resource.ts";
 import { ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
 import { isArray, isObject } from "./json_limits.ts";
 import { keepsExternalId } from "./mapping.ts";

@@ -1,6 +1,6 @@
 // Attributes as they are put together from front-end texts.
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import type { AttributePath } from "./attribute_path.ts";
 
 export interface Draft {

@@ -1,7 +1,7 @@
 // Whether a resource is what a filter asks for (RFC 7644 §3.4.2.2).
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { JsonObject, JsonValue, Mapping, Stored } from "../ports.ts";
+import type { JsonObject, JsonValue, Mapping, Stored } from "../resource.ts";
 import { property } from "./attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import type { KnownAttribute } from "./attributes.ts";

@@ -1,6 +1,6 @@
 // Attributes as filters name them (RFC 7644 §3.10), and what is known of them.
 
-import type { Mapping, ResourceKind } from "../ports.ts";
+import type { Mapping, ResourceKind } from "../resource.ts";
 import { readPath } from "./attribute_path.ts";
 import {
   ATTRIBUTES,

@@ -1,6 +1,6 @@
 // What makes no sense in a filter, though it can be read.
 
-import type { Mapping, ResourceKind } from "../ports.ts";
+import type { Mapping, ResourceKind } from "../resource.ts";
 import { attributeOf, type FilterPath, knownPath, pathText } from "./filter_path.ts";
 import { type Filter, inside } from "./filter_tree.ts";
 

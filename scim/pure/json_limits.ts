@@ -1,7 +1,7 @@
 // Bodies as JSON objects (RFC 8259). Depth and size are checked on the octets first: a parser takes five million nested arrays without complaint,
 // and what walks them afterwards does not.
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 
 export type BodyOutcome =
   | { readonly ok: true; readonly value: JsonObject }

@@ -1,6 +1,7 @@
 // Attributes that a backend keeps for itself (`read_only` of its settings): read there, and never written. Pure.
 
-import type { Backend, Content } from "../ports.ts";
+import type { Backend } from "../backend_port.ts";
+import type { Content } from "../resource.ts";
 import { type AttributePath, readPath } from "./attribute_path.ts";
 import { ATTRIBUTES, findAttribute } from "./attributes.ts";
 import { mergeContent } from "./merge.ts";

@@ -1,7 +1,7 @@
 // The mapping of a target between SCIM attributes and front-end attributes, in both directions. What no row names maps by its own name.
 
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../facts/mapping_table.ts";
-import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "../ports.ts";
+import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "../resource.ts";
 import { type AttributePath, property, readPath, textsAt, textsOf, writePath } from "./attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { ATTRIBUTES, findAttribute } from "./attributes.ts";

@@ -1,7 +1,7 @@
 // Members of a group that a backend did not store, because it does not know the user: the count and the first names.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { BackendState, GroupContent, MembersNotStored } from "../ports.ts";
+import type { BackendState, GroupContent, MembersNotStored } from "../resource.ts";
 
 /** Names in the summary; the count covers the rest. */
 const MAX_NAMES = 10;

@@ -1,7 +1,7 @@
 // What a backend says of a resource, laid over what is known of it: a backend that holds less takes nothing away that it could not hold.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, JsonObject, JsonValue } from "../ports.ts";
+import type { Content, JsonObject, JsonValue } from "../resource.ts";
 import { property, textsOf } from "./attribute_path.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
 import { isArray, isObject } from "./json_limits.ts";

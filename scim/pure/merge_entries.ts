@@ -1,6 +1,6 @@
 // Entries of multi-valued attributes, and objects, as a backend that may hold less says them, laid over what is known.
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import { property, textsOf } from "./attribute_path.ts";
 
 /** Sub-attributes that say what an entry is for; they outlive a backend that forgets them. */

@@ -1,6 +1,6 @@
 // The part of a user's name that every answer has.
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import { isObject } from "./json_limits.ts";
 
 /** A user's attributes with the two names that always are there, first. */

@@ -1,7 +1,7 @@
 // Attributes of a body, checked against the table and spelled as it spells them (RFC 7643 §2): names without case, the RFC's spelling or the
 // document's. What the table lacks is kept as it was given.
 
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
 import { isArray, isObject } from "./json_limits.ts";
 

@@ -1,7 +1,7 @@
 // Resources, lists and errors as JSON text (RFC 7643 §3, RFC 7644 §3.4.2, §3.12). Text is spliced from text that is at hand: a page of a hundred
 // resources is neither parsed nor written out again.
 
-import type { Mapping, Stored } from "../ports.ts";
+import type { Mapping, Stored } from "../resource.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
 import { resourceIds } from "./mapping.ts";

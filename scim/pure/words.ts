@@ -1,7 +1,7 @@
 // The words that a search finds a resource by: pieces of names, e-mail addresses, phone numbers and groups, compared by their beginning.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { JsonObject, JsonValue } from "../ports.ts";
+import type { JsonObject, JsonValue } from "../resource.ts";
 
 /** What is kept of a word in the index; a longer word of a query is checked on the resource. */
 export const MAX_WORD_CHARACTERS = 24;

@@ -5,7 +5,8 @@ import type { AuditAction } from "../../platform/audit_actions.ts";
 import type { Mutation } from "../../store.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { maskPhoneNumber } from "../../platform/mask_phone_number.ts";
-import type { Actor, Content, JsonObject, JsonValue, ResourceKind } from "../ports.ts";
+import type { Actor } from "../ports.ts";
+import type { Content, JsonObject, JsonValue, ResourceKind } from "../resource.ts";
 
 const MAX_ATTRIBUTES = 30;
 const MAX_VALUE_CHARACTERS = 200;

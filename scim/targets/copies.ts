@@ -3,7 +3,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
-import type { Content, ResourceKind, Stored } from "../ports.ts";
+import type { Content, ResourceKind, Stored } from "../resource.ts";
 import { deleteLongText, readLongText, setLongText } from "./long_texts.ts";
 import type { Standing } from "./standing.ts";
 

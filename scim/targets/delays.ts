@@ -1,6 +1,6 @@
 // How long to wait before trying again: growing, with jitter, so that what failed together does not come back together. Pure.
 
-import type { BackendFault } from "../ports.ts";
+import type { BackendFault } from "../backend_port.ts";
 
 const FIRST_MS = 1000;
 const LONGEST_MS = 10 * 60_000;

@@ -4,15 +4,9 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
-import type {
-  BackendFault,
-  BackendOutcome,
-  BackendState,
-  Content,
-  Directory,
-  PutResult,
-  Stored,
-} from "../ports.ts";
+import type { Directory } from "../ports.ts";
+import type { BackendFault, BackendOutcome, PutResult } from "../backend_port.ts";
+import type { BackendState, Content, Stored } from "../resource.ts";
 import { isSameSummary, withMembersNotStored } from "../pure/members_not_stored.ts";
 import type { Copies } from "./copies.ts";
 import { isHopeless, retryDelayMs } from "./delays.ts";

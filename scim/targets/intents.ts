@@ -3,7 +3,7 @@
 import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
-import type { Content, ResourceKind } from "../ports.ts";
+import type { Content, ResourceKind } from "../resource.ts";
 import { parseContent } from "./copies.ts";
 import type { Link } from "./link.ts";
 import { deleteLongText, readLongText, setLongText } from "./long_texts.ts";

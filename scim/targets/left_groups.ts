@@ -1,7 +1,8 @@
 // A user who is deleted or deactivated leaves every group in the store; backends that hold those groups are owed them without the leaver.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, Directory, Stored } from "../ports.ts";
+import type { Directory } from "../ports.ts";
+import type { Content, Stored } from "../resource.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks, Release } from "./keyed_locks.ts";
 import type { Link } from "./link.ts";

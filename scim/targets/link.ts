@@ -1,15 +1,8 @@
 // A backend as the rest of targets/ calls it: a bounded number of calls at once, a last deadline around each, and nothing that rejects.
 
 import type { Clock } from "../../runtime.ts";
-import type {
-  Backend,
-  BackendFault,
-  BackendOutcome,
-  Desired,
-  PutResult,
-  Remote,
-  ResourceKind,
-} from "../ports.ts";
+import type { Backend, BackendFault, BackendOutcome, Desired, PutResult, Remote } from "../backend_port.ts";
+import type { ResourceKind } from "../resource.ts";
 import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
 
 export interface Link {

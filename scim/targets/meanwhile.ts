@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
-import type { Directory, ResourceKind, Stored } from "../ports.ts";
+import type { Directory } from "../ports.ts";
+import type { ResourceKind, Stored } from "../resource.ts";
 
 export interface Meanwhile {
   /** Whether a resource was changed or deleted since the watch began, so that what was listed of it may be older. */

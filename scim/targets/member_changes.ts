@@ -2,16 +2,8 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
-import type {
-  BackendInfo,
-  Content,
-  Directory,
-  GroupContent,
-  Stored,
-  Target,
-  WriteOptions,
-  Written,
-} from "../ports.ts";
+import type { BackendInfo, Directory, Target, WriteOptions, Written } from "../ports.ts";
+import type { Content, GroupContent, Stored } from "../resource.ts";
 import { actionOf, memberNames, targetEntry } from "./audit.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";

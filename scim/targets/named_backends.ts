@@ -1,7 +1,8 @@
 // Which backends an operation is for: those that it names, or all that can hold such a resource.
 
 import { ScimRefusal } from "../facts/refusals.ts";
-import type { BackendInfo, ResourceKind } from "../ports.ts";
+import type { BackendInfo } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 
 /** What the choice needs to know of a target. */
 export interface BackendChoice {

@@ -5,7 +5,8 @@ import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type { OwedWrite, ResourceKind } from "../ports.ts";
+import type { OwedWrite } from "../ports.ts";
+import type { ResourceKind } from "../resource.ts";
 import { createOwedList } from "./owed_list.ts";
 import type { BackendOperation } from "./plan.ts";
 

@@ -1,6 +1,7 @@
 // Decides what one write means: for the resource, for each backend's state, for the copies, and which calls it takes. Pure.
 
-import type { BackendInfo, BackendState, Content, ResourceKind } from "../ports.ts";
+import type { BackendInfo } from "../ports.ts";
+import type { BackendState, Content, ResourceKind } from "../resource.ts";
 import { sameContent } from "./same_content.ts";
 import { has, settled, type Standing, withCopy, withState } from "./standing.ts";
 

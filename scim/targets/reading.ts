@@ -1,6 +1,7 @@
 // What a backend's reading of a resource makes of the resource: the first listed backend that has it says what it is. Pure.
 
-import type { Backend, BackendState, Content, Remote } from "../ports.ts";
+import type { Backend, Remote } from "../backend_port.ts";
+import type { BackendState, Content } from "../resource.ts";
 import { type Kept, layKept, NOTHING_KEPT } from "../pure/kept.ts";
 import { mergeContent } from "../pure/mapping.ts";
 import { stillNotStored, withMembersNotStored } from "../pure/members_not_stored.ts";

@@ -3,14 +3,9 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Log } from "../../log.ts";
 import type { Random } from "../../runtime.ts";
-import type {
-  DirectoryWrite,
-  RefreshProgress,
-  RefreshReport,
-  Remote,
-  ResourceKind,
-  Stored,
-} from "../ports.ts";
+import type { DirectoryWrite, RefreshProgress, RefreshReport } from "../ports.ts";
+import type { Remote } from "../backend_port.ts";
+import type { ResourceKind, Stored } from "../resource.ts";
 import { BackendListFault } from "../backends/list_fault.ts";
 import { readName } from "../pure/names.ts";
 import { readStanding } from "./copies.ts";

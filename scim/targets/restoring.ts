@@ -1,7 +1,8 @@
 // What a backend is owed when a write failed and taking it back did not work either: its former content, from the outbox.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, Directory, ResourceKind } from "../ports.ts";
+import type { Directory } from "../ports.ts";
+import type { Content, ResourceKind } from "../resource.ts";
 import { type Copies, readStanding } from "./copies.ts";
 import type { Link } from "./link.ts";
 import type { Outbox, OutboxChange } from "./outbox.ts";

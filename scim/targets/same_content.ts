@@ -1,7 +1,7 @@
 // Whether two contents say the same, whatever the order of their attributes and members.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { Content, JsonValue } from "../ports.ts";
+import type { Content, JsonValue } from "../resource.ts";
 
 export function sameContent(a: Content, b: Content): boolean {
   if (a === b) return true;

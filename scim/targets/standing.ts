@@ -1,6 +1,6 @@
 // How backends stand to a resource: who has it, and what that makes of the resource. Pure.
 
-import type { BackendState, BackendStates, Content } from "../ports.ts";
+import type { BackendState, BackendStates, Content } from "../resource.ts";
 
 /** A resource while it is being worked out: its content (`null`: there is none), states, and the contents of those that differ. */
 export interface Standing {

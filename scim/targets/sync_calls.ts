@@ -1,14 +1,8 @@
 // Calls to the backends that must succeed before a write is recorded: in order, and taken back in reverse when one of them fails.
 
-import type {
-  BackendFault,
-  Content,
-  PutResult,
-  Receipt,
-  ReceiptEntry,
-  Remote,
-  ResourceKind,
-} from "../ports.ts";
+import type { Receipt, ReceiptEntry } from "../ports.ts";
+import type { BackendFault, PutResult, Remote } from "../backend_port.ts";
+import type { Content, ResourceKind } from "../resource.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import { isAway } from "./delays.ts";
 import type { Link } from "./link.ts";

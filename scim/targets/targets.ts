@@ -6,7 +6,8 @@ import type { Log } from "../../log.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type { Backend, Directory, Targets } from "../ports.ts";
+import type { Directory, Targets } from "../ports.ts";
+import type { Backend } from "../backend_port.ts";
 import { type OpenTarget, openTarget } from "./target.ts";
 
 export interface TargetsDeps {

@@ -6,17 +6,9 @@ import { HasherBusy, type PasswordHash } from "../../password_hasher.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
-import type {
-  BackendStates,
-  Content,
-  Directory,
-  PutResult,
-  ReceiptEntry,
-  ResourceKind,
-  Stored,
-  WriteOptions,
-  Written,
-} from "../ports.ts";
+import type { Directory, ReceiptEntry, WriteOptions, Written } from "../ports.ts";
+import type { PutResult } from "../backend_port.ts";
+import type { BackendStates, Content, ResourceKind, Stored } from "../resource.ts";
 import { type Kept, layKept } from "../pure/kept.ts";
 import { withMembersNotStored } from "../pure/members_not_stored.ts";
 import { actionOf, contentEntries } from "./audit.ts";

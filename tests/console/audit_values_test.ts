@@ -6,7 +6,7 @@ import type { ImportView } from "../../console/api/people/bulk_shapes.ts";
 import type { TimelinePage } from "../../console/api/people/user_shapes.ts";
 import { userTimeline } from "../../console/api/people/user_timeline.ts";
 import { contentEntries } from "../../scim/targets/audit.ts";
-import type { JsonObject, UserContent } from "../../scim/ports.ts";
+import type { JsonObject, UserContent } from "../../scim/resource.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type PeopleConsole, type Shape, SOMEBODY, startPeopleConsole } from "../fakes/console_people.ts";
 import { startInProcess } from "../radius/rows/in_process.ts";

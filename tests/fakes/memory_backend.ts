@@ -5,16 +5,8 @@ import { keptAttributes, layKept } from "../../scim/pure/kept.ts";
 import { membersNotStored } from "../../scim/pure/members_not_stored.ts";
 import type { Clock } from "../../runtime.ts";
 import { BackendListFault } from "../../scim/backends/list_fault.ts";
-import type {
-  Backend,
-  BackendFault,
-  BackendOutcome,
-  Content,
-  MembersNotStored,
-  PutResult,
-  Remote,
-  ResourceKind,
-} from "../../scim/ports.ts";
+import type { Backend, BackendFault, BackendOutcome, PutResult, Remote } from "../../scim/backend_port.ts";
+import type { Content, MembersNotStored, ResourceKind } from "../../scim/resource.ts";
 
 export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
 

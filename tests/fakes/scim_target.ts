@@ -5,18 +5,16 @@ import { ScimRefusal } from "../../scim/facts/refusals.ts";
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/facts/mapping_table.ts";
 import type {
   BackendInfo,
-  Content,
   Directory,
   PageOptions,
   RefreshReport,
-  ResourceKind,
   SearchOutcome,
-  Stored,
   Target,
   Targets,
   WriteOptions,
   Written,
 } from "../../scim/ports.ts";
+import type { Content, ResourceKind, Stored } from "../../scim/resource.ts";
 
 /** A call that reached the target. */
 export interface TargetCall {

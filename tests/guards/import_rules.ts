@@ -52,7 +52,13 @@ export const ROOMS: readonly RoomRow[] = [
       "platform/audit_actions.ts",
     ],
     // The ports declare what a conversation looks like; the API sends it as it is.
-    types: ["console/api/", "radius/doing/ports.ts", "scim/ports.ts", "upstream/embedded/interfaces.ts"],
+    types: [
+      "console/api/",
+      "radius/doing/ports.ts",
+      "scim/ports.ts",
+      "scim/resource.ts",
+      "upstream/embedded/interfaces.ts",
+    ],
   },
   {
     at: "console/device/",
@@ -78,7 +84,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "log.ts", code: ["runtime.ts", "platform/control_characters.ts"], types: [] },
   { at: "canonical_name.ts", code: [], types: [] },
   { at: "phone_name.ts", code: [], types: [] },
-  { at: "contact_values.ts", code: [], types: ["scim/ports.ts"] },
+  { at: "contact_values.ts", code: [], types: ["scim/resource.ts"] },
   { at: "platform/audit_actions.ts", code: [], types: [] },
   { at: "platform/", code: ["canonical_name.ts"], types: [] },
   { at: "user_record.ts", code: ["canonical_name.ts"], types: ["store.ts"] },

@@ -6,7 +6,9 @@ import type { Ear } from "../../../radius/doing/ear.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";
 import type { BackendStanding } from "../../../scim/backends/watched.ts";
 import type { Credentials } from "../../../scim/http/credentials.ts";
-import type { BackendOutcome, Content, FrontEnd, Targets } from "../../../scim/ports.ts";
+import type { Targets } from "../../../scim/ports.ts";
+import type { BackendOutcome } from "../../../scim/backend_port.ts";
+import type { Content, FrontEnd } from "../../../scim/resource.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface Connect {

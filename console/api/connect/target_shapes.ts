@@ -1,7 +1,8 @@
 // What the calls about targets and about health give.
 
 import type { BackendStanding } from "../../../scim/backends/watched.ts";
-import type { BackendInfo, MappingRow, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
+import type { BackendInfo, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
+import type { MappingRow } from "../../../scim/resource.ts";
 
 export interface BackendRow extends BackendInfo, BackendStanding {
   /** SCIM attributes of users that it keeps for itself, as the mapping spells them. */

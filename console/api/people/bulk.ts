@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
-import type { Actor, Stored, Target, WriteOptions } from "../../../scim/ports.ts";
+import type { Actor, Target, WriteOptions } from "../../../scim/ports.ts";
+import type { Stored } from "../../../scim/resource.ts";
 import type { BulkAction, BulkPreview, JobItem } from "./bulk_shapes.ts";
 import type { People } from "./people.ts";
 import { Refusal } from "../refusal.ts";

@@ -2,7 +2,7 @@
 
 import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Pairing } from "../../../radius/doing/pairings.ts";
-import type { Content, JsonValue } from "../../../scim/ports.ts";
+import type { Content, JsonValue } from "../../../scim/resource.ts";
 import type { People } from "./people.ts";
 import type { DirectoryNumberView } from "./user_shapes.ts";
 

@@ -3,7 +3,8 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { JsonObject, ResourceKind, Stored, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { JsonObject, ResourceKind, Stored } from "../../../scim/resource.ts";
 import type { Store } from "../../../store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { HttpEnv } from "../http_env.ts";

@@ -1,7 +1,8 @@
 // What the console's API says of groups and devices: types alone, shared with the pages.
 
 import type { Factor } from "../../../radius/facts/factors.ts";
-import type { BackendState, Receipt } from "../../../scim/ports.ts";
+import type { Receipt } from "../../../scim/ports.ts";
+import type { BackendState } from "../../../scim/resource.ts";
 import type { BackendMark } from "./user_shapes.ts";
 
 /** One attribute of an Access-Accept. */

@@ -2,15 +2,8 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { ReplyRegister } from "../../../radius/doing/reply_register.ts";
-import type {
-  Actor,
-  GroupContent,
-  Receipt,
-  Stored,
-  Target,
-  WriteOptions,
-  Written,
-} from "../../../scim/ports.ts";
+import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
+import type { GroupContent, Stored } from "../../../scim/resource.ts";
 import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_shapes.ts";
 import type { People } from "./people.ts";
 import { Refusal } from "../refusal.ts";

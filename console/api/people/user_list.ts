@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
-import type { Page, Stored, Target } from "../../../scim/ports.ts";
+import type { Page, Target } from "../../../scim/ports.ts";
+import type { Stored } from "../../../scim/resource.ts";
 import { directoryNumbers } from "./directory_numbers.ts";
 import type { People } from "./people.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";

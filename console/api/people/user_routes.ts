@@ -3,7 +3,8 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
-import type { Actor, JsonObject, Target, Written } from "../../../scim/ports.ts";
+import type { Actor, Target, Written } from "../../../scim/ports.ts";
+import type { JsonObject } from "../../../scim/resource.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";

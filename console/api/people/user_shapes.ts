@@ -3,7 +3,8 @@
 import type { ConversationView } from "../../../radius/doing/ports.ts";
 import type { UnconfirmedFactor } from "../../../radius/pure/unconfirmed_factors.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
-import type { BackendState, JsonObject, Receipt } from "../../../scim/ports.ts";
+import type { Receipt } from "../../../scim/ports.ts";
+import type { BackendState, JsonObject } from "../../../scim/resource.ts";
 
 export type { LoginTrial } from "../../../radius/doing/login_trial.ts";
 

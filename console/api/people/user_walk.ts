@@ -1,6 +1,7 @@
 // The users that a list's filters match, one after the other: what a deed on all of them, or an export, goes through.
 
-import type { Stored, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { Stored } from "../../../scim/resource.ts";
 import type { People } from "./people.ts";
 import { candidates, testsOf, type UserQuery } from "./user_list.ts";
 

@@ -4,15 +4,8 @@ import { canonicalName } from "../../../canonical_name.ts";
 import { contactProblems, contactProblemText } from "../../../contact_values.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { type Random, toHex } from "../../../runtime.ts";
-import type {
-  Actor,
-  Content,
-  JsonObject,
-  Stored,
-  Target,
-  WriteOptions,
-  Written,
-} from "../../../scim/ports.ts";
+import type { Actor, Target, WriteOptions, Written } from "../../../scim/ports.ts";
+import type { Content, JsonObject, Stored } from "../../../scim/resource.ts";
 import type { People } from "./people.ts";
 import { Refusal } from "../refusal.ts";
 import { DetailedRefusal, ofTarget } from "../connect/target_refusals.ts";

@@ -1,6 +1,7 @@
 // What the pages of users ask of the API, typed: each call waits for a new session when the old one is over.
 
-import type { JsonObject, Receipt } from "../../../scim/ports.ts";
+import type { Receipt } from "../../../scim/ports.ts";
+import type { JsonObject } from "../../../scim/resource.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { take } from "../api_client.ts";
 import type {

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { readHeader } from "../../../commands/import/columns.ts";
 import { createNameSet } from "../../../commands/import/name_set.ts";
 import { bodyOfRow } from "../../../commands/import/table_row.ts";
-import type { JsonObject, Mapping } from "../../../scim/ports.ts";
+import type { JsonObject, Mapping } from "../../../scim/resource.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 
 const DEFAULT = createMapping({ user: {}, group: {} });

@@ -3,7 +3,8 @@
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../../runtime.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap.ts";
-import type { Backend, JsonObject } from "../../../scim/ports.ts";
+import type { Backend } from "../../../scim/backend_port.ts";
+import type { JsonObject } from "../../../scim/resource.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import { testNeeding } from "../../ground/needing.ts";
 import { startScimmy } from "../../ground/scimmy_server.ts";

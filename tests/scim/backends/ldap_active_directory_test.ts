@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { LdapBackendSettings } from "../../../config.ts";
 import { systemClock } from "../../../runtime.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap.ts";
-import type { Backend } from "../../../scim/ports.ts";
+import type { Backend } from "../../../scim/backend_port.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import { ACTIVE_DIRECTORY_SCHEMA } from "../../ground/active_directory_schema.ts";
 import { makeAuthority } from "../../ground/certificates.ts";

@@ -5,7 +5,7 @@ import type { LdapBackendSettings } from "../../../config.ts";
 import { systemClock } from "../../../runtime.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap.ts";
 import { BackendListFault } from "../../../scim/backends/list_fault.ts";
-import type { Backend, BackendFault, BackendOutcome } from "../../../scim/ports.ts";
+import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import { makeAuthority } from "../../ground/certificates.ts";
 import { runProgram } from "../../ground/child.ts";

@@ -2,16 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../canonical_name.ts";
-import type {
-  Backend,
-  BackendOutcome,
-  Content,
-  GroupContent,
-  JsonObject,
-  Remote,
-  ResourceKind,
-  UserContent,
-} from "../../../scim/ports.ts";
+import type { Backend, BackendOutcome, Remote } from "../../../scim/backend_port.ts";
+import type { Content, GroupContent, JsonObject, ResourceKind, UserContent } from "../../../scim/resource.ts";
 
 /** One backend under test, empty at first. */
 export interface Bench {

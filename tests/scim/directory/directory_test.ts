@@ -1,7 +1,8 @@
 // The directory: writes, memberships, leaving, logins.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import type { DirectoryWrite, JsonObject, UserContent } from "../../../scim/ports.ts";
+import type { DirectoryWrite } from "../../../scim/ports.ts";
+import type { JsonObject, UserContent } from "../../../scim/resource.ts";
 import { createStore } from "../../../store.ts";
 import { drop, links, loginOf, NAME, namesOf, openWorld, putGroup, putUser, storedIn } from "./world.ts";
 

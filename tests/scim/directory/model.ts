@@ -1,7 +1,7 @@
 // A naive directory in memory, which walks over everybody: what the real one is compared with.
 
 import { canonicalName } from "../../../canonical_name.ts";
-import type { JsonObject } from "../../../scim/ports.ts";
+import type { JsonObject } from "../../../scim/resource.ts";
 import { queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/pure/words.ts";
 import { compareText } from "../../../scim/directory/order.ts";
 

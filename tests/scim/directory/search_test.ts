@@ -1,7 +1,8 @@
 // The parameter q: words and filters over the indexes.
 
 import { assertEquals } from "@std/assert";
-import type { Directory, JsonObject, ResourceKind } from "../../../scim/ports.ts";
+import type { Directory } from "../../../scim/ports.ts";
+import type { JsonObject, ResourceKind } from "../../../scim/resource.ts";
 import { NAME, namesOf, openWorld, pageOf, putGroup, putUser } from "./world.ts";
 
 interface Row {

@@ -4,7 +4,8 @@ import { canonicalName } from "../../../canonical_name.ts";
 import { createLog } from "../../../log.ts";
 import { type Clock, createSystemRandom } from "../../../runtime.ts";
 import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
-import type { Directory, JsonObject, Page, SearchOutcome, Stored, WriteResult } from "../../../scim/ports.ts";
+import type { Directory, Page, SearchOutcome, WriteResult } from "../../../scim/ports.ts";
+import type { JsonObject, Stored } from "../../../scim/resource.ts";
 import { createStore, type Store } from "../../../store.ts";
 
 export const NAME = { familyName: "", givenName: "" };

@@ -1,6 +1,6 @@
 // What the tests of bodies share: a body read with the document's mapping, and content put into a resource.
 
-import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/ports.ts";
+import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/resource.ts";
 import { type ContentOutcome, readContent } from "../../../scim/pure/content.ts";
 import { parseBody } from "../../../scim/pure/json_limits.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";

@@ -1,7 +1,7 @@
 // Bodies as content: naming, types, spellings, members, passwords.
 
 import { assert, assertEquals } from "@std/assert";
-import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/ports.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/resource.ts";
 import { readContent } from "../../../scim/pure/content.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, GENERATED_NAME, read, refused, taken } from "./bodies.ts";

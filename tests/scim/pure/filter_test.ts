@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import type { ResourceKind } from "../../../scim/ports.ts";
+import type { ResourceKind } from "../../../scim/resource.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
 import {
   type Filter,

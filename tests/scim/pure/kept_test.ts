@@ -1,7 +1,7 @@
 // What backends keep for themselves: how it is spelled, what it leaves of a write, and when nobody else may change it.
 
 import { assert, assertEquals } from "@std/assert";
-import type { JsonObject, UserContent } from "../../../scim/ports.ts";
+import type { JsonObject, UserContent } from "../../../scim/resource.ts";
 import { keptAttributes, keptByAll, keptNames, layKept } from "../../../scim/pure/kept.ts";
 import { createMapping, isFrontEndKept } from "../../../scim/pure/mapping.ts";
 

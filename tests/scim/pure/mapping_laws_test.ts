@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import type { Content } from "../../../scim/ports.ts";
+import type { Content } from "../../../scim/resource.ts";
 import {
   coveredAttributes,
   createMapping,

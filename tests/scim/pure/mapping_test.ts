@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../../scim/facts/mapping_table.ts";
-import type { GroupContent, JsonObject, UserContent } from "../../../scim/ports.ts";
+import type { GroupContent, JsonObject, UserContent } from "../../../scim/resource.ts";
 import { coveredAttributes, createMapping, fromFrontEnd, toFrontEnd } from "../../../scim/pure/mapping.ts";
 import { renderResource } from "../../../scim/pure/render.ts";
 import { bodyOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";

@@ -1,7 +1,7 @@
 // What a backend says, laid over what is known.
 
 import { assertEquals } from "@std/assert";
-import type { JsonObject, UserContent } from "../../../scim/ports.ts";
+import type { JsonObject, UserContent } from "../../../scim/resource.ts";
 import { coveredAttributes, fromFrontEnd, mergeContent, toFrontEnd } from "../../../scim/pure/mapping.ts";
 import { DOCUMENT_MAPPING } from "./bodies.ts";
 

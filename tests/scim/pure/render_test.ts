@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { isDeceptiveName } from "../../../canonical_name.ts";
 import fc from "../../packages/fast_check.ts";
-import type { Content, JsonObject, Stored } from "../../../scim/ports.ts";
+import type { Content, JsonObject, Stored } from "../../../scim/resource.ts";
 import { readName } from "../../../scim/pure/names.ts";
 import { renderError, renderList, renderResource } from "../../../scim/pure/render.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";

@@ -1,7 +1,8 @@
 // The parameter `backends`: which backends an operation is for, what the others keep, and what the resource becomes.
 
 import { assertEquals } from "@std/assert";
-import type { JsonObject, Stored, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { JsonObject, Stored } from "../../../scim/resource.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "async" } as const;

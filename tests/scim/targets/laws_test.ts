@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { ScimRefusal } from "../../../scim/facts/refusals.ts";
-import type { Content } from "../../../scim/ports.ts";
+import type { Content } from "../../../scim/resource.ts";
 import { createCopies, readStanding } from "../../../scim/targets/copies.ts";
 import { has } from "../../../scim/targets/standing.ts";
 import { createStore } from "../../../store.ts";

@@ -1,7 +1,7 @@
 // Calls to a backend: bounded in number and time, and never a rejection; and how long is waited before trying again.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Backend, BackendFault, BackendOutcome } from "../../../scim/ports.ts";
+import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
 import { isHopeless, retryDelayMs } from "../../../scim/targets/delays.ts";
 import { createLink } from "../../../scim/targets/link.ts";
 import { createMemoryBackend } from "../../fakes/memory_backend.ts";

@@ -1,7 +1,8 @@
 // Members of a group that a backend does not know: the receipt and the stored status name them, for sync and async backends and after a refresh.
 
 import { assertEquals } from "@std/assert";
-import type { BackendState, MembersNotStored, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { BackendState, MembersNotStored } from "../../../scim/resource.ts";
 import { membersNotStored, stillNotStored } from "../../../scim/pure/members_not_stored.ts";
 import { ACTOR, group, openStage, type Stage, user } from "./stage.ts";
 

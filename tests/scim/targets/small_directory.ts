@@ -1,7 +1,8 @@
 // A directory as small as it can be, without memory of its own: two nodes can share its store, as they would share a KV server's.
 
 import { canonicalName } from "../../../canonical_name.ts";
-import type { Directory, DirectoryWrite, ResourceKind, Stored, WriteResult } from "../../../scim/ports.ts";
+import type { Directory, DirectoryWrite, WriteResult } from "../../../scim/ports.ts";
+import type { ResourceKind, Stored } from "../../../scim/resource.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 

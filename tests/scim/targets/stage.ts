@@ -7,17 +7,9 @@ import type { Random } from "../../../runtime.ts";
 import { createSystemRandom } from "../../../runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/facts/refusals.ts";
-import type {
-  Actor,
-  Backend,
-  Directory,
-  GroupContent,
-  JsonObject,
-  Leaving,
-  Target,
-  Targets,
-  UserContent,
-} from "../../../scim/ports.ts";
+import type { Actor, Directory, Leaving, Target, Targets } from "../../../scim/ports.ts";
+import type { Backend } from "../../../scim/backend_port.ts";
+import type { GroupContent, JsonObject, UserContent } from "../../../scim/resource.ts";
 import { createTargets } from "../../../scim/targets/targets.ts";
 import { createStore, type Store } from "../../../store.ts";
 import { createVault } from "../../../vault.ts";

@@ -1,7 +1,7 @@
 // What is true where: attributes against backends, what differs marked, what is owed with its reason and a way to try again.
 
 import { useSignal } from "@preact/signals";
-import type { JsonObject } from "../../../../scim/ports.ts";
+import type { JsonObject } from "../../../../scim/resource.ts";
 import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import { useEvery } from "../../models/every.ts";
