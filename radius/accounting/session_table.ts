@@ -11,9 +11,9 @@ import {
   type SessionEnd,
   sessionKey,
   type SessionView,
-  staleAtMs,
   viewSession,
 } from "./session.ts";
+import { SessionIndex, type SessionIndexLimits } from "./session_index.ts";
 
 /** Where and when a report arrived. */
 export interface ReportOrigin {
@@ -51,33 +51,19 @@ export interface SessionTableDeps {
   readonly limits?: SessionTableLimits;
 }
 
-export interface SessionTableLimits {
-  readonly total: number;
-  readonly perClient: number;
+export interface SessionTableLimits extends SessionIndexLimits {
   readonly retentionMs: number;
-}
-
-/** The sessions of one client, each map with the session first that changed longest ago. */
-interface ClientSessions {
-  readonly connected: Map<string, AccountingSession>;
-  readonly ended: Map<string, AccountingSession>;
 }
 
 const MAX_DELAY_MS = 24 * 3600_000;
 /** Deletions in one commit while loading. */
 const MAX_DELETIONS = 400;
 
+/** The sessions of all clients: {@link SessionIndex} in memory, and the mutations that keep the store in step with it. */
 export class SessionTable implements SessionList {
   readonly #deps: SessionTableDeps;
   readonly #limits: SessionTableLimits;
-  readonly #clients = new Map<string, ClientSessions>();
-  /** The newest session of a client, an Acct-Session-Id and a user. */
-  readonly #byKey = new Map<string, AccountingSession>();
-  /** The newest session of a client and an Acct-Session-Id, for requests without a User-Name. */
-  readonly #bySessionId = new Map<string, AccountingSession>();
-  readonly #byUser = new Map<string, Map<string, AccountingSession>>();
-  #size = 0;
-  #connectedCount = 0;
+  readonly #index = new SessionIndex();
   /** Sessions that were removed to make room. */
   evictions = 0;
 
@@ -87,11 +73,11 @@ export class SessionTable implements SessionList {
   }
 
   get connectedCount(): number {
-    return this.#connectedCount;
+    return this.#index.connectedCount;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#index.size;
   }
 
   /** Reads the stored sessions. Returns how many records could not be read. */
@@ -107,7 +93,7 @@ export class SessionTable implements SessionList {
     found.sort((a, b) => a.updatedMs - b.updatedMs);
     const mutations = found.flatMap((session) => {
       const deletions = this.#makeRoom(session.client);
-      this.#put(session);
+      this.#index.put(session);
       return deletions;
     });
     for (let at = 0; at < mutations.length; at += MAX_DELETIONS) {
@@ -135,45 +121,18 @@ export class SessionTable implements SessionList {
 
   /** Removes sessions whose retention is over; the store expires their records itself. */
   sweep(): void {
-    const oldestMs = this.#deps.nowMs() - this.#limits.retentionMs;
-    for (const { connected, ended } of this.#clients.values()) {
-      for (const sessions of [connected, ended]) {
-        for (const session of sessions.values()) {
-          if (session.updatedMs > oldestMs) break;
-          this.#remove(session);
-        }
-      }
-    }
+    this.#index.removeOlder(this.#deps.nowMs() - this.#limits.retentionMs);
   }
 
   connected({ limit, client = "" }: { limit: number; client?: string }): ConnectedSessions {
     const nowMs = this.#deps.nowMs();
-    let total = 0;
-    let stale = 0;
-    let newest: AccountingSession[] = [];
-    const cut = (): void => {
-      newest = newest.sort(byStart).slice(0, limit);
-    };
-    for (const [name, { connected }] of this.#clients) {
-      if (client !== "" && name !== client) continue;
-      for (const session of connected.values()) {
-        total++;
-        if (nowMs > staleAtMs(session)) stale++;
-        newest.push(session);
-        // Sorting everything would cost far more than the few that are shown.
-        if (newest.length > 8 * limit) cut();
-      }
-    }
-    cut();
-    return { sessions: newest.map((session) => viewSession(session, nowMs)), total, stale };
+    const { sessions, total, stale } = this.#index.connected({ limit, client, nowMs });
+    return { sessions: sessions.map((session) => viewSession(session, nowMs)), total, stale };
   }
 
   ofUser(canonicalName: string, limit: number): SessionView[] {
     const nowMs = this.#deps.nowMs();
-    const rank = ({ endedMs }: AccountingSession): number => endedMs === null ? 0 : 1;
-    return [...this.#byUser.get(canonicalName)?.values() ?? []]
-      .sort((a, b) => rank(a) - rank(b) || byStart(a, b))
-      .slice(0, limit).map((session) => viewSession(session, nowMs));
+    return this.#index.ofUser(canonicalName, limit).map((session) => viewSession(session, nowMs));
   }
 
   #start(report: AccountingReport, origin: ReportOrigin): Mutation[] {
@@ -216,7 +175,7 @@ export class SessionTable implements SessionList {
   #endAllOfNas(report: AccountingReport, origin: ReportOrigin, end: SessionEnd): Mutation[] {
     const nas = report.nas || origin.source;
     const endedMs = eventMs(report, origin);
-    const connected = [...this.#clients.get(origin.client)?.connected.values() ?? []];
+    const connected = this.#index.connectedOf(origin.client);
     return connected.filter((session) => session.nas === nas && session.startedMs <= endedMs).flatMap((
       session,
     ) =>
@@ -229,10 +188,7 @@ export class SessionTable implements SessionList {
   }
 
   #find({ sessionHex, user }: AccountingReport, { client }: ReportOrigin): AccountingSession | null {
-    const found = user === ""
-      ? this.#bySessionId.get(keyOf({ client, sessionHex, user }))
-      : this.#byKey.get(keyOf({ client, sessionHex, user }));
-    return found ?? null;
+    return this.#index.find({ client, sessionHex, user });
   }
 
   #create(
@@ -259,7 +215,7 @@ export class SessionTable implements SessionList {
   }
 
   #store(session: AccountingSession): Mutation[] {
-    this.#put(session);
+    this.#index.put(session);
     return [{
       type: "set",
       key: sessionKey(session.id),
@@ -268,67 +224,12 @@ export class SessionTable implements SessionList {
     }];
   }
 
-  #put(session: AccountingSession): void {
-    const { id, client, user, endedMs } = session;
-    const sessions = this.#clients.get(client) ?? { connected: new Map(), ended: new Map() };
-    this.#clients.set(client, sessions);
-    const wasConnected = sessions.connected.delete(id);
-    const wasEnded = sessions.ended.delete(id);
-    if (!wasConnected && !wasEnded) this.#size++;
-    (endedMs === null ? sessions.connected : sessions.ended).set(id, session);
-    this.#connectedCount += (endedMs === null ? 1 : 0) - (wasConnected ? 1 : 0);
-    const ofUser = this.#byUser.get(user) ?? new Map<string, AccountingSession>();
-    this.#byUser.set(user, ofUser.set(id, session));
-    setNewest(this.#byKey, keyOf(session), session);
-    setNewest(this.#bySessionId, keyOf({ ...session, user: "" }), session);
-  }
-
-  #remove(session: AccountingSession): void {
-    const { id, client, user } = session;
-    const sessions = this.#clients.get(client);
-    const wasConnected = sessions?.connected.delete(id) ?? false;
-    const wasEnded = sessions?.ended.delete(id) ?? false;
-    if (sessions !== undefined && sessions.connected.size + sessions.ended.size === 0) {
-      this.#clients.delete(client);
-    }
-    if (wasConnected || wasEnded) this.#size--;
-    if (wasConnected) this.#connectedCount--;
-    const ofUser = this.#byUser.get(user);
-    ofUser?.delete(id);
-    if (ofUser?.size === 0) this.#byUser.delete(user);
-    removeIfSame(this.#byKey, keyOf(session), id);
-    removeIfSame(this.#bySessionId, keyOf({ ...session, user: "" }), id);
-  }
-
-  /** Removes sessions until one more of `client` fits: ended before connected, the one that changed longest ago first. */
+  /** The deletions of the sessions that give way to one more of `client`. */
   #makeRoom(client: string): Mutation[] {
-    const mutations: Mutation[] = [];
-    const evictOf = (sessions: ClientSessions | undefined): boolean => {
-      const oldest = firstOf(sessions?.ended) ?? firstOf(sessions?.connected);
-      if (oldest === null) return false;
-      this.#remove(oldest);
-      this.evictions++;
-      mutations.push({ type: "delete", key: sessionKey(oldest.id) });
-      return true;
-    };
-    while (countOf(this.#clients.get(client)) >= this.#limits.perClient) {
-      if (!evictOf(this.#clients.get(client))) break;
-    }
-    while (this.#size >= this.#limits.total) {
-      // The client that uses most of the table gives way, so that one client cannot push out the others.
-      const largest = [...this.#clients.values()].reduce<ClientSessions | undefined>(
-        (most, one) => countOf(one) > countOf(most) ? one : most,
-        undefined,
-      );
-      if (!evictOf(largest)) break;
-    }
-    return mutations;
+    const evicted = this.#index.makeRoom(client, this.#limits);
+    this.evictions += evicted.length;
+    return evicted.map(({ id }) => ({ type: "delete", key: sessionKey(id) }));
   }
-}
-
-/** No two keys read alike: the client's name has its length in front, and hexadecimal has no blank. */
-function keyOf({ client, sessionHex, user }: { client: string; sessionHex: string; user: string }): string {
-  return `${client.length} ${client}${sessionHex} ${user}`;
 }
 
 /** When the reported event happened, by this gateway's clock (RFC 2866 §5.2). */
@@ -351,25 +252,4 @@ function merge(
     outputOctets: Math.max(known.outputOctets, report.outputOctets),
     updatedMs: Math.max(known.updatedMs, receivedMs),
   };
-}
-
-function byStart(a: AccountingSession, b: AccountingSession): number {
-  return b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1);
-}
-
-function countOf(sessions: ClientSessions | undefined): number {
-  return sessions === undefined ? 0 : sessions.connected.size + sessions.ended.size;
-}
-
-function firstOf(sessions: ReadonlyMap<string, AccountingSession> | undefined): AccountingSession | null {
-  return sessions?.values().next().value ?? null;
-}
-
-function setNewest(map: Map<string, AccountingSession>, key: string, session: AccountingSession): void {
-  const known = map.get(key);
-  if (known === undefined || known.id <= session.id) map.set(key, session);
-}
-
-function removeIfSame(map: Map<string, AccountingSession>, key: string, id: string): void {
-  if (map.get(key)?.id === id) map.delete(key);
 }
