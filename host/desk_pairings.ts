@@ -1,7 +1,7 @@
 // The desk's operations on pairings: give a user a second factor, list, revoke, invite a phone, say what comes first.
 
 import { isLoopback } from "../config/addresses.ts";
-import type { NewPairing, Pairing } from "../radius/doing/pairings.ts";
+import type { NewPairing, Pairing } from "../radius/doing/pairing.ts";
 import type { Factor } from "../radius/facts/factors.ts";
 import { isCountryAllowed, maskPhoneNumber } from "../radius/pure/phone_number.ts";
 import { type PairingDetails, pairingDetails } from "../radius/pure/pairing_details.ts";

@@ -3,7 +3,7 @@
 import { canonicalName } from "../canonical_name.ts";
 import type { Log } from "../log.ts";
 import { auditEntry } from "../platform/audit.ts";
-import type { AddingPhone } from "../radius/doing/pairings.ts";
+import type { AddingPhone } from "../radius/doing/pairing.ts";
 import { addedByPhone } from "../radius/pure/unconfirmed_factors.ts";
 import type { Mutation } from "../store.ts";
 import type { Radius } from "../radius/gateway.ts";

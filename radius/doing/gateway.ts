@@ -2,29 +2,27 @@
 
 import type { Log } from "../../log.ts";
 import { toBase64Url } from "../../runtime.ts";
-import { isStep, type Step, stepByName } from "../facts/steps.ts";
+import { type Step, stepByName } from "../facts/steps.ts";
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import type { PacketView } from "../pure/packet.ts";
 import { readAnswer, readAppended } from "../pure/password.ts";
 import { canonicalName } from "../../canonical_name.ts";
-import { placeOfTuple, type Tuple, tupleOf } from "../pure/tuple.ts";
-import { ApprovalUsed } from "./approval_use.ts";
+import { type Tuple, tupleOf } from "../pure/tuple.ts";
 import { isPowerless, wasCutOff } from "./answer_rules.ts";
 import { type AnswerDeps, createAnswers } from "./answers.ts";
-import { type Attempt, newAttempt } from "./attempt.ts";
+import { newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
-import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
-import { USER_LEFT } from "./leaving.ts";
+import type { Conversation } from "./conversation.ts";
 import { recordJoin } from "./login_audit.ts";
-import { FirstFactorBusy } from "./outside.ts";
-import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
+import type { MachineDeps } from "./machine.ts";
 import { createNoiseCheck } from "./noise.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";
 import { callingStation, findRefusal, type Refusal, type Request, viewOf } from "./request.ts";
 import { logRequest } from "./request_log.ts";
-import { authenticatorText, findSameLogin, isReissued, isSamePacket } from "./same_packet.ts";
+import { RequestRunner } from "./request_runner.ts";
+import { findSameLogin, isReissued, isSamePacket } from "./same_packet.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import type { UnsignedLimits } from "./unsigned_limits.ts";
 import { createWorks, type Work } from "./works.ts";
@@ -64,13 +62,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const answers = createAnswers(deps);
   const beginnings = createBeginnings(deps);
   const preparing = createPreparing(deps);
-  const machine: MachineDeps = { ...deps, startOver };
   const { sharedTuples, unsignedLimits, tokenOf } = deps;
   // The key ends with the process: what is compared with it is never stored.
   const joinKey = createHmacMd5(deps.random.bytes(32));
   const noise = createNoiseCheck(deps);
   const { gone, refuse } = createRejections(deps, answers);
   const works = createWorks({ joinWindowMs: deps.loginJoinWindowMs });
+  const machine: MachineDeps = { ...deps, startOver };
+  const runner = new RequestRunner({ machine, answers, works, sharedTuples, packets: deps.packets, log });
 
   function startOver(old: Conversation): Conversation {
     const next = beginnings.startOver(old);
@@ -149,10 +148,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const known = findSameLogin(conversations, newest, { request, digest });
     if (known !== null) {
       if (works.of(known) !== undefined || !wasCutOff(known, typed.appended, policy)) {
-        return repeat(request, known);
+        return runner.repeat(request, known);
       }
       const held = { attempt: { ...attempt, holdsAgain: true }, state: null, digest, hasPassword };
-      return run([request], known, { ...held, replaces: null });
+      return runner.run([request], known, { ...held, replaces: null });
     }
     const older = newest !== null && isLive(newest) ? newest : null;
     const wasDistinct = older !== null && tuple.distinct && !sharedTuples.isShared(tuple.place);
@@ -180,7 +179,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const isReplaced = older !== null && !isRival && (wasDistinct || deps.stateForm === "name");
     const replaces = isReplaced ? older.orderedId : null;
     conversations.add(conversation, { behind: isReplaced && policy.firstFactor !== "none" });
-    run([request], conversation, { attempt, state: null, digest, hasPassword, replaces });
+    runner.run([request], conversation, { attempt, state: null, digest, hasPassword, replaces });
   }
 
   function isLive({ outcome, deadlineMs }: Conversation): boolean {
@@ -192,7 +191,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     counters.count("logins_joined");
     const [first] = work.requests;
     if (first !== undefined) recordJoin(deps, work.conversation, { first, joined: request });
-    takeOver(request, work);
+    runner.takeOver(request, work);
   }
 
   /** An Access-Request with State: the answer to a challenge. */
@@ -204,13 +203,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const conversation = findByState(request, { tuple: answer.tuple.key, step, token });
     if (conversation === null) return gone(request, step);
     if (isSamePacket(conversation, request, { state: step, digest: answer.digest })) {
-      return repeat(request, conversation);
+      return runner.repeat(request, conversation);
     }
     const work = works.of(conversation);
     if (isPowerless(request, conversation)) {
       const isRepeatable = work === undefined && isLive(conversation) && conversation.at === step &&
         request.source === conversation.source;
-      return isRepeatable ? repeat(request, conversation) : gone(request, step);
+      return isRepeatable ? runner.repeat(request, conversation) : gone(request, step);
     }
     if (work !== undefined) return meanwhile(request, work, { ...answer, step });
     if (!isLive(conversation)) return gone(request, step);
@@ -221,12 +220,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
         digest,
         sinceMs: request.receivedMs - deps.loginJoinWindowMs,
       });
-      return again ? repeat(request, conversation) : gone(request, step);
+      return again ? runner.repeat(request, conversation) : gone(request, step);
     }
     const typed = { answer: readAnswer(answer.octets), password: NOTHING, appended: null };
     const attempt = newAttempt(request, typed);
     const hasPassword = answer.octets.length > 0;
-    run([request], conversation, {
+    runner.run([request], conversation, {
       ...{ attempt, state: step, digest: answer.digest, hasPassword, replaces: null },
     });
   }
@@ -244,7 +243,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   /** An answer while another one is being worked on: the same one again takes its place, a different one waits. */
   function meanwhile(request: Request, work: Work, answer: Typed & { state: string; step: Step }): void {
     if (work.state !== answer.step) return gone(request, answer.step);
-    if (work.digest === answer.digest) return takeOver(request, work);
+    if (work.digest === answer.digest) return runner.takeOver(request, work);
     if (work.waiting >= MOST_WAITING) return answers.drop(request, "too_busy");
     work.waiting++;
     const kept = { ...answer, octets: answer.octets.slice() };
@@ -255,131 +254,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
       wait(request, { user, pending }, () => resume(request, kept));
     };
     void work.playing.then(resumed, resumed);
-  }
-
-  /** Plays a packet on a conversation and answers the requests that wait for it. */
-  function run(
-    requests: Request[],
-    conversation: Conversation,
-    { attempt, state, digest, hasPassword, replaces }: Pick<Work, "state" | "digest" | "hasPassword"> & {
-      attempt: Attempt;
-      replaces: string | null;
-    },
-  ): void {
-    const request = requests[0] as Request;
-    deps.packets.received(conversation.orderedId, request);
-    const lastAnswer: LastAnswer = {
-      state,
-      identifier: request.octets[1] as number,
-      authenticator: authenticatorText(request),
-      atMs: request.receivedMs,
-    };
-    const before = conversation.stored === "not"
-      ? null
-      : { ...conversation, moments: conversation.moments.slice() };
-    const playing = play(machine, { conversation, attempt, lastAnswer, answerDigest: digest, replaces });
-    const { startedMs } = conversation;
-    const work: Work = { conversation, requests, state, digest, hasPassword, startedMs, playing, waiting: 0 };
-    works.add(work);
-    playing.then(
-      (finished) => {
-        works.remove(work);
-        if (finished === null) return endedMeanwhile(work);
-        if (finished.kind !== "challenge") conclude(finished.conversation);
-        for (const waiting of waitingFor(work)) tell(waiting, finished, attempt);
-        conversations.park(finished.conversation);
-      },
-      (fault: unknown) => {
-        works.remove(work);
-        restore(conversation, before);
-        if (before === null) conclude(conversation);
-        if (fault instanceof ApprovalUsed && !attempt.approvalUsed) {
-          const again = conversations.awake(conversation.orderedId);
-          const refused: Attempt = { ...attempt, approvalUsed: true, decision: "denied" };
-          const packet = { attempt: refused, state, digest, hasPassword, replaces: null };
-          if (again !== null) return run(requests, again, packet);
-        }
-        for (const waiting of requests) notRecorded(waiting, conversation, fault);
-      },
-    );
-  }
-
-  /** No State value with the bare name is in use any more. */
-  function conclude({ hasToken, tuple, user }: Conversation): void {
-    if (!hasToken) sharedTuples.concluded(placeOfTuple(tuple, user), user);
-  }
-
-  /** Who gets the answer: all requests of a login that was held, otherwise the newest one. */
-  function waitingFor({ conversation, requests }: Work): readonly Request[] {
-    if (requests.length === 1 || conversation.moments.some(({ step }) => step === "holding")) return requests;
-    const newest = requests.at(-1) as Request;
-    for (const older of requests) if (older !== newest) answers.drop(older, "overtaken", { keepSlot: true });
-    return [newest];
-  }
-
-  function notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
-    if (fault instanceof FirstFactorBusy) return answers.drop(request, "first_factor_busy");
-    if (deps.leavings.hasLeft(conversation)) return rejectLeaver(request, conversation);
-    // While the leaving is under way its outcome is not known; sent again, the packet meets it.
-    const say = fault instanceof Left ? log.info : log.error;
-    say("the answer could not be recorded", { conversation: conversation.orderedId, fault: String(fault) });
-    answers.drop(request, "store_failed");
-  }
-
-  function rejectLeaver(request: Request, conversation: Conversation): void {
-    answers.reject(request, "denied", { row: USER_LEFT, conversation });
-  }
-
-  /** The conversation ended while its packet was being worked on: at its deadline, with its user, or because a new login replaced it. */
-  function endedMeanwhile(work: Work): void {
-    const { conversation } = work;
-    for (const request of waitingFor(work)) {
-      if (conversation.outcome === "expired") {
-        answers.reject(request, "gone", { row: "expired", conversation });
-      } else if (conversation.outcome === "cancelled") rejectLeaver(request, conversation);
-      else answers.drop(request, "overtaken", { keepSlot: true });
-    }
-  }
-
-  function tell(request: Request, finished: Finished, { refusedFor }: Attempt): void {
-    const { conversation, row, kind, attributes } = finished;
-    if (kind === "challenge") return answers.challenge(request, conversation, row.name);
-    if (attributes !== null) return answers.accept(request, { row: row.name, conversation, attributes });
-    answers.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
-  }
-
-  /** Takes memory back to what the store holds, so that nothing unrecorded can be answered from it. */
-  function restore(conversation: Conversation, before: Conversation | null): void {
-    conversations.remove(conversation);
-    if (conversation.stored === "not" || conversation.outcome === "superseded") return;
-    if (deps.leavings.hasLeft(conversation)) return;
-    // A claim that was recorded meanwhile stays: its effect was made, and must not be made again.
-    const claimed = before === null || before.stored !== conversation.stored;
-    const kept = claimed ? conversation : before;
-    kept.outcome = null;
-    if (settle(kept)) conversations.add(kept);
-  }
-
-  /** One more request waits for the answer of a packet that is being worked on. */
-  function takeOver(request: Request, work: Work): void {
-    const tooMany = works.join(work, request);
-    if (tooMany !== null) answers.drop(tooMany, "overtaken", { keepSlot: true });
-  }
-
-  /** Says again what was said last, for another identifier or the same one. */
-  function repeat(request: Request, conversation: Conversation): void {
-    const work = works.of(conversation);
-    if (work !== undefined) return takeOver(request, work);
-    const because = { row: "repeated", conversation };
-    if (conversation.outcome === "accepted") {
-      if (deps.leavings.hasLeft(conversation)) return rejectLeaver(request, conversation);
-      const attributes = deps.acceptAttributes.of(conversation.user);
-      return answers.accept(request, { ...because, attributes });
-    }
-    if (conversation.outcome === null && isStep(conversation.at)) {
-      return answers.challenge(request, conversation, "repeated");
-    }
-    answers.reject(request, conversation.prompt ?? "gone", because);
   }
 
   return {

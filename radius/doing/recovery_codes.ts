@@ -4,7 +4,7 @@ import type { Clock, Random } from "../../runtime.ts";
 import type { Check, Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import { toHex } from "../../runtime.ts";
-import type { AddingPhone } from "./pairings.ts";
+import type { AddingPhone } from "./pairing.ts";
 import { readRecoveryCode, recoveryCodeOf } from "../pure/recovery_code.ts";
 
 /** How many codes a user has, and since when. */

@@ -2,7 +2,8 @@
 // from the start: their pairings are written into the data directory before the program takes it.
 
 import { openDataDir } from "../../host/data_dir.ts";
-import { createPairings, type NewPairing } from "../../radius/doing/pairings.ts";
+import { createPairings } from "../../radius/doing/pairings.ts";
+import type { NewPairing } from "../../radius/doing/pairing.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { type FakeTelephony, startFakeTelephony } from "../fakes/telephony_server.ts";

@@ -1,7 +1,8 @@
 // The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { createPairings, type NewPairing, type Pairing, type Pairings } from "../../radius/doing/pairings.ts";
+import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
+import type { NewPairing, Pairing } from "../../radius/doing/pairing.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createStore, type Store } from "../../store.ts";
 import { createVault, type Vault } from "../../vault.ts";

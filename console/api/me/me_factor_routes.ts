@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type { AddingPhone, Pairing } from "../../../radius/doing/pairings.ts";
+import type { AddingPhone, Pairing } from "../../../radius/doing/pairing.ts";
 import { addedByPhone, unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";

@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
-import type { Pairing } from "../../../radius/doing/pairings.ts";
+import type { Pairing } from "../../../radius/doing/pairing.ts";
 import { HISTORY_KEPT_MS } from "../../../radius/pure/finished_login.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { DevicePage, DeviceRow } from "./group_shapes.ts";

@@ -1,7 +1,7 @@
 // Phone numbers of the directory that work as a second factor: T and P of the login menu use them, although they are not verified.
 
 import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
-import type { Pairing } from "../../../radius/doing/pairings.ts";
+import type { Pairing } from "../../../radius/doing/pairing.ts";
 import type { Content, JsonValue } from "../../../scim/resource.ts";
 import type { People } from "./people.ts";
 import type { DirectoryNumberView } from "./user_shapes.ts";

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
 import { readPhoneName } from "../../../phone_name.ts";
-import type { AddingPhone, DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairings.ts";
+import type { AddingPhone, DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairing.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { addedByPhone, RECOVERY_CODES } from "../../../radius/pure/unconfirmed_factors.ts";
 import { pairingDetails } from "../../../radius/pure/pairing_details.ts";

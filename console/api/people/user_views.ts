@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
-import type { Pairing } from "../../../radius/doing/pairings.ts";
+import type { Pairing } from "../../../radius/doing/pairing.ts";
 import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Target } from "../../../scim/ports.ts";

@@ -1,6 +1,6 @@
 // The people of a test: who is in the directory, and which factors they have.
 
-import type { NewPairing } from "../../../radius/doing/pairings.ts";
+import type { NewPairing } from "../../../radius/doing/pairing.ts";
 import type { FakePairing } from "../../fakes/second_factor_server.ts";
 import { totpCode } from "../../ground/totp.ts";
 import type { InProcess } from "./in_process.ts";
