@@ -4,7 +4,6 @@ import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { createTransfer } from "./commands/transfer.ts";
 import { canonicalName } from "./canonical_name.ts";
 import { type ToldSettings, withChosenPort } from "./config/chosen_port.ts";
-import type { SocketAddress } from "./config.ts";
 import { loadConfig } from "./config/load.ts";
 import {
   canonicalRange,
@@ -17,13 +16,8 @@ import { createAdmins } from "./console/api/sign_in/admins.ts";
 import { type Dist, loadDist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
 import { type HttpListener, serveHttp } from "./console/listener.ts";
-import {
-  type BannerFacts,
-  bannerText,
-  removeSetUpLink,
-  unsignedNotes,
-  writeFirstStart,
-} from "./host/banner.ts";
+import { announce } from "./host/announcement.ts";
+import { removeSetUpLink, unsignedNotes } from "./host/banner.ts";
 import { serveControlSocket } from "./host/control_socket.ts";
 import { type DataDir, openDataDir, sharedSecret } from "./host/data_dir.ts";
 import { createDesk } from "./host/desk.ts";
@@ -31,9 +25,9 @@ import { followPhones } from "./host/followed_phones.ts";
 import { holdInspectorPort } from "./host/inspector_port.ts";
 import { directoryOf } from "./host/login_directory.ts";
 import { listenRadius, type RadiusSockets } from "./host/listening.ts";
+import { answerArguments } from "./host/program_arguments.ts";
 import { stopSignal } from "./host/stop_signal.ts";
 import { startHeartbeat } from "./host/store_heartbeat.ts";
-import { hostAddresses, wildcardWarnings } from "./host/wildcard_warning.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
@@ -55,23 +49,7 @@ const VERSION = "0.1.0";
 const DRAIN_MS = 10_000;
 const STORE_SILENT_MS = 5000;
 
-const USAGE = `Run the gateway.
-
-  deno task start
-
-Settings: the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory, else defaults.
-COUNTERSIGN_MASTER_KEY: the master key (64 hexadecimal digits) instead of <data_dir>/master.key.
-COUNTERSIGN_READY_FILE: written once everything listens; JSON with the addresses.
-
-deno task check-config checks the settings; docs/operating.md says how to run it as a service.
-`;
-if (Deno.args.length > 0) {
-  const asked = Deno.args.includes("--help") || Deno.args.includes("-h");
-  (asked ? Deno.stdout : Deno.stderr).writeSync(
-    new TextEncoder().encode(asked ? USAGE : `Cannot use "${Deno.args.join(" ")}".\n\n${USAGE}`),
-  );
-  Deno.exit(asked ? 0 : 2);
-}
+answerArguments();
 
 const clock = systemClock;
 const random = createSystemRandom();
@@ -213,6 +191,9 @@ async function start(): Promise<void> {
   // The generated secret opens nothing while there is a client, be it one of the console.
   const hasClients = radius.register.list().length > 0;
   await announce({
+    config,
+    warnings,
+    log,
     sockets,
     http: listener.address,
     setupLink: opened.setupLink,
@@ -362,38 +343,4 @@ async function openHttp(
     openApi: () => openApiText(config.http.publicUrl),
   });
   return { app, setupLink: await admins.setupLink() };
-}
-
-/** Says that the gateway is up: to a person, and to a program that waits for the ready file. */
-async function announce(
-  { sockets, http, setupLink, hasClients, generatedSecret, notes }: {
-    sockets: RadiusSockets;
-    http: SocketAddress;
-    setupLink: string | null;
-    hasClients: boolean;
-    generatedSecret: string | null;
-    notes: readonly string[];
-  },
-): Promise<void> {
-  const wildcards = wildcardWarnings({ sockets, addresses: hostAddresses() });
-  for (const warning of wildcards) log.warn(warning);
-  const facts: BannerFacts = {
-    config,
-    radius: sockets.authentication.map(({ address }) => address),
-    accounting: sockets.accounting.map(({ address }) => address),
-    http,
-    generatedSecret,
-    hasClients,
-    setupLink,
-    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],
-    // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
-    task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
-  };
-  await writeFirstStart(facts);
-  console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));
-  const readyFile = Deno.env.get("COUNTERSIGN_READY_FILE");
-  if (readyFile === undefined) return;
-  const told = { radius: facts.radius, accounting: facts.accounting, http: facts.http, pid: Deno.pid };
-  await Deno.writeTextFile(`${readyFile}.new`, JSON.stringify(told));
-  await Deno.rename(`${readyFile}.new`, readyFile);
 }

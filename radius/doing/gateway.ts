@@ -15,7 +15,7 @@ import { newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
 import type { Conversation } from "./conversation.ts";
 import { recordJoin } from "./login_audit.ts";
-import type { MachineDeps } from "./machine.ts";
+import type { MachineDeps } from "./turn.ts";
 import { createNoiseCheck } from "./noise.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";

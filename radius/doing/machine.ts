@@ -1,37 +1,19 @@
 // Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
 
-import { pairingDetails } from "../pure/pairing_details.ts";
-import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
 import { type Effect, EFFECTS, type FlowRow } from "../facts/flow.ts";
 import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
-import { explainRace, Raced, useApproval } from "./approval_use.ts";
-import { type Attempt, type FactDeps, gatherFacts } from "./attempt.ts";
-import { addMoment, type Conversation, type LastAnswer, phoneOf } from "./conversation.ts";
-import type { Conversations, RecordWriting } from "./conversations.ts";
-import type { AcceptAttributes } from "./accept_attributes.ts";
+import { explainRace, useApproval } from "./approval_use.ts";
+import { gatherFacts } from "./attempt.ts";
+import { type Conversation, phoneOf } from "./conversation.ts";
 import { historyMutation } from "./history.ts";
-import type { Leavings } from "./leaving.ts";
-import { countUserFailure, refuseSend } from "./failure_count.ts";
+import { applyInside } from "./inside_effects.ts";
 import { auditLogin } from "./login_audit.ts";
-import { type OutsideDeps, prepare } from "./outside.ts";
+import { prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
+import { commitTurn, type MachineDeps, noteRow, replaceOlder, type Turn } from "./turn.ts";
 import { UnitOfWork } from "./unit_of_work.ts";
-
-export interface MachineDeps extends FactDeps, OutsideDeps {
-  readonly store: Store;
-  readonly conversations: Conversations;
-  readonly acceptAttributes: AcceptAttributes;
-  readonly leavings: Leavings;
-  readonly orderedId: () => string;
-  /** A conversation that takes the place of another after Cancel. */
-  readonly startOver: (conversation: Conversation) => Conversation;
-  /** The directory whose users log in. */
-  readonly target: string;
-  /** Called after each commit, for whoever watches. */
-  readonly changed: (conversation: Conversation) => void;
-}
 
 export interface Finished {
   /** Not the one that was played when Cancel started over. */
@@ -46,22 +28,6 @@ export interface Finished {
 const MOST_TURNS = 16;
 
 const NO_NUMBERS: readonly string[] = [];
-
-/** The user leaves the directory: nothing more is recorded for them, least of all an Accept. */
-export class Left extends Error {}
-
-/** One turn in the making. */
-interface Turn {
-  conversation: Conversation;
-  readonly attempt: Attempt;
-  readonly lastAnswer: LastAnswer;
-  readonly answerDigest: string;
-  /** The older login of the tuple that this one replaces, by its ordered id, once it has passed its first factor. */
-  replaces: string | null;
-  /** Conversations that end in the same commit. */
-  readonly ended: Conversation[];
-  readonly work: UnitOfWork;
-}
 
 /**
  * Plays one packet. Resolves with `null` when the conversation was ended by somebody else meanwhile: then nothing is answered.
@@ -81,20 +47,6 @@ export function play(
     turn.work.rollBack();
     throw fault;
   });
-}
-
-/** Ends the older login of the tuple: from now on the new one has its place. */
-function replaceOlder({ conversations, secondFactor }: MachineDeps, turn: Turn): void {
-  const { conversation, replaces, ended, work } = turn;
-  turn.replaces = null;
-  if (replaces === null) return;
-  const older = conversations.awake(replaces);
-  conversations.claimTuple(conversation);
-  if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
-  conversations.end(older, "superseded", "superseded");
-  ended.push(older);
-  const { requestId } = older;
-  if (requestId !== null) work.whenCommitted(() => void secondFactor.cancel(requestId));
 }
 
 function firstPlace({ conversation, attempt }: Turn): Place {
@@ -178,126 +130,11 @@ async function applyOutside(
     // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
     conversation.lastAnswer = turn.lastAnswer;
     conversation.answerDigest = turn.answerDigest;
-    note(deps, turn, row);
-    await commit(deps, turn);
+    noteRow(deps, turn, row);
+    await commitTurn(deps, turn);
     if (conversation.outcome !== null) return;
   }
   await prepared.perform();
-}
-
-function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts, row: FlowRow): void {
-  const { conversation, attempt } = turn;
-  const draft = turn.work.mutations;
-  const user = { canonical: conversation.user, shown: conversation.shownUser };
-  switch (effect) {
-    case "note_first_factor":
-      conversation.firstFactorRight = true;
-      return replaceOlder(deps, turn);
-    case "count_failure":
-      return countFailure(deps, turn, facts);
-    case "count_failure_if_checked":
-      if (facts.guessChecked) countFailure(deps, turn, facts);
-      return;
-    case "count_failure_if_passcode":
-      if (facts.passcodeOutstanding) countFailure(deps, turn, facts);
-      return;
-    case "count_refused_send":
-      conversation.passcode = null;
-      draft.push(...refuseSend(deps, turn, facts));
-      return;
-    case "clear_failures": {
-      const before = deps.limits.failures(conversation.user);
-      const cleared = deps.limits.clear(conversation.user);
-      if (cleared === null) return;
-      draft.push(cleared);
-      turn.work.whenFailed(() => deps.limits.putBack(conversation.user, before));
-      return;
-    }
-    case "remember_number":
-      if (facts.mayStoreNumber && conversation.passcode !== null) {
-        const { factor, number } = conversation.passcode;
-        storePairing(deps, turn, deps.pairings.prepare(user, { kind: factor, number }));
-      }
-      return;
-    case "store_pairing":
-      if (conversation.newPairingId !== null) {
-        const wanted = {
-          kind: "device",
-          id: conversation.newPairingId,
-          totpLength: attempt.newPairingTotpLength,
-          name: attempt.newPairingName,
-        } as const;
-        storePairing(deps, turn, deps.pairings.prepare(user, wanted));
-      }
-      return;
-    case "take_totp_step":
-      if (attempt.totp) {
-        conversation.factor = "totp";
-        const unused = attempt.totp.pairing;
-        const used = deps.pairings.prepareUsedStep(unused, attempt.totp.step);
-        draft.push(used.mutation);
-        // At once, not after the commit: a second conversation must not take the same step meanwhile.
-        deps.pairings.adopt(used.pairing);
-        turn.work.whenFailed(() => {
-          if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
-        });
-      }
-      return;
-    case "take_recovery_code":
-      return takeRecoveryCode(deps, turn);
-    case "start_over":
-      dropRequest(deps, turn);
-      deps.conversations.end(conversation, "cancelled", row.name);
-      turn.ended.push(conversation);
-      turn.conversation = deps.startOver(conversation);
-      turn.work.whenFailed(() => deps.conversations.remove(turn.conversation));
-      return;
-    case "drop_request":
-      return dropRequest(deps, turn);
-  }
-}
-
-/** At once, not after the commit: a second login must not take the same code meanwhile. */
-function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
-  const { conversation, attempt } = turn;
-  const digest = attempt.recoveryCode ?? null;
-  const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
-  if (used === null) throw new Raced(`Cannot use a recovery code of "${conversation.user}": it is gone`);
-  conversation.factor = "recovery";
-  turn.work.checks.push(used.check);
-  turn.work.mutations.push(used.mutation);
-  turn.work.whenFailed(used.putBack);
-}
-
-function countFailure(deps: MachineDeps, { conversation, work }: Turn, { userExists }: Facts): void {
-  const { locked, lockAudit, mutations } = countUserFailure(deps, conversation, { userExists });
-  work.mutations.push(...mutations);
-  if (locked) work.mutations.push(auditLogin(conversation, lockAudit));
-}
-
-function storePairing(
-  deps: MachineDeps,
-  turn: Turn,
-  prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
-): void {
-  const { pairing, mutation } = prepared;
-  turn.work.mutations.push(
-    mutation,
-    auditLogin(turn.conversation, { action: "pairing.add", ...pairingDetails(pairing), how: "login" }),
-  );
-  turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
-}
-
-function dropRequest(deps: MachineDeps, { conversation, work }: Turn): void {
-  const { requestId } = conversation;
-  if (requestId === null) return;
-  conversation.requestId = null;
-  work.whenCommitted(() => void deps.secondFactor.cancel(requestId));
-}
-
-function note(deps: MachineDeps, { conversation }: Turn, row: FlowRow): void {
-  conversation.updatedMs = deps.clock.nowMs();
-  addMoment(conversation, { atMs: conversation.updatedMs, step: row.to, row: row.name });
 }
 
 function finish(
@@ -314,7 +151,7 @@ function finish(
   conversation.answerDigest = turn.answerDigest;
   if (kind === "challenge") {
     conversation.at = row.to as Place;
-    note(deps, turn, row);
+    noteRow(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
     const { refusedFor, denial } = turn.attempt;
@@ -333,51 +170,7 @@ function finish(
     );
   }
   const attributes = kind === "accept" ? deps.acceptAttributes.of(conversation.user) : null;
-  const finished = commit(deps, turn).then(() => ({ conversation, row, kind, attributes }));
+  const finished = commitTurn(deps, turn).then(() => ({ conversation, row, kind, attributes }));
   const key = approvalKey;
   return key === null ? finished : finished.catch((fault: unknown) => explainRace(deps, fault, key));
-}
-
-/** One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft. */
-function commit(deps: MachineDeps, turn: Turn): Promise<void> {
-  const { conversation, ended } = turn;
-  if (!deps.leavings.mayRecord(conversation)) {
-    return Promise.reject(
-      new Left(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
-    );
-  }
-  const { mutations, checks } = turn.work;
-  const writing = deps.conversations.record(conversation);
-  const journal = add(writing, { checks, mutations });
-  for (const older of ended) {
-    mutations.push(historyMutation(older, deps));
-    // What another login ended may have a commit of its own on the way, so that its version is not known.
-    if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
-    else add(deps.conversations.record(older), { checks, mutations });
-  }
-  return deps.store.commit({ checks, mutations, journal }).then((outcome) => {
-    if (!outcome.ok) {
-      throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
-    }
-    const { versionstamp } = outcome;
-    conversation.stored = journal === undefined ? { versionstamp } : "journal";
-    for (const older of ended) {
-      older.stored = { versionstamp };
-      deps.changed(older);
-    }
-    turn.work.committed();
-    ended.length = 0;
-    deps.changed(conversation);
-  });
-}
-
-/** Adds what writes a record to a transaction; returns the line when it goes into the journal. */
-function add(
-  writing: RecordWriting,
-  { checks, mutations }: { checks: Check[]; mutations: Mutation[] },
-): JournalLine | undefined {
-  if ("journal" in writing) return writing.journal;
-  checks.push(writing.check);
-  mutations.push(writing.mutation);
-  return undefined;
 }

@@ -8,12 +8,13 @@ import { ApprovalUsed } from "./approval_use.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
 import { USER_LEFT } from "./leaving.ts";
-import { type Finished, Left, type MachineDeps, play } from "./machine.ts";
+import { type Finished, play } from "./machine.ts";
 import { FirstFactorBusy } from "./outside.ts";
 import type { PacketLog } from "./packet_log.ts";
 import type { Request } from "./request.ts";
 import { authenticatorText } from "./same_packet.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
+import { Left, type MachineDeps } from "./turn.ts";
 import type { Work, Works } from "./works.ts";
 
 export interface RequestRunnerDeps {
