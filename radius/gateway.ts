@@ -8,11 +8,8 @@ import type { Vault } from "../vault.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
 import { type SessionList, SessionTable } from "./accounting/session_table.ts";
 import { createAcceptAttributes } from "./doing/accept_attributes.ts";
-import {
-  type ClientRegister,
-  createClientRegister,
-  type FirstFactorServer,
-} from "./doing/client_register.ts";
+import { type ClientRegister, createClientRegister } from "./doing/client_register.ts";
+import type { FirstFactorServer } from "./doing/client_record.ts";
 import { createClients } from "./doing/clients.ts";
 import type { Conversation } from "./doing/conversation.ts";
 import { createConversations } from "./doing/conversations.ts";

@@ -8,7 +8,7 @@ import type {
   OneTarget,
   RefreshState,
 } from "../../console/api/connect/target_shapes.ts";
-import type { ShownClient } from "../../radius/doing/client_register.ts";
+import type { ShownClient } from "../../radius/doing/client_view.ts";
 import { ACCESS } from "../../console/api/access.ts";
 import { buildRequest } from "../ground/radius_packets.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";

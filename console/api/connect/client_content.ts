@@ -1,7 +1,7 @@
 // What somebody gives for a RADIUS client, checked against what there is: ranges, a backend, another server; and a first factor tried.
 
 import type * as v from "valibot";
-import type { ClientContent } from "../../../radius/doing/client_register.ts";
+import type { ClientContent } from "../../../radius/doing/client_record.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_shapes.ts";
 import type { Connect } from "./connect.ts";
 import { Refusal, REFUSALS } from "../refusal.ts";

@@ -1,7 +1,9 @@
 // RADIUS clients: listed with how they do, made (also out of a first packet that was heard), changed, given another secret, removed.
 
 import { type Context, Hono } from "hono";
-import type { ClientContent, RegisterOutcome, ShownClient } from "../../../radius/doing/client_register.ts";
+import type { RegisterOutcome } from "../../../radius/doing/client_register.ts";
+import type { ShownClient } from "../../../radius/doing/client_view.ts";
+import type { ClientContent } from "../../../radius/doing/client_record.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { HeardSender } from "../../../radius/doing/ear.ts";
-import type { ShownClient } from "../../../radius/doing/client_register.ts";
+import type { ShownClient } from "../../../radius/doing/client_view.ts";
 
 const HOUR_MS = 3_600_000;
 /** How long a former secret may be accepted beside the new one. */

@@ -1,7 +1,8 @@
 // What the console needs of the gateway and of the identity interface to connect them with others: ports that the composition root fills.
 
 import type { Config, SocketAddress } from "../../../config.ts";
-import type { ClientRegister, FirstFactorServer } from "../../../radius/doing/client_register.ts";
+import type { ClientRegister } from "../../../radius/doing/client_register.ts";
+import type { FirstFactorServer } from "../../../radius/doing/client_record.ts";
 import type { Ear } from "../../../radius/doing/ear.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";
 import type { BackendStanding } from "../../../scim/backends/watched.ts";
