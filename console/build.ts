@@ -23,7 +23,7 @@ const INPUT_FILES = [
   `${HERE}build.ts`,
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
-  `${HERE}late_modules.ts`,
+  `${HERE}lazy_modules.ts`,
   `${HERE}rooms.ts`,
   `${HERE}packing.ts`,
   `${HERE}passkey_parts.ts`,

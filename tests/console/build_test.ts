@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { loadDist } from "../../console/assets.ts";
-import { readLate } from "../../console/core_chunk.ts";
+import { readLazyModules } from "../../console/core_chunk.ts";
 import { BARS } from "../bench/console/bars.ts";
 import { weighConsole } from "../bench/console/weights.ts";
 import { build } from "../../console/build.ts";
@@ -82,12 +82,12 @@ Deno.test("build() packs every file that is worth it, so that no visitor waits f
   }
 });
 
-Deno.test("readLate() knows what every module exports that is fetched later", async () => {
+Deno.test("readLazyModules() lists the exports of every lazy module", async () => {
   const web = decodeURIComponent(new URL("../../console/web/", import.meta.url).pathname);
-  const late = await readLate(web);
-  assertEquals(late.get(`${web}pages/live_page.tsx`), ["default"]);
-  assertEquals(late.get(`${web}parts/live/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
-  for (const [path, names] of late) {
+  const lazy = await readLazyModules(web);
+  assertEquals(lazy.get(`${web}pages/live_page.tsx`), ["default"]);
+  assertEquals(lazy.get(`${web}parts/live/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
+  for (const [path, names] of lazy) {
     const module: Record<string, unknown> = await import(`file://${path}`);
     for (const name of names) assert(name in module, `${path} exports ${name}`);
   }

@@ -1,15 +1,15 @@
-// The build refuses modules that it would put into the wrong file, and says which module and what to do.
+// The build refuses lazy modules that it would put into the wrong file, names the module, and says what to do.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { lateProblems, readWebModules, type WebModule } from "../../console/late_modules.ts";
+import { lazyModuleProblems, readWebModules, type WebModule } from "../../console/lazy_modules.ts";
 import { PLACES } from "../../console/web/places.ts";
 
 const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
 const places = Object.keys(PLACES);
 const modules = await readWebModules(`${root}console/web/`);
 
-Deno.test("lateProblems() finds nothing in the console", () => {
-  assertEquals(lateProblems(modules, places), []);
+Deno.test("lazyModuleProblems() finds nothing in the console", () => {
+  assertEquals(lazyModuleProblems(modules, places), []);
 });
 
 /** The console with some modules changed or added. */
@@ -20,7 +20,7 @@ function withText(changes: Readonly<Record<string, (text: string) => string>>): 
 }
 
 const MODULE = () => "export function Clock() {\n  return null;\n}\n";
-const fetching = (line: string) => (text: string) => `${text}\nexport const more = () => ${line};\n`;
+const loading = (line: string) => (text: string) => `${text}\nexport const more = () => ${line};\n`;
 
 const PROBLEMS: Readonly<
   Record<string, { changes: Parameters<typeof withText>[0]; problems: readonly string[] }>
@@ -28,22 +28,22 @@ const PROBLEMS: Readonly<
   "an unknown module under parts": {
     changes: {
       "parts/clocks/clock.tsx": MODULE,
-      "pages/live_page.tsx": fetching('import("../parts/clocks/clock.tsx")'),
+      "pages/live_page.tsx": loading('import("../parts/clocks/clock.tsx")'),
     },
     problems: [
-      "web/parts/clocks/clock.tsx is fetched later, but no room in rooms.ts names it. Add it to the room of the page that needs it, or to dialogs.",
+      "web/parts/clocks/clock.tsx is a lazy module, but no row of rooms.ts lists it. Add it to the row of the page that loads it, or to dialogs.",
     ],
   },
-  "a dynamic import in a module that no page reaches": {
-    changes: { "parts/clocks/left_over.tsx": fetching('import("../confirm_dialog.tsx")') },
+  "a dynamic import in a module that no page imports": {
+    changes: { "parts/clocks/left_over.tsx": loading('import("../confirm_dialog.tsx")') },
     problems: [
-      "web/parts/clocks/left_over.tsx fetches web/parts/confirm_dialog.tsx later, but no place needs web/parts/clocks/left_over.tsx. Remove it, or import it from a page.",
+      "web/parts/clocks/left_over.tsx loads web/parts/confirm_dialog.tsx on demand, but no page imports web/parts/clocks/left_over.tsx. Remove it, or import it from a page.",
     ],
   },
-  "a page of no place": {
-    changes: { "pages/clock_page.tsx": MODULE, "app.tsx": fetching('import("./pages/clock_page.tsx")') },
+  "a page that places.ts does not list": {
+    changes: { "pages/clock_page.tsx": MODULE, "app.tsx": loading('import("./pages/clock_page.tsx")') },
     problems: [
-      'web/pages/clock_page.tsx is the page of no place. Add the place "clock" to web/places.ts, or remove the page.',
+      'web/pages/clock_page.tsx is not listed in web/places.ts. Add the page "clock" there, or remove the file.',
     ],
   },
   "an import() over two lines, and one of a computed path": {
@@ -55,27 +55,27 @@ const PROBLEMS: Readonly<
       `web/${place} has an import() that the build cannot read. Write import("./path.tsx") with one literal path, on one line.`
     ),
   },
-  "a row of a module that nothing fetches later": {
+  "a row with a module that is not loaded on demand": {
     changes: {
       "parts/connect/edit_client.tsx": MODULE,
       "pages/client_page.tsx": (text) => text.replace(/import\("[^"]*edit_client\.tsx"\)/, "null"),
     },
     problems: [
-      "The room client in rooms.ts names parts/connect/edit_client, which nothing fetches later. Remove it from the room.",
+      "The row client of rooms.ts lists parts/connect/edit_client, which is not loaded on demand. Remove it from the row.",
     ],
   },
   "a module that does not exist": {
-    changes: { "pages/audit_page.tsx": fetching('import("./gone_page.tsx")') },
+    changes: { "pages/audit_page.tsx": loading('import("./gone_page.tsx")') },
     problems: [
-      "web/pages/audit_page.tsx fetches web/pages/gone_page.tsx later, which does not exist.",
-      'web/pages/gone_page.tsx is the page of no place. Add the place "gone" to web/places.ts, or remove the page.',
+      "web/pages/audit_page.tsx loads web/pages/gone_page.tsx on demand, which does not exist.",
+      'web/pages/gone_page.tsx is not listed in web/places.ts. Add the page "gone" there, or remove the file.',
     ],
   },
 };
 
 for (const [name, { changes, problems }] of Object.entries(PROBLEMS)) {
-  Deno.test(`lateProblems() names ${name}`, () => {
-    const found = lateProblems(withText(changes), places);
+  Deno.test(`lazyModuleProblems() names ${name}`, () => {
+    const found = lazyModuleProblems(withText(changes), places);
     assertEquals(found.filter((one) => problems.includes(one)).toSorted(), problems.toSorted());
   });
 }
@@ -89,7 +89,7 @@ Deno.test("build() ends with exit code 1 and the message for an unknown module u
     await Deno.writeTextFile(`${copy}/console/web/parts/clocks/clock.tsx`, MODULE());
     await Deno.writeTextFile(
       live,
-      fetching('import("../parts/clocks/clock.tsx")')(await Deno.readTextFile(live)),
+      loading('import("../parts/clocks/clock.tsx")')(await Deno.readTextFile(live)),
     );
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--quiet", "-A", "--no-prompt", "console/build.ts", "--force"],
@@ -98,7 +98,10 @@ Deno.test("build() ends with exit code 1 and the message for an unknown module u
     }).output();
     const text = new TextDecoder().decode(stderr);
     assertEquals(code, 1, text);
-    assertStringIncludes(text, "Cannot build: web/parts/clocks/clock.tsx is fetched later, but no room");
+    assertStringIncludes(
+      text,
+      "Cannot build: web/parts/clocks/clock.tsx is a lazy module, but no row of rooms.ts",
+    );
   } finally {
     await Deno.remove(copy, { recursive: true });
   }

@@ -1,4 +1,4 @@
-// Checks the modules of the console that are fetched later, so that the build fails instead of cutting its files wrongly.
+// Checks the lazy modules of the console (loaded on demand, by a dynamic import), so that the build fails instead of bundling them wrongly.
 
 import { roomOf, ROOMS } from "./rooms.ts";
 
@@ -10,7 +10,7 @@ export interface WebModule {
 
 const ENTRY = "main.tsx";
 const PAGE = /^pages\/(\w+)_page\.tsx$/;
-/** Shown at the address of any place while no session is there. */
+/** Shown at the address of any page while there is no session. */
 const PAGES_WITHOUT_PLACE: readonly string[] = ["sign_in"];
 const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;
 const DYNAMIC = /\bimport\(/g;
@@ -20,76 +20,76 @@ const STATIC = /^(?:import|export)\b(?! type\b)[^;]*?"(\.[^"\n]{1,200})"/gm;
 
 interface Imports {
   /** Paths below `web/`. */
-  readonly now: readonly string[];
-  readonly later: readonly string[];
+  readonly eager: readonly string[];
+  readonly lazy: readonly string[];
   /** Lines with an `import(` that the build cannot read. */
   readonly unreadable: readonly number[];
 }
 
 /**
- * One sentence for each module that would be in the wrong file, or in none that a page fetches.
+ * One sentence for each module that would be in the wrong file, or in no file that a page loads.
  *
- * @param places the names of the places in `web/places.ts`.
+ * @param places the names of the pages in `web/places.ts`.
  */
-export function lateProblems(modules: readonly WebModule[], places: readonly string[]): string[] {
+export function lazyModuleProblems(modules: readonly WebModule[], places: readonly string[]): string[] {
   const imports = new Map(modules.map((module) => [module.path, readImports(module)]));
   const reached = reachedFrom(ENTRY, imports);
-  const late = new Set<string>();
+  const lazyModules = new Set<string>();
   const problems: string[] = [];
-  for (const [path, { later, unreadable }] of imports) {
+  for (const [path, { lazy, unreadable }] of imports) {
     for (const line of unreadable) {
       problems.push(
         `web/${path}:${line} has an import() that the build cannot read. Write import("./path.tsx") with one literal path, on one line.`,
       );
     }
-    for (const target of later) {
-      if (reached.has(path)) late.add(target);
+    for (const target of lazy) {
+      if (reached.has(path)) lazyModules.add(target);
       else {problems.push(
-          `web/${path} fetches web/${target} later, but no place needs web/${path}. Remove it, or import it from a page.`,
+          `web/${path} loads web/${target} on demand, but no page imports web/${path}. Remove it, or import it from a page.`,
         );}
       if (!imports.has(target)) {
-        problems.push(`web/${path} fetches web/${target} later, which does not exist.`);
+        problems.push(`web/${path} loads web/${target} on demand, which does not exist.`);
       }
     }
   }
-  for (const path of late) problems.push(...moduleProblems(path, places));
-  return [...problems, ...staleRows(late)];
+  for (const path of lazyModules) problems.push(...moduleProblems(path, places));
+  return [...problems, ...staleRows(lazyModules)];
 }
 
 function moduleProblems(path: string, places: readonly string[]): string[] {
   const page = PAGE.exec(path)?.[1];
   if (page !== undefined) {
     return places.includes(page) || PAGES_WITHOUT_PLACE.includes(page) ? [] : [
-      `web/${path} is the page of no place. Add the place "${page}" to web/places.ts, or remove the page.`,
+      `web/${path} is not listed in web/places.ts. Add the page "${page}" there, or remove the file.`,
     ];
   }
   return roomOf(path) !== null ? [] : [
-    `web/${path} is fetched later, but no room in rooms.ts names it. Add it to the room of the page that needs it, or to dialogs.`,
+    `web/${path} is a lazy module, but no row of rooms.ts lists it. Add it to the row of the page that loads it, or to dialogs.`,
   ];
 }
 
-/** Modules that rooms name and that nothing fetches later. */
-function staleRows(late: ReadonlySet<string>): string[] {
-  const stems = new Set([...late].map((path) => path.replace(/\.tsx?$/, "")));
-  return Object.entries(ROOMS).flatMap(([room, { of }]) =>
+/** Modules in `rooms.ts` that are not loaded on demand. */
+function staleRows(lazyModules: ReadonlySet<string>): string[] {
+  const stems = new Set([...lazyModules].map((path) => path.replace(/\.tsx?$/, "")));
+  return Object.entries(ROOMS).flatMap(([page, { of }]) =>
     of.filter((stem) => !stems.has(stem)).map((stem) =>
-      `The room ${room} in rooms.ts names ${stem}, which nothing fetches later. Remove it from the room.`
+      `The row ${page} of rooms.ts lists ${stem}, which is not loaded on demand. Remove it from the row.`
     )
   );
 }
 
 function readImports({ path, text }: WebModule): Imports {
   const code = text.replace(COMMENT, "");
-  const later: string[] = [];
+  const lazy: string[] = [];
   const unreadable: number[] = [];
   for (const { index } of code.matchAll(DYNAMIC)) {
     const target = READABLE.exec(code.slice(index, index + 300))?.[1];
     if (target === undefined) unreadable.push(code.slice(0, index).split("\n").length);
     // Packages are files of their own.
-    else if (target.startsWith(".")) later.push(resolve(target, path));
+    else if (target.startsWith(".")) lazy.push(resolve(target, path));
   }
-  const now = [...code.matchAll(STATIC)].map(([, target = ""]) => resolve(target, path));
-  return { now, later, unreadable };
+  const eager = [...code.matchAll(STATIC)].map(([, target = ""]) => resolve(target, path));
+  return { eager, lazy, unreadable };
 }
 
 function resolve(target: string, from: string): string {
@@ -99,8 +99,8 @@ function resolve(target: string, from: string): string {
 function reachedFrom(entry: string, imports: ReadonlyMap<string, Imports>): ReadonlySet<string> {
   const reached = new Set([entry]);
   for (const path of reached) {
-    const { now = [], later = [] } = imports.get(path) ?? {};
-    for (const target of [...now, ...later]) reached.add(target);
+    const { eager = [], lazy = [] } = imports.get(path) ?? {};
+    for (const target of [...eager, ...lazy]) reached.add(target);
   }
   return reached;
 }
