@@ -4,20 +4,13 @@
 import { assertEquals } from "@std/assert";
 import type { HealthReport } from "../../console/api/connect/target_shapes.ts";
 import type { OneClient } from "../../console/api/connect/client_shapes.ts";
+import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 
 const CLIENTS = "/console/api/clients";
 const RULES = {
-  address: ["198.51.100.9"],
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  appendMode: false,
+  ...CLIENT_RULES,
   appendSeparator: ",",
   unknownUsers: "auto",
   stripDomains: [],

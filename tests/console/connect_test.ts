@@ -11,6 +11,7 @@ import type {
 import type { ShownClient } from "../../radius/doing/client_view.ts";
 import { ACCESS } from "../../console/api/access.ts";
 import { buildRequest } from "../ground/radius_packets.ts";
+import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 
 const FILE_CLIENT = `[[radius.client]]
@@ -27,18 +28,7 @@ users_dn = "ou=people"
 groups_dn = "ou=groups"
 `;
 const SECRET = "a-secret-of-16-octets";
-const RULES = {
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  appendMode: false,
-  unknownUsers: "allow",
-};
-const CLIENT = { ...RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: SECRET };
+const CLIENT = { ...CLIENT_RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: SECRET };
 
 /** What any of the calls may answer; a test looks at what its own call gives. */
 interface Told {
@@ -142,8 +132,7 @@ Deno.test("PUT /clients/:id keeps the first-factor server's secret, shows it now
     ask(site, "/clients/vpn-1", {
       method: "PUT",
       json: {
-        ...RULES,
-        address: ["198.51.100.9"],
+        ...CLIENT_RULES,
         firstFactor: "radius",
         firstFactorServer: server,
         version,
@@ -170,7 +159,7 @@ Deno.test("PUT /clients/:id drops what another first factor needed", async () =>
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
   await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
-  const json = { ...RULES, address: ["198.51.100.9"], firstFactor: "none", version: 1 };
+  const json = { ...CLIENT_RULES, firstFactor: "none", version: 1 };
   const { body } = await ask(site, "/clients/vpn-1", {
     method: "PUT",
     json: { ...json, firstFactorServer: SERVER, firstFactorBackend: "ldap" },
@@ -209,7 +198,7 @@ Deno.test("POST /clients takes an LDAP backend of the settings as the first fact
 Deno.test("PUT /clients/:id refuses who saw an older one, and those of the settings", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients", { method: "POST", json: CLIENT });
-  const json = { ...RULES, address: ["198.51.100.9"], disabled: true, version: 1 };
+  const json = { ...CLIENT_RULES, disabled: true, version: 1 };
   const first = await ask(site, "/clients/vpn-1", { method: "PUT", json });
   assertEquals([first.body.client.disabled, first.body.client.version], [true, 2]);
   const second = await ask(site, "/clients/vpn-1", { method: "PUT", json });

@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { GroupView } from "../../console/api/people/group_shapes.ts";
 import type { UserView } from "../../console/api/people/user_shapes.ts";
 import type { LastChange, RefusalBody } from "../../console/api/refusal.ts";
+import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { caller } from "../fakes/user_calls.ts";
@@ -92,24 +93,12 @@ Deno.test("DELETE /groups/:id and PUT /groups/:id/replies say who changed the gr
 Deno.test("PUT /clients/:id says who changed the client first", async () => {
   await using site = await startConnectConsole();
   const cookies = await cookiesOf(site);
-  const rules = {
-    address: ["198.51.100.9"],
-    nasIdentifier: "",
-    disabled: false,
-    messageAuthenticator: "auto",
-    firstFactor: "settings",
-    firstFactorBackend: "",
-    firstFactorServer: null,
-    device: "challenge",
-    appendMode: false,
-    unknownUsers: "allow",
-  };
   const call = async (path: string, method: string, json: unknown) => {
     const response = await site.call(API + path, { method, json, cookie: cookies.owner ?? "" });
     assertEquals(response.status, 200, await response.text());
   };
-  await call("/clients", "POST", { ...rules, name: "vpn-1", secret: "a-secret-of-16-octets" });
+  await call("/clients", "POST", { ...CLIENT_RULES, name: "vpn-1", secret: "a-secret-of-16-octets" });
   await call("/clients/vpn-1/secret", "POST", { secret: "another-secret-of-it", overlapMs: 0 });
-  const put = { method: "PUT", json: { ...rules, version: 1 }, cookies, role: "owner" };
+  const put = { method: "PUT", json: { ...CLIENT_RULES, version: 1 }, cookies, role: "owner" };
   assertEquals(await lastChangeOf(site, "/clients/vpn-1", put), { actor: "owner", isOwn: true });
 });

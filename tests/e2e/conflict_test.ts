@@ -1,6 +1,7 @@
 // Two changes of the same object: the dialog says who made the first one and when, and recognizes the same administrator.
 
 import type { Page } from "../packages/playwright.ts";
+import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
@@ -125,27 +126,15 @@ browserTest(
 browserTest("conflict: a client's dialog says who changed it, in German", async ({ page }) => {
   await using site = await startConnectConsole({ dist });
   const cookie = await site.signIn("owner");
-  const rules = {
-    address: ["198.51.100.9"],
-    nasIdentifier: "",
-    disabled: false,
-    messageAuthenticator: "auto",
-    firstFactor: "settings",
-    firstFactorBackend: "",
-    firstFactorServer: null,
-    device: "challenge",
-    appendMode: false,
-    unknownUsers: "allow",
-  };
   const call = async (path: string, method: string, json: unknown) => {
     const response = await site.call(`/console/api${path}`, { method, json, cookie });
     assertEquals(response.status, 200, await response.text());
   };
-  await call("/clients", "POST", { ...rules, name: "vpn-1", secret: "a-secret-of-16-octets" });
+  await call("/clients", "POST", { ...CLIENT_RULES, name: "vpn-1", secret: "a-secret-of-16-octets" });
   await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
   await enterAs(page, { site, role: "owner", path: "/clients/vpn-1", heading: "vpn-1" });
   await page.getByLabel("NAS-Identifier").fill("edge");
-  await call("/clients/vpn-1", "PUT", { ...rules, device: "hold", version: 1 });
+  await call("/clients/vpn-1", "PUT", { ...CLIENT_RULES, device: "hold", version: 1 });
   await page.getByRole("button", { name: "Änderungen prüfen" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Speichern", exact: true }).click();
   await alertOf(page).getByText(new RegExp(`^Sie haben das am ${TIME} in einem anderen Tab geändert\\.$`))

@@ -8,6 +8,7 @@ import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
 import { copyMasked } from "../../radius/pure/mask_packet.ts";
 import { packetRows } from "../../radius/pure/packet_rows.ts";
 import { buildRequest } from "../ground/radius_packets.ts";
+import { CLIENT_RULES } from "./client_rules.ts";
 import { PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
@@ -60,17 +61,6 @@ secret = "the secret of the file"
 "Filter-Id" = "vpn-staff"
 `;
 const API = "/console/api";
-const RULES = {
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  appendMode: false,
-  unknownUsers: "allow",
-};
 
 export type FullConsole = Awaited<ReturnType<typeof startFullConsole>>;
 
@@ -116,7 +106,12 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
   const call = apiCaller(site, await site.signIn("owner"));
   await call(`${API}/clients`, {
     method: "POST",
-    json: { ...RULES, name: FULL_CLIENT, address: ["198.51.100.0/24"], secret: "a-secret-of-16-octets" },
+    json: {
+      ...CLIENT_RULES,
+      name: FULL_CLIENT,
+      address: ["198.51.100.0/24"],
+      secret: "a-secret-of-16-octets",
+    },
   });
   await call(`${API}/credentials`, {
     method: "POST",

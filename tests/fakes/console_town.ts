@@ -10,6 +10,7 @@ import { copyMasked } from "../../radius/pure/mask_packet.ts";
 import { packetRows } from "../../radius/pure/packet_rows.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { buildRequest, CODES, type RequestParts } from "../ground/radius_packets.ts";
+import { CLIENT_RULES } from "./client_rules.ts";
 import { createManualClock, PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
@@ -28,17 +29,7 @@ secret = "the secret of the file"
 "Filter-Id" = "vpn-remote"
 "Session-Timeout" = 28800
 `;
-const RULES = {
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "require",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  appendMode: false,
-  unknownUsers: "reject",
-};
+const RULES = { ...CLIENT_RULES, messageAuthenticator: "require", unknownUsers: "reject" };
 const CLIENTS = [
   { name: "vpn-1", address: ["198.51.100.0/24"] },
   { name: "vpn-2", address: ["203.0.113.0/24"] },

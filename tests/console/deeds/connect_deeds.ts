@@ -1,22 +1,11 @@
 // Deeds on what the gateway is connected with, and on logins that wait: clients, targets, credentials, approvals, messages.
 
+import { CLIENT_RULES } from "../../fakes/client_rules.ts";
 import { approval } from "../../fakes/console_gateway.ts";
 import type { Call, Deeds, Stage } from "./deed.ts";
 
 const VPN = "client:vpn-1";
-const RULES = {
-  address: ["198.51.100.0/24"],
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  appendMode: false,
-  unknownUsers: "allow",
-};
-const NEW_CLIENT = { path: "/clients", json: { ...RULES, name: "vpn-1" } };
+const NEW_CLIENT = { path: "/clients", json: { ...CLIENT_RULES, name: "vpn-1" } };
 const HOUR_MS = 3_600_000;
 
 /** The client is there already. */
@@ -51,7 +40,7 @@ export const CONNECT_DEEDS: Deeds = {
     async prepare({ ask }) {
       await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });
       const { client } = await ask<{ client: { version: number } }>("/clients/vpn-1", { method: "GET" });
-      return { path: "/clients/vpn-1", json: { ...RULES, disabled: true, version: client.version } };
+      return { path: "/clients/vpn-1", json: { ...CLIENT_RULES, disabled: true, version: client.version } };
     },
     action: "client.change",
     object: VPN,
