@@ -2,6 +2,8 @@
 // words what it accepts.
 
 import type { SocketAddress } from "../config.ts";
+import { isAppendSeparator } from "../radius/pure/password.ts";
+import { isDomainOrRealm } from "../radius/pure/user_name.ts";
 import {
   canonicalIp,
   canonicalRange,
@@ -128,25 +130,21 @@ export const texts: Kind<readonly string[]> = list(
   100,
 );
 
-/** What may be the domain or the realm of a user name. */
-const AFFIX = /^[^\\@\s\p{C}]{1,253}$/u;
-
 export const domains: Kind<readonly string[]> = list(
   'a list of domains without backslash, @ and blanks, as in ["CORP"]',
-  (entry) => AFFIX.test(entry) ? entry : null,
+  (entry) => isDomainOrRealm(entry) ? entry : null,
   100,
 );
 
 export const realms: Kind<readonly string[]> = list(
   'a list of realms without @, backslash and blanks, as in ["corp.example"]',
-  (entry) => AFFIX.test(entry) ? entry : null,
+  (entry) => isDomainOrRealm(entry) ? entry : null,
   100,
 );
 
-/** Dashes may be inside a code, and letters and digits are part of what is appended. */
 export const separator: Kind<string> = kind(
   "one of the characters ! \" # $ % & ' ( ) * + , . / : ; < = > ? @ [ \\ ] ^ _ ` { | } ~",
-  (raw) => typeof raw === "string" && /^[!-,./:-@[-`{-~]$/.test(raw) ? raw : null,
+  (raw) => typeof raw === "string" && isAppendSeparator(raw) ? raw : null,
 );
 
 export const countryCodes: Kind<readonly string[]> = list(

@@ -13,6 +13,11 @@ export interface Typed {
 const MAX_APPENDED_OCTETS = 24;
 const strict = new TextDecoder("utf-8", { fatal: true });
 
+/** Whether a text can separate a password from an appended code: codes may contain dashes, and words and codes consist of letters and digits. */
+export function isAppendSeparator(text: string): boolean {
+  return /^[!-,./:-@[-`{-~]$/.test(text);
+}
+
 /**
  * Splits `password,123456` and `password,push|sms|call|phone|auto` at the last separator. If no first factor is checked, a code alone is
  * appended to an empty password. Anything else is all password.

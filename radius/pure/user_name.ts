@@ -3,6 +3,11 @@
 
 import { canonicalName, isDeceptiveName } from "../../canonical_name.ts";
 
+/** Whether a text can be the domain or the realm of a user name. */
+export function isDomainOrRealm(text: string): boolean {
+  return /^[^\\@\s\p{C}]{1,253}$/u.test(text);
+}
+
 interface Stripping {
   readonly stripDomains: readonly string[];
   readonly stripRealms: readonly string[];

@@ -1,7 +1,9 @@
-// What somebody gives for a RADIUS client, checked against what there is: ranges, a backend, another server; and a first factor tried.
+// Validates the settings of a RADIUS client that the console receives, and tests its first factor.
 
 import type * as v from "valibot";
 import type { ClientContent } from "../../../radius/doing/client_record.ts";
+import { isAppendSeparator } from "../../../radius/pure/password.ts";
+import { isDomainOrRealm } from "../../../radius/pure/user_name.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_shapes.ts";
 import type { Connect } from "./connect.ts";
 import { Refusal, REFUSALS } from "../refusal.ts";
@@ -14,10 +16,6 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
   const directory = config.targets.find(({ name }) => name === config.radius.directory);
   return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
 }
-
-/** What may be a domain or a realm, and a separator: the rules of the settings file (config/values.ts). */
-const AFFIX = /^[^\\@\s\p{C}]{1,253}$/u;
-const SEPARATOR = /^[!-,./:-@[-`{-~]$/;
 
 /** @throws Refusal `bad_address`, `bad_affix`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
 export function contentOf(
@@ -59,12 +57,12 @@ function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string
 }
 
 function refuseBadNameParts({ stripDomains, stripRealms, appendSeparator }: Given): void {
-  const wrong = [...stripDomains, ...stripRealms].find((text) => !AFFIX.test(text));
+  const wrong = [...stripDomains, ...stripRealms].find((text) => !isDomainOrRealm(text));
   if (wrong !== undefined) {
     const shown = JSON.stringify(wrong.slice(0, 100));
     throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
   }
-  if (!SEPARATOR.test(appendSeparator)) throw new Refusal("bad_separator");
+  if (!isAppendSeparator(appendSeparator)) throw new Refusal("bad_separator");
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {
