@@ -3,7 +3,8 @@
 // strings, which cost the collector next to nothing.
 
 import type { Clock } from "../../runtime.ts";
-import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../store.ts";
+import type { JournalLine } from "../../platform/transaction.ts";
 import { addMoment, type Conversation, conversationKey, decodeRecord, recordText } from "./conversation.ts";
 import { createConversationIndex, type Entry, loginPacketKey } from "./conversation_index.ts";
 import type { ConversationOutcome } from "./ports.ts";

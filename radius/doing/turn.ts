@@ -1,6 +1,7 @@
 // One turn of a conversation: what one packet changes, and the commit that records it before anything is answered.
 
-import type { Check, JournalLine, Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../store.ts";
+import type { JournalLine } from "../../platform/transaction.ts";
 import type { FlowRow } from "../facts/flow.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
 import { Raced } from "./approval_use.ts";

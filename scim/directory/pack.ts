@@ -1,7 +1,8 @@
 // One commit in the making: the changes of one or several writes, with what they already changed laid over what the store says. Memory
 // is brought up to date when the commit is durable, never before.
 
-import type { CommitOutcome, Mutation, Store } from "../../store.ts";
+import type { Mutation, Store } from "../../store.ts";
+import type { CommitOutcome } from "../../platform/transaction.ts";
 import type { ResourceKind } from "../resource.ts";
 import { indexWords, wordsOfGroup, wordsOfUser } from "../pure/words.ts";
 import type { IndexDraft } from "./counted_index.ts";
