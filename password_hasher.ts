@@ -23,6 +23,8 @@ export interface PasswordHasher {
   make(password: string): Promise<PasswordHash>;
   /** With `null` the same work is done and the answer is `false`, so that an unknown name takes as long as a known one. */
   check(password: string, hash: PasswordHash | null): Promise<boolean>;
+  /** Whether a hash has the cost of new hashes. After a change of the cost, older ones take another time to check. */
+  isCurrent(hash: PasswordHash): boolean;
 }
 
 /** Too many hashes are asked for at once; nothing was computed. */
@@ -73,6 +75,8 @@ export function createPasswordHasher(
       const derived = await enter(() => derive(password, against));
       return equalDigests(derived, against.hash) && hash !== null;
     },
+    isCurrent: ({ costLog2, parallelization = 1 }) =>
+      costLog2 === cost.costLog2 && parallelization === (cost.parallelization ?? 1),
   };
 }
 

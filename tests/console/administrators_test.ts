@@ -177,7 +177,7 @@ Deno.test("createAdministrators() removes for good: a new account of the name ha
   assertEquals((await ask(site, ADMINISTRATORS, { cookie: first.cookie })).code, "not_signed_in");
 });
 
-Deno.test("createAdministrators() gives a new way in by a link, and the old one goes on until it is used", async () => {
+Deno.test("createAdministrators() gives new sign-in methods by a link, and the old ones work until it is used", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "operator" });

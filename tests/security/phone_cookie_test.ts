@@ -1,6 +1,7 @@
 // Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was revoked.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { MeFactors } from "../../console/api/me/me_shapes.ts";
 import { fromBase32, totpCode } from "../ground/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 import { openSession } from "./gateway_sessions.ts";
@@ -176,11 +177,17 @@ Deno.test("a code of the phone itself, or of what it added, confirms nothing whe
   const { site: { owner }, first, second, ids } = world;
   const remove = async (phone: ApiCaller) =>
     (await phone.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" })).code;
+  const isLast = async (phone: ApiCaller): Promise<unknown> => {
+    const { devices } = await phone.take<MeFactors>("/me/api/factors");
+    return devices.find(({ pairingId }) => pairingId === ids.oldPhone)?.isLast;
+  };
   await second.take("/me/api/session", { json: { phone: true } });
   await world.stepUp(second, ids.newPhone);
-  // All other factors depend on the old phone, so the user would be locked out.
+  // All other factors depend on the old phone, so the user would be locked out. The page offers no Remove.
+  assertEquals([await isLast(first), await isLast(second)], [true, true]);
   assertEquals([await remove(first), await remove(second)], ["last_own_factor", "last_own_factor"]);
   await owner.take(`${CONSOLE}/users/bob/pairings`, { json: { kind: "sms", number: "+14155550123" } });
+  assertEquals(await isLast(second), false);
   assertEquals(await remove(second), "");
   assertEquals(await world.unconfirmed(), ALL_THREE);
   assertEquals((await second.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");

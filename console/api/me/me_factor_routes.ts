@@ -52,12 +52,6 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     browser: browserLabel(c),
     addedBy: adderOf({ person, ...me }),
   });
-  /** The factors that count for a login without the phone `removed`: neither it nor what it added. */
-  const independentOf = (removed: string, { person: { canonical } }: MeSession): Pairing[] => {
-    const { pairings } = people();
-    return pairings.usable(canonical)
-      .filter(({ id }) => id !== removed && !pairings.wasAddedBy(canonical, { id, by: removed }));
-  };
   /**
    * Whether what the phone `removed` added still counts: the visit showed a code of a factor that is independent of that phone. The
    * cookie and the code of the phone itself are not enough, because somebody else may hold both.
@@ -67,7 +61,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
   const confirmsAdded = (me: MeSession, removed: string): boolean => {
     const { canonical } = me.person;
     if (addedByPhone(people(), { canonical, phone: removed }).length === 0) return false;
-    const independent = independentOf(removed, me);
+    const independent = independentOf(people(), canonical, removed);
     const hasCodes = independent.some(({ kind }) => kind === "device" || kind === "totp");
     if (me.via === "phone" && me.shownFactor === null && hasCodes) throw new Refusal("me_step_up");
     return independent.some(({ id }) => id === me.shownFactor);
@@ -91,7 +85,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
       throw new Refusal("unknown_pairing");
     }
     // Whoever holds the phone alone must not shut its owner out; a link comes from an administrator, who can make another.
-    if (me.via === "phone" && independentOf(id, me).length === 0) throw new Refusal("last_own_factor");
+    if (isLastFactor(people(), me, id)) throw new Refusal("last_own_factor");
     await factors().revoke(deedOf(c, me), id, { confirmsAdded: confirmsAdded(me, id) });
     return { removed: id };
   };
@@ -161,9 +155,21 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     });
 }
 
+/** The factors that count for a login without the factor `removed`: neither it nor what that phone added. */
+function independentOf({ pairings }: People, canonical: string, removed: string): Pairing[] {
+  return pairings.usable(canonical)
+    .filter(({ id }) => id !== removed && !pairings.wasAddedBy(canonical, { id, by: removed }));
+}
+
+/** Whether a visit that a phone alone opened may not remove this factor: no other one would count for a login. */
+function isLastFactor(people: People, { via, person: { canonical } }: MeSession, id: string): boolean {
+  return via === "phone" && independentOf(people, canonical, id).length === 0;
+}
+
 async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeFactors> {
   const people = required(deps.people);
-  const { person: { canonical, recordId } } = await deps.door().held(c);
+  const me = await deps.door().held(c);
+  const { canonical, recordId } = me.person;
   const own = people.pairings.of(canonical);
   const here = new Set(
     (await phoneUsers({ people, phone: deps.phone }, phoneToken(c))).map((one) => one.pairingId),
@@ -180,12 +186,14 @@ async function readFactors(deps: MeFactorDeps, c: Context<HttpEnv>): Promise<MeF
       // A login asks the phone that was paired first.
       lastUsedMs: at === 0 ? lastPushMs : null,
       isThisPhone: here.has(pairing.id),
+      isLast: isLastFactor(people, me, pairing.id),
     })),
     totp: own.flatMap((pairing) =>
       pairing.kind !== "totp" ? [] : [{
         pairingId: pairing.id,
         createdMs: pairing.createdMs,
         lastUsedMs: pairing.lastStep < 0 ? null : pairing.lastStep * TOTP_STEP_MS,
+        isLast: isLastFactor(people, me, pairing.id),
       }]
     ),
     numbers: own.flatMap((pairing) =>

@@ -41,12 +41,16 @@ export interface MeDevice {
   readonly lastUsedMs: number | null;
   /** It is the phone that asks. */
   readonly isThisPhone: boolean;
+  /** This visit may not remove it: no other factor would count for a login. */
+  readonly isLast: boolean;
 }
 
 export interface MeTotp {
   readonly pairingId: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
+  /** This visit may not remove it: no other factor would count for a login. */
+  readonly isLast: boolean;
 }
 
 export interface MeNumber {

@@ -42,7 +42,7 @@ export interface Administrators {
     wanted: { name: string; role: Role },
     deed: Deed,
   ): Promise<{ url: string; invitation: InvitationRow }>;
-  /** A link by which an account gets a new way in; what it has goes on until the link is used. */
+  /** A link that gives an account new sign-in methods. The current ones work until the link is used. */
   renew(name: string, deed: Deed): Promise<{ url: string; invitation: InvitationRow }>;
   withdraw(id: string, deed: Deed): Promise<void>;
   /** @throws Refusal `last_owner`, `settings_admin`, `provider_admin`, `unknown_administrator`, `changed_meanwhile`. */

@@ -4,7 +4,7 @@
 import type { AdminSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { Check, Mutation, Store } from "../../../store.ts";
+import type { Check, Entry, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
 import {
   type Admin,
@@ -47,7 +47,7 @@ export interface Admins {
   /** What a link is for. @throws Refusal `bad_set_up_link`, `bad_invitation`. */
   link(token: string): Promise<ClaimLink>;
   /**
-   * Creates the first owner, or the account of an invitation; or gives an account its new way in.
+   * Creates the first owner, or the account of an invitation; or new sign-in methods for an account.
    *
    * @throws Refusal `bad_set_up_link`, `bad_invitation`, `bad_name`, `weak_password`, `busy`.
    */
@@ -83,8 +83,27 @@ export function createAdmins(deps: AdminsDeps): Admins {
   const hasher = deps.hasher ?? createPasswordHasher({ random });
   const configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
 
-  const recordOf = async (name: string): Promise<AdminRecord | null> =>
-    isAdminName(name) ? (await store.get<AdminRecord>(adminKey(name))).value : null;
+  const entryOf = async (name: string): Promise<Entry<AdminRecord> | null> =>
+    isAdminName(name) ? await store.get<AdminRecord>(adminKey(name)) : null;
+  const recordOf = async (name: string): Promise<AdminRecord | null> => (await entryOf(name))?.value ?? null;
+
+  /**
+   * Hashes a password again if its hash has the cost of an earlier version: otherwise a sign-in by this name would take another time than
+   * one by an unknown name. If the record changed meanwhile, or too many hashes wait, the next sign-in does it.
+   */
+  const renewHash = async (entry: Entry<AdminRecord>, password: string): Promise<void> => {
+    const { key, value: record, versionstamp } = entry;
+    if (record === null || record.password === null || hasher.isCurrent(record.password)) return;
+    const renewed = await hasher.make(password).catch((fault: unknown) => {
+      if (fault instanceof Refusal && fault.code === "busy") return null;
+      throw fault;
+    });
+    if (renewed === null) return;
+    await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: { ...record, password: renewed } }],
+    });
+  };
 
   let ownerSeen = false;
   const hasOwner = async (): Promise<boolean> => {
@@ -96,7 +115,7 @@ export function createAdmins(deps: AdminsDeps): Admins {
     (await listAdminRecords(store)).some(({ role, disabled }) => role === "owner" && disabled === undefined);
   const invitations = createInvitations({ ...deps, hasOwner });
 
-  /** The record that a claim makes: a new account, or the old one with a new way in; good while the old one stands as it was. */
+  /** The record that a claim makes: a new account, or the old one with new sign-in methods; valid while the old one is unchanged. */
   const recordFor = async (
     claim: Claim,
     { name, password }: AdminClaim,
@@ -163,10 +182,13 @@ export function createAdmins(deps: AdminsDeps): Admins {
     async check(name, password) {
       if (password.length > MAX_PASSWORD_CHARACTERS) return null;
       const setting = configured.get(adminKeyName(name));
-      const record = setting === undefined ? await recordOf(name) : null;
+      const entry = setting === undefined ? await entryOf(name) : null;
+      const record = entry?.value ?? null;
       const matches = await hasher.check(password, record?.password ?? null);
-      if (record !== null) {
-        return matches && record.disabled === undefined ? adminOfRecord(record, vault) : null;
+      if (entry !== null && record !== null) {
+        if (!matches || record.disabled !== undefined) return null;
+        await renewHash(entry, password);
+        return adminOfRecord(record, vault);
       }
       // A password of the configuration is known in clear anyway; its digest is compared, after the same work.
       const given = vault.digest("console password", password);

@@ -26,6 +26,7 @@ export function inConsoleWords(hasher: PasswordHasher): PasswordHasher {
   return {
     make: (password) => hasher.make(password).catch(refuseBusy),
     check: (password, hash) => hasher.check(password, hash).catch(refuseBusy),
+    isCurrent: (hash) => hasher.isCurrent(hash),
   };
 }
 

@@ -1,4 +1,4 @@
-// What a one-time link opens: the first owner's account, an invitation, or a new way into an account. With a password, or with
+// What a one-time link opens: the first owner's account, an invitation, or new sign-in methods for an account. With a password, or with
 // a passkey alone.
 
 import { Hono } from "hono";

@@ -6,7 +6,7 @@ import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
 import { t } from "../../web/words/translate.ts";
 import { AppDialog } from "./app_dialog.tsx";
-import { type FactorProps, isLastFactor } from "./part_props.ts";
+import type { FactorProps } from "./part_props.ts";
 import { Nothing, Section } from "./section.tsx";
 
 export function Apps(props: FactorProps) {
@@ -14,7 +14,6 @@ export function Apps(props: FactorProps) {
   const adding = useSignal(false);
   const removing = useSignal<string | null>(null);
   const gone = removing.value;
-  const isLast = isLastFactor(props);
   return (
     <Section
       title={t("me.totp")}
@@ -43,9 +42,9 @@ export function Apps(props: FactorProps) {
                       </>
                     )}
                   </span>
-                  {isLast && <span class="quiet small">{t("me.last_factor")}</span>}
+                  {app.isLast && <span class="quiet small">{t("me.last_factor")}</span>}
                 </div>
-                {!isLast && (
+                {!app.isLast && (
                   <button
                     type="button"
                     class="button button-plain me-remove"

@@ -13,9 +13,3 @@ export interface PartProps {
 export interface FactorProps extends PartProps {
   readonly factors: MeFactors;
 }
-
-/** Whether no factor may be taken away: it is the only one, and a phone alone opened the page. */
-export function isLastFactor({ me, factors }: Pick<FactorProps, "me" | "factors">): boolean {
-  const { devices, totp, numbers } = factors;
-  return me.via === "phone" && devices.length + totp.length + numbers.length === 1;
-}

@@ -11,7 +11,7 @@ import { Time } from "../../web/parts/time.tsx";
 import { t } from "../../web/words/translate.ts";
 import type { MeDevice } from "../../api/me/me_shapes.ts";
 import { InviteDialog } from "./invite_dialog.tsx";
-import { type FactorProps, isLastFactor } from "./part_props.ts";
+import type { FactorProps } from "./part_props.ts";
 import { Nothing, Section } from "./section.tsx";
 
 export function Phones(props: FactorProps) {
@@ -45,7 +45,6 @@ export function Phones(props: FactorProps) {
                 key={device.pairingId}
                 models={models}
                 device={device}
-                isLast={isLastFactor(props)}
                 onRemove={() => removing.value = device}
                 onRename={() => renaming.value = device}
               />
@@ -96,12 +95,11 @@ export function Phones(props: FactorProps) {
 
 interface PhoneRowProps extends Pick<FactorProps, "models"> {
   readonly device: MeDevice;
-  readonly isLast: boolean;
   readonly onRemove: () => void;
   readonly onRename: () => void;
 }
 
-function PhoneRow({ models, device, isLast, onRemove, onRename }: PhoneRowProps) {
+function PhoneRow({ models, device, onRemove, onRename }: PhoneRowProps) {
   const name = phoneName(device);
   return (
     <li class="me-row">
@@ -126,11 +124,11 @@ function PhoneRow({ models, device, isLast, onRemove, onRename }: PhoneRowProps)
             </>
           )}
         </span>
-        {isLast && <span class="quiet small">{t("me.last_factor")}</span>}
+        {device.isLast && <span class="quiet small">{t("me.last_factor")}</span>}
       </div>
       <div class="me-row-ends">
         <RowButton icon="pencil" verb={t("me.phone_rename")} name={name} onPress={onRename} />
-        {!isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
+        {!device.isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
       </div>
     </li>
   );

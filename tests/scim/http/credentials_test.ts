@@ -36,6 +36,7 @@ async function openStage() {
   let gate: Promise<unknown> = Promise.resolve();
   let fault: Error | null = null;
   const hasher: PasswordHasher = {
+    ...sound,
     make: (password) => fault === null ? sound.make(password) : Promise.reject(fault),
     async check(password, hash) {
       hashed.push(hash === null ? null : hash.hash);

@@ -89,10 +89,10 @@ export const words: SameWords<typeof en> = {
   enable_named: "{name} aktivieren",
   disabled_said: "{name} wurde deaktiviert.",
   enabled_said: "{name} darf sich wieder anmelden.",
-  renew: "Neuer Zugang",
-  renew_named: "Link anlegen, mit dem {name} einen neuen Zugang wählt",
+  renew: "Anmeldung zurücksetzen",
+  renew_named: "Link erstellen, mit dem {name} ein neues Passwort oder einen Passkey wählt",
   renew_why:
-    "Für jemanden, der Passwort oder Telefon verloren hat. Bis der Link benutzt wird, gilt weiter, was da ist.",
+    "Wenn Passwort oder Telefon verloren sind. Die bisherige Anmeldung gilt, bis der Link benutzt wird.",
   remove: "Entfernen",
   remove_named: "{name} entfernen",
   remove_title: "{name} entfernen?",

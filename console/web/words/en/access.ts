@@ -84,10 +84,10 @@ export const words = {
   enable_named: "Enable {name}",
   disabled_said: "{name} was disabled.",
   enabled_said: "{name} may sign in again.",
-  renew: "New way in",
-  renew_named: "Make a link for {name} to choose a new way in",
+  renew: "Reset sign-in",
+  renew_named: "Create a link for {name} to choose a new password or passkey",
   renew_why:
-    "For somebody who lost the password or the phone. Until the link is used, what they have goes on.",
+    "For an administrator who lost the password or the phone. The current sign-in methods work until the link is used.",
   remove: "Remove",
   remove_named: "Remove {name}",
   remove_title: "Remove {name}?",

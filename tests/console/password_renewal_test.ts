@@ -1,0 +1,92 @@
+// A password hash of an earlier version is made again at sign-in, so that every sign-in takes the same work.
+
+import { assertEquals, assertNotEquals } from "@std/assert";
+import { adminKey, type AdminRecord } from "../../console/api/sign_in/admin_records.ts";
+import { type Admins, createAdmins } from "../../console/api/sign_in/admins.ts";
+import { createPasswordHasher, type PasswordHasher } from "../../console/api/sign_in/passwords.ts";
+import { Refusal } from "../../console/api/refusal.ts";
+import { createLog } from "../../log.ts";
+import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createStore, type Store } from "../../store.ts";
+import { createVault } from "../../vault.ts";
+
+const PASSWORD = "correct horse battery";
+const random = createSystemRandom();
+const EARLIER = createPasswordHasher({ random, cost: { costLog2: 5 } });
+const CURRENT = createPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
+
+interface Accounts extends AsyncDisposable {
+  readonly store: Store;
+  adminsWith(hasher: PasswordHasher): Admins;
+  record(): Promise<AdminRecord>;
+}
+
+/** A store with the administrator Ada, whose password has a hash of an earlier cost. */
+async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Accounts> {
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: systemClock.nowMs });
+  const password = await EARLIER.make(PASSWORD);
+  const ada: AdminRecord = { id: "ada-1", name: "Ada", role: "owner", createdMs: 1, password, ...changes };
+  await store.commit({ mutations: [{ type: "set", key: adminKey("Ada"), value: ada }] });
+  return {
+    store,
+    adminsWith: (hasher) =>
+      createAdmins({
+        store,
+        vault: createVault(new Uint8Array(32).fill(7), random),
+        clock: systemClock,
+        random,
+        log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
+        publicUrl: "http://localhost",
+        configAdmins: [],
+        hasher,
+      }),
+    record: async () => (await store.get<AdminRecord>(adminKey("Ada"))).value ?? ada,
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+Deno.test("check() makes a hash of an earlier cost again, once, and the password stays right", async () => {
+  await using accounts = await openAccounts();
+  const admins = accounts.adminsWith(CURRENT);
+  const before = await accounts.record();
+  assertEquals((await admins.check("Ada", PASSWORD))?.name, "Ada");
+  const renewed = await accounts.record();
+  assertEquals([renewed.password?.costLog2, renewed.password?.parallelization], [4, 3]);
+  assertEquals({ ...renewed, password: null }, { ...before, password: null });
+  assertEquals((await admins.check("Ada", PASSWORD))?.name, "Ada");
+  assertEquals(await accounts.record(), renewed);
+  assertEquals(await admins.check("Ada", "another password"), null);
+});
+
+Deno.test("check() leaves a hash alone after a wrong password and for a disabled administrator", async () => {
+  await using accounts = await openAccounts();
+  const before = await accounts.record();
+  assertEquals(await accounts.adminsWith(CURRENT).check("Ada", "another password"), null);
+  assertEquals(await accounts.record(), before);
+  await using disabled = await openAccounts({ disabled: true });
+  const kept = await disabled.record();
+  assertEquals(await disabled.adminsWith(CURRENT).check("Ada", PASSWORD), null);
+  assertEquals(await disabled.record(), kept);
+});
+
+Deno.test("check() does not write over a record that changed while the password was hashed", async () => {
+  await using accounts = await openAccounts();
+  const admins = accounts.adminsWith({
+    ...CURRENT,
+    async make(password) {
+      const changed = { ...await accounts.record(), role: "viewer" };
+      await accounts.store.commit({ mutations: [{ type: "set", key: adminKey("Ada"), value: changed }] });
+      return await CURRENT.make(password);
+    },
+  });
+  await admins.check("Ada", PASSWORD);
+  const { role, password } = await accounts.record();
+  assertEquals([role, password?.costLog2], ["viewer", 5]);
+});
+
+Deno.test("check() lets a right password in while too many hashes wait", async () => {
+  await using accounts = await openAccounts();
+  const busy = { ...CURRENT, make: () => Promise.reject(new Refusal("busy")) };
+  assertEquals((await accounts.adminsWith(busy).check("Ada", PASSWORD))?.name, "Ada");
+  assertNotEquals((await accounts.record()).password?.costLog2, 4);
+});
