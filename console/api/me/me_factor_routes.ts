@@ -18,7 +18,8 @@ import type { OwnHistory } from "./own_history.ts";
 import { type People, required } from "../people/people.ts";
 import { phoneToken } from "./phone_cookie.ts";
 import { Refusal } from "../refusal.ts";
-import { createUserFactors, type FactorDeed, type FactorDeps } from "../people/user_factors.ts";
+import { createUserFactors } from "../people/user_factors.ts";
+import type { FactorDeed, FactorDeps } from "../people/factor_changes.ts";
 
 export type MeFactorDeps = Omit<FactorDeps, "people"> & {
   readonly people?: People;

@@ -13,7 +13,8 @@ import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { type People, required } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
 import { Refusal } from "../refusal.ts";
-import { createUserFactors, type FactorDeps } from "./user_factors.ts";
+import { createUserFactors } from "./user_factors.ts";
+import type { FactorDeps } from "./factor_changes.ts";
 
 export type DeviceRouteDeps = Omit<FactorDeps, "people"> & { readonly people?: People };
 

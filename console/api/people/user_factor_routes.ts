@@ -12,7 +12,8 @@ import { personOf } from "../me/me_people.ts";
 import { ownNumbers } from "./directory_numbers.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { Refusal } from "../refusal.ts";
-import { createUserFactors, type FactorDeed, type FactorDeps, type UserFactors } from "./user_factors.ts";
+import { createUserFactors, type UserFactors } from "./user_factors.ts";
+import type { FactorDeed, FactorDeps } from "./factor_changes.ts";
 import type { UserView } from "./user_shapes.ts";
 import { pairingView, userView } from "./user_views.ts";
 
