@@ -1,7 +1,8 @@
 // The event log: one event is one line, no secret is written, and nothing here stops the program.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { createLog, type Fields, type Log, type LogOptions, wholeWrites } from "../log.ts";
+import { createLog, type Log, type LogOptions, wholeWrites } from "../log.ts";
+import type { Fields } from "../platform/log_line.ts";
 import type { Clock } from "../runtime.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);

@@ -1,6 +1,7 @@
 // Log lines that a flood would repeat: up to a rate each event has a line of its own, beyond it one line a second says how many there were.
 
-import type { Fields, Log, LogLevel } from "../../log.ts";
+import type { Log } from "../../log.ts";
+import type { Fields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock } from "../../runtime.ts";
 
 export interface FoldedLog {
