@@ -10,12 +10,9 @@ import { type Kept, keptAttributes } from "../pure/kept.ts";
 import { coveredAttributes, isFrontEndKept } from "../pure/mapping.ts";
 import { readName } from "../pure/names.ts";
 import { createCircuit } from "./circuit.ts";
-import {
-  type LdapConnection,
-  type LdapEntry,
-  type LdapSockets,
-  openLdapConnection,
-} from "./ldap_connection.ts";
+import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";
+import type { LdapEntry } from "./ldap_records.ts";
+import type { LdapSockets } from "./ldap_client.ts";
 import { contentOf, nameOf, remoteIdOf } from "./ldap_entries.ts";
 import { memberNames, type NameCache } from "./ldap_members.ts";
 import { createLdapPool } from "./ldap_pool.ts";

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../canonical_name.ts";
 import type { Content, Mapping, ResourceKind, UserContent } from "../resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../pure/mapping.ts";
-import type { LdapChange, LdapEntry, LdapValues } from "./ldap_connection.ts";
+import type { LdapChange, LdapEntry, LdapValues } from "./ldap_records.ts";
 import { firstRdn } from "./ldap_names.ts";
 import type { LdapKind, LdapLayout, LdapRow } from "./ldap_schemas.ts";
 

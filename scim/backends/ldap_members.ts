@@ -3,7 +3,8 @@
 import { EqualityFilter, OrFilter, PresenceFilter } from "ldapts";
 import { canonicalName } from "../../canonical_name.ts";
 import { readName } from "../pure/names.ts";
-import type { LdapChange, LdapConnection, LdapEntry } from "./ldap_connection.ts";
+import type { LdapConnection } from "./ldap_connection.ts";
+import type { LdapChange, LdapEntry } from "./ldap_records.ts";
 import { isRefusal } from "./ldap_codes.ts";
 import { isNamed, nameOf } from "./ldap_entries.ts";
 import { dnKey, firstRdn, makeDn } from "./ldap_names.ts";

@@ -2,7 +2,8 @@
 
 import { AndFilter, EqualityFilter, type Filter, NotFilter, PresenceFilter } from "ldapts";
 import type { ResourceKind } from "../resource.ts";
-import type { LdapConnection, LdapEntry, LdapSearch } from "./ldap_connection.ts";
+import type { LdapConnection } from "./ldap_connection.ts";
+import type { LdapEntry, LdapSearch } from "./ldap_records.ts";
 import { attributesToRead, isNamed } from "./ldap_entries.ts";
 import type { LdapKind, LdapLayout } from "./ldap_schemas.ts";
 import { refused } from "./trouble.ts";

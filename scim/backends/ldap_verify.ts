@@ -2,7 +2,8 @@
 
 import type { Clock } from "../../runtime.ts";
 import { isRefusal } from "./ldap_codes.ts";
-import type { LdapConnection, LdapEntry } from "./ldap_connection.ts";
+import type { LdapConnection } from "./ldap_connection.ts";
+import type { LdapEntry } from "./ldap_records.ts";
 import { createLdapPool } from "./ldap_pool.ts";
 
 /** A directory takes longer for a longer one; nobody types one of this length. */

@@ -1,7 +1,8 @@
 // The parts of the LDAP backend that need no directory.
 
 import { assertEquals } from "@std/assert";
-import type { LdapConnection, LdapEntry, LdapSearch } from "../../../scim/backends/ldap_connection.ts";
+import type { LdapConnection } from "../../../scim/backends/ldap_connection.ts";
+import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap_records.ts";
 import { LdapRefusal } from "../../../scim/backends/ldap_codes.ts";
 import { memberDns } from "../../../scim/backends/ldap_members.ts";
 import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap_passwords.ts";
