@@ -6,7 +6,7 @@ import type { LoginUser } from "../ports.ts";
 import type { JsonObject, JsonValue } from "../resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
-import type { Tombstone } from "./pack.ts";
+import type { Tombstone } from "./batch_reads.ts";
 import { type KeptRecord, readRecord } from "./records.ts";
 
 export interface LoginView {

@@ -10,7 +10,7 @@ import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import type { MemberSets } from "./member_sets.ts";
 import { compareText } from "./order.ts";
-import { recordWords } from "./pack.ts";
+import { recordWords } from "./record_words.ts";
 import type { Reader } from "./reader.ts";
 import { createWordRange } from "./word_range.ts";
 

@@ -1,0 +1,102 @@
+// The mutations of one batch: changes of keys, changes of the counted indexes, changes of other parts, and checks; with their size.
+
+import type { Check, Mutation, Transaction } from "../../store.ts";
+import type { ResourceKind } from "../resource.ts";
+import type { IndexDraft } from "./counted_index.ts";
+import type { Indexes } from "./indexes.ts";
+
+/** About what a small value takes in the store, with its key. */
+export const SMALL_VALUE_OCTETS = 100;
+const FENCE_OCTETS = 700;
+
+/** Later changes of a key replace earlier ones. */
+export class BatchMutations {
+  /** Changes of names, by kind of resource. */
+  readonly names: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of search words, by kind of resource. */
+  readonly words: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of tombstones. */
+  readonly gone: IndexDraft;
+  readonly #drafts: readonly IndexDraft[];
+  readonly #own = new Map<string, Mutation>();
+  readonly #foreign: Mutation[] = [];
+  readonly #checks = new Map<string, Check>();
+  #octets = 0;
+
+  constructor({ names, words, gone }: Indexes) {
+    this.names = { user: names.user.draft(), group: names.group.draft() };
+    this.words = { user: words.user.draft(), group: words.group.draft() };
+    this.gone = gone.draft();
+    this.#drafts = [this.names.user, this.names.group, this.words.user, this.words.group, this.gone];
+  }
+
+  set(key: Deno.KvKey, value: unknown, sizeOctets = SMALL_VALUE_OCTETS): void {
+    this.#own.set(key.join("\0"), { type: "set", key, value });
+    this.#octets += sizeOctets;
+  }
+
+  remove(key: Deno.KvKey): void {
+    this.#own.set(key.join("\0"), { type: "delete", key });
+    this.#octets += SMALL_VALUE_OCTETS;
+  }
+
+  /** Takes changes of other parts as they are. */
+  also(mutations: readonly Mutation[]): void {
+    this.#foreign.push(...mutations);
+    this.#octets += mutations.reduce((sum, mutation) => sum + estimateOctets(mutation), 0);
+  }
+
+  check(check: Check): void {
+    this.#checks.set(check.key.join("\0"), check);
+  }
+
+  get count(): number {
+    return this.#own.size + this.#foreign.length + this.#touchedFences;
+  }
+
+  get checkCount(): number {
+    return this.#checks.size;
+  }
+
+  get sizeOctets(): number {
+    return this.#octets + this.#touchedFences * FENCE_OCTETS;
+  }
+
+  /** Everything so far as one transaction. */
+  toTransaction(): Transaction {
+    return {
+      checks: [...this.#checks.values()],
+      mutations: [
+        ...this.#own.values(),
+        ...this.#foreign,
+        ...this.#drafts.flatMap((draft) => draft.mutations()),
+      ],
+      sizeOctets: this.sizeOctets,
+    };
+  }
+
+  /** Brings the indexes in memory up to date; to be called when the transaction is durable. */
+  applyIndexes(): void {
+    for (const draft of this.#drafts) draft.apply();
+  }
+
+  get #touchedFences(): number {
+    return this.#drafts.reduce((sum, { touched }) => sum + touched, 0);
+  }
+}
+
+/** What a foreign change takes in the store, roughly: it must only keep a commit below its limit. */
+function estimateOctets(mutation: Mutation): number {
+  const value = mutation.type === "set" ? mutation.value : mutation.type === "audit" ? mutation.entry : null;
+  return SMALL_VALUE_OCTETS + (value === null ? 0 : sizeOf(value, 6));
+}
+
+function sizeOf(value: unknown, depth: number): number {
+  if (typeof value === "string") return value.length * 2;
+  if (value instanceof Uint8Array) return value.length;
+  if (typeof value !== "object" || value === null || depth === 0) return 16;
+  return Object.entries(value).reduce(
+    (sum, [name, item]) => sum + name.length * 2 + sizeOf(item, depth - 1),
+    16,
+  );
+}

@@ -1,0 +1,81 @@
+// What the writes of one batch read from the store: each record and each user's memberships once.
+
+import type { Store } from "../../store.ts";
+import type { ResourceKind } from "../resource.ts";
+import type { Indexes } from "./indexes.ts";
+import type { Keys } from "./keys.ts";
+import { type ReadRecord, readRecord } from "./records.ts";
+
+/** What stays of a deleted user. */
+export interface Tombstone {
+  readonly name: string;
+  /** Grows with time. */
+  readonly order: number;
+}
+
+export interface BatchReadDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly indexes: Indexes;
+}
+
+/** Reads as of the first time that each is asked for. Names are canonical. */
+export class BatchReads {
+  readonly #deps: BatchReadDeps;
+  readonly #records = new Map<string, Promise<ReadRecord | null>>();
+  readonly #memberships = new Map<string, Promise<Map<string, string>>>();
+
+  constructor(deps: BatchReadDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts to read what a write of a resource asks for. */
+  expect(kind: ResourceKind, canonical: string): void {
+    // Whoever asks for it hears of a failure; nobody may.
+    this.record(kind, canonical).catch(() => undefined);
+    // A new user may be a member already.
+    if (kind === "user" && !this.#deps.indexes.names.user.mayHave(canonical)) {
+      this.memberships(canonical).catch(() => undefined);
+    }
+  }
+
+  record(kind: ResourceKind, canonical: string): Promise<ReadRecord | null> {
+    const { store, keys, indexes } = this.#deps;
+    const place = `${kind}\0${canonical}`;
+    const known = this.#records.get(place);
+    if (known !== undefined) return known;
+    // A name that no hash is known of has no record: most creations read nothing.
+    const reading = indexes.names[kind].mayHave(canonical)
+      ? readRecord({ store, keys }, { kind, canonical })
+      : Promise.resolve(null);
+    this.#records.set(place, reading);
+    return reading;
+  }
+
+  /** The sets of members that a user is in, with the canonical name of the group each was made for. */
+  memberships(user: string): Promise<ReadonlyMap<string, string>> {
+    const known = this.#memberships.get(user);
+    if (known !== undefined) return known;
+    const reading = this.#listMemberships(user);
+    this.#memberships.set(user, reading);
+    return reading;
+  }
+
+  /** Read anew at each call. */
+  async tombstone(canonical: string): Promise<Tombstone | null> {
+    const { store, keys, indexes } = this.#deps;
+    if (!indexes.gone.mayHave(canonical)) return null;
+    return (await store.get<Tombstone>(keys.gone(canonical))).value;
+  }
+
+  async #listMemberships(user: string): Promise<Map<string, string>> {
+    const { store, keys, indexes } = this.#deps;
+    const found = new Map<string, string>();
+    // Where there is no group, nobody is a member: an import of users before groups reads nothing.
+    if (indexes.names.group.total === 0) return found;
+    for await (const { key, value } of store.list<string>(keys.memberships(user))) {
+      if (value !== null) found.set(String(key[3]), value);
+    }
+    return found;
+  }
+}
