@@ -9,7 +9,9 @@ import type {
   ScimCredentialSettings,
   TargetSettings,
 } from "../config.ts";
-import type { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, ValuesOf } from "./settings.ts";
+import type { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
+import type { CLIENT_ROWS, POLICY_ROWS } from "./client_settings.ts";
+import type { ValuesOf } from "./setting_row.ts";
 
 const DAY_MS = 24 * 3600_000;
 

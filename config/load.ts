@@ -10,7 +10,8 @@ import { readRows } from "./read_rows.ts";
 import { readFailure } from "./references.ts";
 import { readableSecrets } from "./readable_secrets.ts";
 import { sealed } from "./secrets.ts";
-import { GENERAL_ROWS, POLICY_ROWS } from "./settings.ts";
+import { GENERAL_ROWS } from "./settings.ts";
+import { POLICY_ROWS } from "./client_settings.ts";
 import { shownSettings } from "./shown_settings.ts";
 import {
   entryPrefix,

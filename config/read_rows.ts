@@ -4,7 +4,7 @@
 import type { ConfigFault, ConfigSources } from "../config.ts";
 import { isTable } from "./document.ts";
 import { resolveReferences } from "./references.ts";
-import type { Row, Rows, ValuesOf } from "./settings.ts";
+import type { Row, Rows, ValuesOf } from "./setting_row.ts";
 
 /** Where values are read from and faults go. */
 export interface Reading {

@@ -3,7 +3,9 @@
 
 import type { ShownSetting } from "../config.ts";
 import type { Found } from "./document.ts";
-import { GENERAL_ROWS, POLICY_ROWS, type Row, type Rows } from "./settings.ts";
+import { GENERAL_ROWS } from "./settings.ts";
+import { POLICY_ROWS } from "./client_settings.ts";
+import type { Row, Rows } from "./setting_row.ts";
 
 /**
  * Every setting that stands once, in the order of the table; those of one part of the file together.

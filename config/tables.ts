@@ -7,7 +7,9 @@ import type { Admin, Client, General } from "./assemble.ts";
 import { isTable, joinKey, sortTable, type Table } from "./document.ts";
 import { type Reading, readRows, shown } from "./read_rows.ts";
 import { readFailure, resolveReferences } from "./references.ts";
-import { ADMIN_ROWS, CLIENT_ROWS, type Rows, type ValuesOf } from "./settings.ts";
+import { ADMIN_ROWS } from "./settings.ts";
+import { CLIENT_ROWS } from "./client_settings.ts";
+import type { Rows, ValuesOf } from "./setting_row.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
 export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;

@@ -1,6 +1,6 @@
 // The table of settings of the identity interface: targets, their backends by kind, and credentials.
 
-import { type Row, row, type Rows } from "./settings.ts";
+import { type Row, row, type Rows } from "./setting_row.ts";
 import * as value from "./values.ts";
 
 /** Each [targets.<name>], besides its mapping and its backends. */

@@ -3,7 +3,7 @@
 import type { ClientPolicy, ConfigWarning } from "../config.ts";
 import { isLoopback, isWildcard } from "./addresses.ts";
 import type { Check, View } from "./fault_checks.ts";
-import { POLICY_ROWS } from "./settings.ts";
+import { POLICY_ROWS } from "./client_settings.ts";
 import { entryPrefix } from "./tables.ts";
 
 /** RFC 2865 §3 prefers at least 16 octets. */

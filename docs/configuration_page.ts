@@ -1,13 +1,8 @@
 // Writes docs/configuration.md from the table of settings.
 
-import {
-  ADMIN_ROWS,
-  CLIENT_ROWS,
-  GENERAL_ROWS,
-  POLICY_ROWS,
-  type Row,
-  type Rows,
-} from "../config/settings.ts";
+import { ADMIN_ROWS, GENERAL_ROWS } from "../config/settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "../config/client_settings.ts";
+import type { Row, Rows } from "../config/setting_row.ts";
 import {
   CREDENTIAL_ROWS,
   LDAP_BACKEND_ROWS,

@@ -1,7 +1,8 @@
 // The page of settings is derived from the table, and its example is a sound file.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS } from "../../config/settings.ts";
+import { ADMIN_ROWS, GENERAL_ROWS } from "../../config/settings.ts";
+import { CLIENT_ROWS } from "../../config/client_settings.ts";
 import { BACKEND_ROWS, CREDENTIAL_ROWS, TARGET_ROWS } from "../../config/target_settings.ts";
 import { configurationPage, exampleToml } from "../../docs/configuration_page.ts";
 import { nearKey } from "../../config/near_key.ts";

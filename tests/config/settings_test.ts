@@ -1,7 +1,9 @@
 // Every row of the table of settings: what it takes, what it refuses.
 
 import { assert, assertEquals } from "@std/assert";
-import { ADMIN_ROWS, CLIENT_ROWS, GENERAL_ROWS, POLICY_ROWS, type Rows } from "../../config/settings.ts";
+import { ADMIN_ROWS, GENERAL_ROWS } from "../../config/settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "../../config/client_settings.ts";
+import type { Rows } from "../../config/setting_row.ts";
 import {
   CREDENTIAL_ROWS,
   LDAP_BACKEND_ROWS,

@@ -1,7 +1,8 @@
 // The settings for eyes: every row is there, with what the file says, and no secret is.
 
 import { assert, assertEquals } from "@std/assert";
-import { GENERAL_ROWS, POLICY_ROWS } from "../../config/settings.ts";
+import { GENERAL_ROWS } from "../../config/settings.ts";
+import { POLICY_ROWS } from "../../config/client_settings.ts";
 import { shownOf } from "./samples.ts";
 
 const SECRET = "a secret that must not be seen";
