@@ -2,7 +2,6 @@
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./platform/audit.ts";
 import { CommitQueue } from "./platform/commit_queue.ts";
-import { createReads } from "./platform/kv_reads.ts";
 import type { KvMutation } from "./platform/mutation.ts";
 import type { CommitOutcome, KvTransaction } from "./platform/transaction.ts";
 import { createSystemRandom, toHex } from "./runtime.ts";
@@ -48,6 +47,9 @@ export interface Store {
   /** Waits for what is under way and closes the store. */
   close(): Promise<void>;
 }
+
+/** Deno KV reads at most ten keys at once. */
+const MAX_KEYS = 10;
 
 /** Wraps an open Deno KV; closing the store closes it. */
 export function createStore(
@@ -100,4 +102,46 @@ export function createStore(
       kv.close();
     },
   };
+}
+
+interface PendingRead {
+  readonly key: Deno.KvKey;
+  readonly resolve: (entry: Deno.KvEntryMaybe<unknown>) => void;
+  readonly reject: (fault: unknown) => void;
+}
+
+/** Reads keys. What is asked for in the same turn goes out ten at a time: a call costs several times as much as a key. */
+function createReads(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMaybe<unknown>> {
+  let asked: PendingRead[] = [];
+
+  const readAlone = ({ key, resolve, reject }: PendingRead): void => void kv.get(key).then(resolve, reject);
+  const readTogether = async (readings: readonly PendingRead[]): Promise<void> => {
+    try {
+      const entries = await kv.getMany<unknown[]>(readings.map(({ key }) => key));
+      for (const [at, { resolve, reject }] of readings.entries()) {
+        const entry = entries[at];
+        if (entry === undefined) reject(new Error("Cannot read the store: it left out a key"));
+        else resolve(entry);
+      }
+    } catch (_oneOfThem) {
+      // One bad key must not fail its neighbours.
+      readings.forEach(readAlone);
+    }
+  };
+  const readAll = (): void => {
+    const readings = asked;
+    asked = [];
+    for (let at = 0; at < readings.length; at += MAX_KEYS) {
+      const [first, ...others] = readings.slice(at, at + MAX_KEYS);
+      if (first === undefined) return;
+      if (others.length === 0) readAlone(first);
+      else void readTogether([first, ...others]);
+    }
+  };
+
+  return (key) =>
+    new Promise((resolve, reject) => {
+      asked.push({ key, resolve, reject });
+      if (asked.length === 1) queueMicrotask(readAll);
+    });
 }
