@@ -54,7 +54,7 @@ export const LDAP_BACKEND_ROWS = {
     doc: "path of a PEM file with the authorities to trust instead of the host's",
   }),
   "bind_dn": row(value.dn, "", {
-    doc: "who writes there; empty: nobody by name",
+    doc: "the account that writes there; empty: anonymous",
     example: "cn=countersign,dc=example,dc=org",
   }),
   "bind_password": row(value.secret(), "", { doc: "the password of bind_dn", example: "env:LDAP_PASSWORD" }),
