@@ -60,7 +60,7 @@ export const REFUSALS = {
   },
   too_many_passkeys: { status: 409, message: "An account holds at most 10 passkeys. Remove one first." },
   no_totp: { status: 409, message: "No authenticator app is being set up. Begin again." },
-  last_factor: { status: 409, message: "Without it nobody could sign in to this account." },
+  last_factor: { status: 409, message: "This is the last way to sign in to this account." },
   last_owner: { status: 409, message: "The last owner who can sign in has to stay one." },
   settings_admin: { status: 409, message: "This administrator stands in the settings file." },
   provider_admin: { status: 409, message: "The sign-in provider decides this." },
@@ -238,7 +238,7 @@ export interface RefusalBody {
   };
 }
 
-/** Thrown by whoever says no; one handler turns it into an answer. */
+/** Thrown to refuse a request; one handler renders the response. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly headers: Readonly<Record<string, string>>;

@@ -20,7 +20,7 @@ const SECRETS = { first: SECRET.replaceAll(" ", "-"), other: OTHER_SECRET.replac
 const withSecret = (gateway: RunningGateway, secret: string): RadiusClient =>
   openRadiusClient({ port: gateway.radiusPort, secret });
 
-/** Sends a login and lets it go: nobody may answer. */
+/** Sends a login and lets it go: there may be no answer. */
 async function knock(client: RadiusClient): Promise<void> {
   const nasIdentifier = new TextEncoder().encode("vpn-1");
   const { bytes } = client.build({
@@ -82,7 +82,7 @@ browserTest(
     await page.getByRole("heading", { name: "vpn-1", level: 1 }).waitFor();
     await page.getByRole("button", { name: "Rotate the secret" }).click();
     const dialog = page.getByRole("dialog", { name: "Rotate the secret of vpn-1" });
-    await dialog.getByText(/open now|Nobody came through/).waitFor();
+    await dialog.getByText(/open now|No login came through/).waitFor();
     await dialog.getByLabel("New shared secret").fill(SECRETS.other);
     await dialog.getByRole("button", { name: "Rotate the secret" }).click();
     await page.getByText("vpn-1 has a new secret.").waitFor();

@@ -185,7 +185,7 @@ browserTest("an operator denies and cancels; the console offers no way to approv
   await page.getByRole("button", { name: "Deny the login of grace at vpn-1" }).click();
   await page.getByText("grace", { exact: true }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Cancel the login of ada" }).click();
-  await page.getByText("Nobody is waiting for a phone").waitFor();
+  await page.getByText("No login is waiting for a phone").waitFor();
   assertEquals(site.desk.decided, [{ id: "r2", verb: "deny" }, { id: "r1", verb: "cancel" }]);
   assertEquals(await page.getByRole("button", { name: /approve/i }).count(), 0);
 });
@@ -226,7 +226,7 @@ browserTest("an owner reads a message of the outbox, and hides it again", async 
 });
 
 browserTest(
-  "a session that ends while somebody works asks in a dialog, and the deed is done after it",
+  "a session that ends during work asks in a dialog, and the deed is done after it",
   async ({ page }) => {
     await using site = await startConsole({ dist });
     site.desk.wait(approval("r1"));
@@ -239,7 +239,7 @@ browserTest(
     assertEquals(site.desk.decided, []);
     await dialog.getByLabel("Password").fill(PASSWORD);
     await dialog.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("Nobody is waiting for a phone").waitFor();
+    await page.getByText("No login is waiting for a phone").waitFor();
     assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }]);
     assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
   },
@@ -269,7 +269,7 @@ browserTest(
     });
     await dialog.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("dialog", { name: "Next" }).waitFor();
-    await page.getByText("Nobody is waiting for a phone").waitFor();
+    await page.getByText("No login is waiting for a phone").waitFor();
   },
 );
 
@@ -366,7 +366,7 @@ browserTest("Live can be worked by keyboard alone, with the focus in sight", asy
   await page.getByRole("complementary", { name: "Chosen login" }).waitFor();
 });
 
-browserTest("the theme is the system's until somebody chooses, and the choice is kept", async ({ page }) => {
+browserTest("the theme is the system's until the user chooses, and the choice is kept", async ({ page }) => {
   await using site = await startConsole({ dist });
   await enterAs(page, { site, role: "viewer" });
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

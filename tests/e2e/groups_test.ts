@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
-import { SOMEBODY, startPeopleConsole } from "../fakes/console_people.ts";
+import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
 
@@ -35,7 +35,7 @@ browserTest(
     assertEquals(await membersOf(site, "staff"), ["ada"]);
     await holds(page);
     await table.getByRole("button", { name: "Take out ada" }).click();
-    await page.getByText("Nobody is in this group.").waitFor();
+    await page.getByText("This group has no members.").waitFor();
     await page.getByRole("button", { name: "Undo" }).click();
     await table.getByRole("link", { name: "ada" }).waitFor();
     assertEquals(await membersOf(site, "staff"), ["ada"]);
@@ -180,7 +180,7 @@ browserTest(
       knownMembersOnly: true,
     });
     await site.target.create({ kind: "user", name: "bob", active: true, attributes: {} }, {
-      actor: SOMEBODY,
+      actor: SCIM_ACTOR,
       backends: ["local"],
     });
     await site.putGroup("staff", ["eve"]);

@@ -1,4 +1,4 @@
-// The whole table of keys, each pressed: what it does, and that it does nothing while somebody types, in a dialog, or switched off.
+// The whole table of keys, each pressed: what it does, and that it does nothing while the user types, in a dialog, or switched off.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -85,7 +85,7 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
       assertEquals(site.desk.decided, []);
       await page.getByRole("button", { name: /^Cancel the login of/ }).focus();
       await page.keyboard.press("d");
-      await page.getByText("Nobody is waiting for a phone").waitFor();
+      await page.getByText("No login is waiting for a phone").waitFor();
       assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }]);
     },
   },
@@ -123,7 +123,7 @@ for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
   });
 }
 
-browserTest("keys: nothing happens while somebody types, but the letters", async ({ page }) => {
+browserTest("keys: nothing happens while the user types, but the letters", async ({ page }) => {
   await using site = await startFullConsole({ dist });
   await openPlace(page, { site, row: rowOf("groups") });
   const box = page.getByRole("searchbox", { name: "Search groups" });

@@ -180,7 +180,7 @@ browserTest(
     await page.getByRole("button", { name: "This was not me" }).click();
     await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
     await page.getByText("Your administrators were told.").waitFor();
-    await page.getByText("Nobody can log in under your name until").waitFor();
+    await page.getByText("Logins under your name are refused until").waitFor();
     assertEquals(await answer(), CODES.accessReject);
     const again = await world.client.ask({ userName: "ada", password: "pw", nasPort: ports++ });
     assertEquals(again.code, CODES.accessReject);
@@ -201,7 +201,7 @@ browserTest(
 );
 
 browserTest(
-  "a visit by a one-time link confirms one's own login; nobody else's, and not without a visit",
+  "a visit by a one-time link confirms only the user's own login, and not without a visit",
   async ({ page: tab }) => {
     await using world = await startWorld();
     const linkOf = async (user: string) => {

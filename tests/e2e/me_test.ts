@@ -156,7 +156,7 @@ browserTest("me: “this was not me” says what it does, does it, and says what
   for (
     const text of [
       "denied and ended",
-      "For one hour nobody logs in",
+      "For one hour all logins with your name are refused",
       "signed out of this page everywhere else",
       "administrators are told",
     ]

@@ -174,7 +174,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PlaceRow>> = {
     place: "group",
     path: () => `/groups/${FULL_CREW}`,
     heading: () => FULL_CREW,
-    shows: () => "Nobody is in this group.",
+    shows: () => "This group has no members.",
     nothing: ALWAYS_SOMETHING,
     part: true,
     dialogs: [

@@ -26,7 +26,7 @@ export const words: SameWords<typeof en> = {
   deny: "Ablehnen",
   not_me: "Das war ich nicht",
   not_me_what:
-    "Du hast diese Anmeldung nicht begonnen? Sie wird abgelehnt, eine Stunde lang kann sich niemand unter deinem Namen anmelden, und die Administratoren erfahren davon.",
+    "Du hast diese Anmeldung nicht begonnen? Sie wird abgelehnt, alle Anmeldungen unter deinem Namen sind eine Stunde lang gesperrt, und die Administratoren erfahren davon.",
   approved: "Bestätigt",
   approved_next: "Die Anmeldung geht von selbst weiter. Diese Seite kann geschlossen werden.",
   denied: "Abgelehnt",
@@ -35,7 +35,7 @@ export const words: SameWords<typeof en> = {
     "Das war nicht die Zahl der Anmeldung, deshalb wurde sie abgelehnt. Die Anmeldung neu beginnen.",
   expired: "Die Zeit ist um",
   expired_next:
-    "Niemand hat rechtzeitig geantwortet, die Anmeldung wurde abgewiesen. Neu beginnen, wenn du es warst.",
+    "Die Anfrage wurde nicht rechtzeitig beantwortet, die Anmeldung wurde abgewiesen. Neu beginnen, wenn du es warst.",
   cancelled: "Die Anmeldung wurde aufgegeben",
   cancelled_next: "Es gibt nichts mehr zu bestätigen. Neu beginnen, wenn du es warst.",
   unknown: "Keine solche Anmeldung",
@@ -47,7 +47,7 @@ export const words: SameWords<typeof en> = {
   no_service: "Nicht hier",
   no_service_next: "Anmeldungen werden in der App eines externen Dienstes bestätigt, nicht auf dieser Seite.",
   locked:
-    "Bis {time} UTC kann sich niemand unter deinem Namen anmelden, außer ein Administrator hebt die Sperre auf.",
+    "Bis {time} UTC sind Anmeldungen unter deinem Namen gesperrt, außer ein Administrator hebt die Sperre auf.",
   told: "Die Administratoren wissen davon.",
   my_page: "Mein Konto",
   my_phone: "Dieses Telefon",

@@ -151,7 +151,7 @@ export const words: SameWords<typeof en> = {
   remove_title: "Client {name} entfernen?",
   remove_why: "Seine Pakete werden sofort verworfen. Sein Verlauf bleibt.",
   removed: "Der Client {name} wurde entfernt.",
-  blast_none: "Niemand kam in 24 h darüber, und keine Anmeldung ist offen.",
+  blast_none: "In 24 h kam keine Anmeldung darüber, und keine ist offen.",
   blast: {
     one: "In 24 h kamen {logins} Anmeldungen von {people} Personen darüber; {count} ist gerade offen.",
     other: "In 24 h kamen {logins} Anmeldungen von {people} Personen darüber; {count} sind gerade offen.",

@@ -64,7 +64,7 @@ export const words: SameWords<typeof en> = {
   why_denied_at_service: "Nach {seconds} s beim Zwei-Faktor-Dienst abgelehnt oder abgelaufen.",
   fix_denied_at_service:
     "Der Dienst sagt nicht, was davon. {user} fragen, ob eine fremde Anmeldung abgelehnt wurde.",
-  why_phone_silent: "Auf dem Telefon hat innerhalb von {seconds} s niemand geantwortet.",
+  why_phone_silent: "Die Anfrage auf dem Telefon wurde nicht innerhalb von {seconds} s beantwortet.",
   fix_phone_silent:
     "Prüfen, ob das Telefon online und seine Seite offen ist. Der Client wartet höchstens hold_s von {client}.",
   why_pairing_denied: "Die Kopplung wurde auf dem Telefon abgelehnt.",
@@ -273,7 +273,7 @@ export const words: SameWords<typeof en> = {
   row_voice_number_empty: "Keine Nummer eingegeben: das Menü",
   row_voice_number_malformed: "Die Eingabe ist keine Telefonnummer",
   row_voice_number_typed: "Eine Nummer wurde eingegeben: sie wird angerufen",
-  row_voice_number_refused: "Die Nummer darf nicht verwendet werden; niemand wurde angerufen",
+  row_voice_number_refused: "Die Nummer ist nicht erlaubt; es gab keinen Anruf",
   row_typed_call_placed: "Ein Anruf an die eingegebene Nummer sagt den Code",
   row_call_placed: "Ein Anruf sagt den Code",
   row_typed_text_code_empty: "Kein Code eingegeben: das Menü",

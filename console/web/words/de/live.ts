@@ -92,7 +92,7 @@ export const words: SameWords<typeof en> = {
   shown_some: { one: "{shown} von {count} Anmeldung", other: "{shown} von {count} Anmeldungen" },
   filters: { one: "{count} Filter", other: "{count} Filter" },
   waiting_title: "Warten auf ein Telefon",
-  waiting_none: "Niemand wartet auf ein Telefon",
+  waiting_none: "Keine Anmeldung wartet auf ein Telefon",
   waiting_none_next: "Eine Anmeldung, die ein Telefon fragt, steht hier bis zur Antwort.",
   waiting_older: "und {count} ältere",
   time_left: "Restzeit",

@@ -69,7 +69,7 @@ export const words = {
   you: "you",
   invite: "Invite an administrator",
   invite_verb: "Make the link",
-  invite_why: "The link works once, and for a day. Whoever opens it chooses a password or a passkey.",
+  invite_why: "The link works once, and for a day. The person who opens it chooses a password or a passkey.",
   link_for: "Link for {name}",
   invited_said: "{name} was invited.",
   withdraw: "Withdraw",

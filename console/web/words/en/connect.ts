@@ -146,7 +146,7 @@ export const words = {
   remove_title: "Remove the client {name}?",
   remove_why: "Its packets are dropped at once. Its history stays.",
   removed: "The client {name} was removed.",
-  blast_none: "Nobody came through it in 24 h, and no login is open.",
+  blast_none: "No login came through it in 24 h, and none is open.",
   blast: {
     one: "In 24 h {logins} logins of {people} people came through it; {count} is open now.",
     other: "In 24 h {logins} logins of {people} people came through it; {count} are open now.",

@@ -55,7 +55,7 @@ export const words = {
   why_denied_at_service: "Denied or expired at the second-factor service after {seconds} s.",
   fix_denied_at_service:
     "The service doesn't say which. Ask {user} whether they denied a sign-in that they didn't start.",
-  why_phone_silent: "Nobody answered on the phone within {seconds} s.",
+  why_phone_silent: "The request on the phone was not answered within {seconds} s.",
   fix_phone_silent:
     "Check that the phone is online and that its page is open. The client waits for hold_s of {client} at most.",
   why_pairing_denied: "The pairing was denied on the phone.",
@@ -67,7 +67,7 @@ export const words = {
     "A new login gives a new passcode. If a device's passcodes never match, check its clock.",
   why_login_gone: "The answer came for a login that is over or stands elsewhere.",
   fix_login_gone: "Start a new login. Often the client let more time pass than a login may take.",
-  why_expired: "Nobody answered the last question within the time that a login may take.",
+  why_expired: "The last question was not answered within the time limit of a login.",
   fix_expired: "Nothing to mend, unless it happens often: then the prompt may not be seen at {client}.",
   why_superseded: "{user} began a newer login from the same place, which took this one's place.",
   fix_superseded: "Nothing to mend: look at the newer login.",
@@ -75,7 +75,7 @@ export const words = {
   fix_started_over: "No action needed; the user restarted the sign-in.",
   why_not_me: "{user} said that this login was not theirs.",
   fix_not_me:
-    "Ask {user} what happened. Their password may be known to somebody: have it changed, then unlock them.",
+    "Ask {user} what happened. An attacker may know their password: have it changed, then unlock the user.",
   why_user_left: "{user} was deleted or deactivated while the login was under way.",
   fix_user_left: "Activate or create the user again if this login should work.",
   why_source_port_zero: "The packet from {source} names port 0 as its sender: nothing can be sent there.",
@@ -255,7 +255,7 @@ export const words = {
   row_voice_number_empty: "No number was typed: the menu",
   row_voice_number_malformed: "What was typed is no phone number",
   row_voice_number_typed: "A number was typed: it is called",
-  row_voice_number_refused: "The number may not be used; nobody was called",
+  row_voice_number_refused: "The number is not allowed; no call was made",
   row_typed_call_placed: "A call to the typed number says the passcode",
   row_call_placed: "A call says the passcode",
   row_typed_text_code_empty: "No passcode was typed: the menu",

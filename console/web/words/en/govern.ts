@@ -18,7 +18,7 @@ export const words = {
   more: "Show older",
   none: "Nothing is in the audit yet",
   none_next:
-    "Every change is recorded with who made it, until the retention time of the settings ends. Nobody can change or delete a record.",
+    "Every change is recorded with who made it, until the retention time of the settings ends. Records cannot be changed or deleted.",
   none_match: "No record matches",
   none_match_next: "No stored record matches these filters.",
   failed: "The audit could not be read.",
