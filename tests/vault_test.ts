@@ -1,4 +1,4 @@
-// The vault: what it seals is read by nobody else, what it digests cannot be taken for something else.
+// The vault: what it seals can only be read with its keys, what it digests cannot be taken for something else.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import fc from "./packages/fast_check.ts";
@@ -89,7 +89,7 @@ Deno.test("createVault() takes a master key of 32 octets and no other", () => {
   }
 });
 
-Deno.test("createVault() shows its keys to nobody who prints it", () => {
+Deno.test("createVault() does not show its keys when it is printed", () => {
   const vault = createVault(MASTER, random);
   const printed = `${JSON.stringify(vault)}${Deno.inspect(vault, { depth: 9, showHidden: true })}`;
   assert(!printed.includes("1, 2, 3, 4") && !printed.includes("0001020304"), printed);

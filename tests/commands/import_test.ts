@@ -92,7 +92,7 @@ Deno.test("deno task import refuses who is there, and with --update changes the 
   );
 });
 
-Deno.test("deno task import --update lets nobody in again by an empty cell, and by true", async () => {
+Deno.test("deno task import --update reactivates no user by an empty cell, but by true", async () => {
   await using operator = await openOperator();
   await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
   const isActive = async (table: string) => {
@@ -110,7 +110,7 @@ Deno.test("deno task import --update lets nobody in again by an empty cell, and 
   assertEquals(await isActive("userName,active\nBob,True\n"), true);
 });
 
-Deno.test("deno task import --update of somebody to inactive takes groups and pairings, also without a server", async () => {
+Deno.test("deno task import --update of a user to inactive takes groups and pairings, also without a server", async () => {
   await using operator = await openOperator();
   await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
   await operator.run("pair", "anna", "--sms", "+14155550123");
@@ -266,7 +266,7 @@ Deno.test("deno task import takes groups, a group in several rows, and membershi
   assertEquals(exported.stdout, "groupName,note,member\r\nStaff,x,anna|carl\r\nvpn,,anna|bob\r\n");
 });
 
-Deno.test("deno task import beside a running gateway: whoever it brings is there at once, and every row is recorded", async () => {
+Deno.test("deno task import beside a running gateway: its users are there at once, and every row is recorded", async () => {
   await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
   const file = await Deno.makeTempFile({ suffix: ".csv" });
   try {

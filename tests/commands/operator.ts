@@ -62,7 +62,7 @@ export interface StandIn extends AsyncDisposable {
   readonly credentials: Credentials;
 }
 
-/** Starts a stand-in in this process: a file lock counts between two openings, whoever made them. */
+/** Starts a stand-in in this process: a file lock counts between two openings, also of one process. */
 export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
   const random = createSystemRandom();
   const clock = systemClock;

@@ -1,4 +1,4 @@
-// Every route of the console's API, for every role and for nobody.
+// Every route of the console's API, for every role and without a session.
 
 import { assertEquals } from "@std/assert";
 import { ACCESS, accessRow, isAllowed, ROLES } from "../../console/api/access.ts";
@@ -7,7 +7,7 @@ import { deedsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
 
-/** What the call answers to whoever may make it; the bodies are as small as they may be. */
+/** What the call answers to a permitted caller; the bodies are as small as they may be. */
 const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /session": 200,
   "POST /session": 400,

@@ -27,7 +27,7 @@ async function ask(
 
 const cookieOf = (response: Response) => (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
 
-/** Invites somebody and lets them make their account; returns their cookie. */
+/** Invites an administrator, who creates the account; returns their cookie. */
 async function join(site: TestConsole, { by, name, role }: { by: string; name: string; role: Role }) {
   const invited = await ask(site, ADMINISTRATORS, { method: "POST", json: { name, role }, cookie: by });
   const token = String(invited.body.url).split("#")[1] ?? "";
@@ -66,7 +66,7 @@ Deno.test("createInvitations() makes a link that gives its name and role, once, 
   assertEquals((await ask(site, `${API}/setup/link`, { method: "POST", json })).code, "bad_invitation");
 });
 
-Deno.test("createInvitations() lets nobody choose another name or role than the link's", async () => {
+Deno.test("createInvitations() accepts no other name or role than the link's", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const invited = await ask(site, ADMINISTRATORS, {

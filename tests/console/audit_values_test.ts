@@ -8,7 +8,7 @@ import { userTimeline } from "../../console/api/people/user_timeline.ts";
 import { contentEntries } from "../../scim/targets/audit.ts";
 import type { JsonObject, UserContent } from "../../scim/resource.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
-import { type PeopleConsole, type Shape, SOMEBODY, startPeopleConsole } from "../fakes/console_people.ts";
+import { type PeopleConsole, SCIM_ACTOR, type Shape, startPeopleConsole } from "../fakes/console_people.ts";
 import { startInProcess } from "../radius/rows/in_process.ts";
 import { jump } from "../radius/rows/passing_time.ts";
 import { pairPhone } from "../radius/rows/phone.ts";
@@ -57,7 +57,7 @@ for (const shape of GROUP_SHAPES) {
     assertEquals(memberChanges(await items("group:ops")), [["carl", "ada, bob"], ["bob, eve", undefined]]);
     await site.target.replace(
       { kind: "group", name: "ops", attributes: {}, members: ["eve", "dora"] },
-      { actor: SOMEBODY },
+      { actor: SCIM_ACTOR },
     );
     const [replaced] = await items("group:ops");
     assertEquals([replaced?.action, replaced?.details.added, replaced?.details.removed], [
@@ -155,7 +155,7 @@ for (const [what, { was, is, before, after }] of Object.entries(VALUES)) {
       attributes,
     });
     const [event] = contentEntries({ name: "default" }, {
-      ...{ actor: SOMEBODY, action: "user.replaced", kind: "user", name: "ada" },
+      ...{ actor: SCIM_ACTOR, action: "user.replaced", kind: "user", name: "ada" },
       before: content(was),
       after: content(is),
     });

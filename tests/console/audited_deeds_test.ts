@@ -1,4 +1,4 @@
-// Every route that changes something leaves a record of who did what to whom, in the commit of the change: both, or neither.
+// Every route that changes something leaves a record of who did what to whom, in the commit of the change.
 
 import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../platform/audit.ts";

@@ -83,7 +83,7 @@ Deno.test("createBoardModel() counts as newer only what the filter lets through"
 Deno.test("createBoardModel() freezes while paused, keeps filling, and shows everything when it goes on", () => {
   const { bring, board, users } = setUp();
   bring(conversation(1, { user: "a" }));
-  // The page has drawn them; a list that nobody looked at is made when it is first asked for.
+  // The page has drawn them; a list is computed on its first read.
   assertEquals(users(), ["a"]);
   board.pause(true);
   bring(conversation(1, { user: "changed" }), conversation(2, { user: "b" }));

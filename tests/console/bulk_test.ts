@@ -155,7 +155,7 @@ Deno.test("bulk: a deletion is counted before it is done, and cannot be taken ba
   assertEquals(await site.target.directory.read("user", "ada"), null);
 });
 
-Deno.test("jobs and imports belong to whoever began them", async () => {
+Deno.test("jobs and imports belong to the administrator who began them", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   const ask = apiCaller(site, await site.signIn("user_manager"));

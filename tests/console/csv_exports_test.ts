@@ -1,4 +1,4 @@
-// Every table that leaves the console: no cell of it is a formula to a spreadsheet, whatever somebody calls themselves.
+// Every table that leaves the console: no cell of it is a formula to a spreadsheet, whatever a user's name is.
 
 import { assert, assertEquals } from "@std/assert";
 import { auditKey } from "../../platform/audit.ts";

@@ -1,4 +1,4 @@
-// The list of dropped packets: fetched again at most once a second, and not while somebody is at it.
+// The list of dropped packets: fetched again at most once a second, and not while it is in use.
 
 import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";

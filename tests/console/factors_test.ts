@@ -79,7 +79,7 @@ Deno.test("createSignIn() lets one of the same code twice at once in", async () 
   assertEquals(answers.map(({ status }) => status).toSorted(), [200, 401, 401]);
 });
 
-Deno.test("createSignIn() says nothing about codes to whoever does not know the password", async () => {
+Deno.test("createSignIn() says nothing about codes to a client that does not know the password", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code } = await withApp(site, clock);

@@ -72,7 +72,7 @@ Deno.test("createRouter() keeps the old page until the new one is here, and the 
   assertEquals(entries.length, 1);
 });
 
-Deno.test("createRouter() knows how far down a page was when somebody comes back", () => {
+Deno.test("createRouter() knows how far down a page was when the user comes back", () => {
   const { router, bar, at } = setUpRouter(() => null);
   bar.scrollY = 700;
   router.go("/users/ada");
@@ -125,7 +125,7 @@ Deno.test("createSelection() toggles, extends from the last one both ways, and c
   assertEquals([...selection.chosen.value], ["b"]);
 });
 
-Deno.test("createToasts() shows four at most, each for its time, and longer while somebody is on them", () => {
+Deno.test("createToasts() shows four at most, each for its time, and longer while the pointer is on them", () => {
   const due: (() => void)[] = [];
   const toasts = createToasts({
     later: (_delayMs, task) => {

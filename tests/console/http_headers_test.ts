@@ -117,7 +117,7 @@ const OTHERS: readonly Asked[] = [
   { what: "no route", path: "/console/api/nothing", status: 404 },
   { what: "no route of the phone", path: "/device/api/nothing", status: 404 },
   { what: "a page written to", path: "/live", method: "PUT", body: "{}", status: 404 },
-  { what: "a method of nobody", path: "/console/api/live", method: "PURGE", status: 405 },
+  { what: "an unknown method", path: "/console/api/live", method: "PURGE", status: 405 },
   { what: "a preflight", path: "/console/api/live", method: "OPTIONS", status: 405 },
   {
     what: "a body that is too large",
@@ -156,7 +156,7 @@ const OTHERS: readonly Asked[] = [
   { what: "nobody by SCIM", path: "/idm/scim/default/Users/nobody", headers: AUTHORIZED, status: 404 },
   { what: "SCIM without a credential", path: "/idm/scim/default/Users", status: 401 },
   { what: "no target of SCIM", path: "/idm/scim/nothing/Users", headers: AUTHORIZED },
-  { what: "a method of nobody at SCIM", path: "/idm/scim/default/Users", method: "PURGE", status: 405 },
+  { what: "an unknown method at SCIM", path: "/idm/scim/default/Users", method: "PURGE", status: 405 },
   {
     what: "a body that SCIM finds too large",
     path: "/idm/scim/default/Users",
@@ -188,7 +188,7 @@ async function look(
   return { status: response.status, problems: problemsOf(response.headers, kind) };
 }
 
-Deno.test("the HTTP application puts its headers on every answer to somebody unknown", async (t) => {
+Deno.test("the HTTP application puts its headers on every answer to an unknown client", async (t) => {
   await using site = await openSite();
   for (const asked of [...API, ...PAGES, ...DEVICE, ...OTHERS]) {
     await t.step(asked.what, async () => {

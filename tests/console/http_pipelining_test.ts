@@ -1,4 +1,4 @@
-// One request of a connection at a time, and the limits of responses that nobody reads.
+// One request of a connection at a time, and the limits of unread responses.
 
 import { assert, assertEquals } from "@std/assert";
 import type { HttpApp } from "../../console/http.ts";

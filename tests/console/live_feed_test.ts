@@ -112,10 +112,10 @@ Deno.test("createLiveFeed() says how many changes were lost when they come faste
   for (let number = 1; number <= HISTORY_LIMIT + 40; number += 1) watch.put(conversation(number));
   clock.advance(100);
   assertEquals(page.last()?.message.lost, 40);
-  assertEquals(reader(feed, at).last()?.event, "reset", "and lets nobody resume across the loss");
+  assertEquals(reader(feed, at).last()?.event, "reset", "and allows no resumption across the loss");
 });
 
-Deno.test("createLiveFeed() observes nothing while nobody watches", () => {
+Deno.test("createLiveFeed() observes nothing while there is no reader", () => {
   const { feed, watch, clock } = setUp();
   assertEquals(watch.observers(), 0);
   const at = feed.snapshot().at;

@@ -143,7 +143,7 @@ Deno.test("closeAll() ends every stream and lets none be opened", async () => {
   assertEquals(refused.status, 503);
 });
 
-Deno.test("createLiveRoutes() ends the stream of somebody who signed out, at the next beat", async () => {
+Deno.test("createLiveRoutes() ends the stream of an administrator who signed out, at the next beat", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("viewer");

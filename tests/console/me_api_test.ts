@@ -133,7 +133,7 @@ Deno.test("me link: guesses are slowed down", async () => {
   assertEquals(codes, [...Array(5).fill("bad_me_link"), "too_many_attempts"]);
 });
 
-Deno.test("me phone: a paired phone opens its user's page, nobody else's, until the pairing is revoked", async () => {
+Deno.test("me phone: a paired phone opens only its user's page, until the pairing is revoked", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.put("bert");
@@ -241,7 +241,7 @@ Deno.test("me factors: a phone is named by its person, and the record says which
   );
 });
 
-Deno.test("me factors: nobody touches somebody else's, and an invitation is one's own", async () => {
+Deno.test("me factors: a user cannot change another user's, and an invitation belongs to its user", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.put("bert");

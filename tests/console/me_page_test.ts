@@ -100,7 +100,7 @@ Deno.test("createMeSession() does not make a waiting call for another user who c
   assertEquals([tries, meOf(it)], [1, "grace"]);
 });
 
-Deno.test("createMeSession() gives a call up when somebody leaves, and after too many tries", async () => {
+Deno.test("createMeSession() gives a call up when the user leaves, and after too many tries", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   const given = assertRejects(() => it.session.whileSignedIn(over), ApiFailure);

@@ -111,13 +111,13 @@ const LIES: Readonly<Record<string, { wishes: OidcWishes; code: string }>> = {
   "a token endpoint that fails": { wishes: { tokenStatus: 500 }, code: "oidc_code" },
   "no role": { wishes: { claims: { groups: ["guests"] } }, code: "oidc_no_role" },
   "no name": { wishes: { claims: { preferred_username: "a\u202eb" } }, code: "oidc_name" },
-  "the name of somebody of the settings file": {
+  "the name of an administrator of the settings file": {
     wishes: { claims: { preferred_username: "OWNER" } },
     code: "name_taken",
   },
 };
 for (const [what, { wishes, code }] of Object.entries(LIES)) {
-  Deno.test(`createOidcRoutes() lets nobody in with ${what}: ${code}`, async () => {
+  Deno.test(`createOidcRoutes() refuses a sign-in with ${what}: ${code}`, async () => {
     await using provider = await startOidcProvider();
     await using site = await trusting(provider);
     provider.wishes = wishes;
@@ -321,7 +321,7 @@ Deno.test("ownPath() leads nowhere but to this site", () => {
   for (const [asked, expected] of cases) assertEquals(ownPath(asked, origin), expected, asked);
 });
 
-Deno.test("roleOfClaims() gives the highest role, and none to whoever has none", () => {
+Deno.test("roleOfClaims() gives the highest role, and none to a user without a role", () => {
   const settings = {
     ...oidcSettings({ issuer: "https://id", clientId: "", clientSecret: "" } as FakeOidcProvider),
   };

@@ -67,7 +67,7 @@ Deno.test("createPasskeys() registers a passkey that signs in, and its answer co
   ]);
 });
 
-Deno.test("the password alone steps nobody up whose account has a passkey, not even by signing in again", async () => {
+Deno.test("the password alone is no step-up for an account with a passkey, not even by signing in again", async () => {
   const clock = createManualClock(Date.now());
   await using site = await startConsole({ clock });
   const { cookie, authenticator } = await withPasskey(site);
@@ -88,12 +88,12 @@ const LIES: Readonly<Record<string, AuthenticatorLies>> = {
   "another relying party": { rpId: "evil.test" },
   "a challenge of its own": { challenge: "AAAA" },
   "no verified holder": { verified: false },
-  "nobody present": { present: false },
+  "no user present": { present: false },
   "a signature over something else": { badSignature: true },
   "the type of a registration": { type: "webauthn.create" },
 };
 for (const [what, lies] of Object.entries(LIES)) {
-  Deno.test(`createPasskeys() lets nobody in with ${what}`, async () => {
+  Deno.test(`createPasskeys() refuses a sign-in with ${what}`, async () => {
     await using site = await startConsole();
     const { authenticator } = await withPasskey(site);
     const { answer } = await show(site, { authenticator, lies });

@@ -1,4 +1,4 @@
-// What a phone is called until somebody says otherwise: from what its browser tells.
+// The default name of a phone, from what its browser reports.
 
 import { assertEquals } from "@std/assert";
 import { type AgentTold, proposedName } from "../../console/device/proposed_name.ts";

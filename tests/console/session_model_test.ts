@@ -64,7 +64,7 @@ Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not
   assertEquals([await result, call.runs, model.steppingUp.value], ["done", 2, false]);
 });
 
-Deno.test("whileSignedIn() asks nobody again for an answer older than the sign-in", async () => {
+Deno.test("whileSignedIn() does not ask for another sign-in because of an older answer", async () => {
   for (const code of ["not_signed_in", "step_up"]) {
     const model = createModel();
     const late = Promise.withResolvers<never>();

@@ -164,7 +164,7 @@ Deno.test("createSessionRoutes() says the same of an unknown name and of a wrong
   assertEquals(bodies[0], bodies[1]);
 });
 
-Deno.test("createSessions() ends a session after its idle time unless somebody is there", async () => {
+Deno.test("createSessions() ends a session after its idle time unless the user is active", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, idleMs: 15 * 60_000 });
   const cookie = await site.signIn("viewer");
@@ -180,7 +180,7 @@ Deno.test("createSessions() ends a session after its idle time unless somebody i
   clock.advance(10 * 60_000);
   assertEquals(await status("/console/api/live"), 200, "what a page asks by itself is answered");
   clock.advance(6 * 60_000);
-  assertEquals(await status("/console/api/live"), 401, "but keeps nobody signed in");
+  assertEquals(await status("/console/api/live"), 401, "but extends no session");
 });
 
 Deno.test("createSessions() ends a session at its absolute end, used or not", async () => {

@@ -103,7 +103,7 @@ Deno.test("createRefusedSignIns() folds the refusals of a name in one minute, wi
   assertEquals((await records(site)).length, 2);
 });
 
-Deno.test("createRefusedSignIns() keeps no name that is nobody's: it may be a password", async () => {
+Deno.test("createRefusedSignIns() keeps no unknown name: it may be a password", async () => {
   await using site = await startConsole();
   const typed = ["planted-password-1", "planted-password-2", '"><img src=x onerror=alert(1)>'];
   for (const name of typed) await tryAs(site, { name });
@@ -156,7 +156,7 @@ Deno.test("createRefusedSignIns() counts many at once, and goes on after the sto
   assertEquals((await records(site)).map(({ object, count }) => [object, count]), [[OWN, 21]]);
 });
 
-Deno.test("isAdminName() leaves the name of those who were not let in to nobody", async () => {
+Deno.test("isAdminName() reserves the actor name of refused sign-ins", async () => {
   await using site = await startConsole();
   const json = { name: "nobody", role: "viewer" };
   const cookie = await site.signIn("owner");

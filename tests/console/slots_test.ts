@@ -1,4 +1,4 @@
-// Which element draws which row of a list: what stays keeps its own, what left is used again unless somebody is there.
+// Which element draws which row of a list: what stays keeps its own, what left is used again unless it has the focus.
 
 import { assertEquals } from "@std/assert";
 import { assignSlots, type NextSlots } from "../../console/web/models/slots.ts";

@@ -50,7 +50,7 @@ async function review(page: Page, title: string) {
 }
 
 browserTest(
-  "users: slapd stopped while somebody saves undoes the whole write; left out it is said to differ, and asked again it agrees",
+  "users: slapd stopped during a save undoes the whole write; left out it is said to differ, and asked again it agrees",
   async ({ page }) => {
     const slapd = await startSlapd();
     try {
@@ -68,7 +68,7 @@ browserTest(
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       await slapd.start();
-      assertEquals(await titlesIn(slapd), [], "what was left out is not written behind somebody's back");
+      assertEquals(await titlesIn(slapd), [], "the excluded backend is not written later");
       await page.getByRole("link", { name: /Backends/ }).click();
       const truth = page.getByRole("region", { name: "What is true where, for ada" });
       await truth.getByText("Differs").first().waitFor();

@@ -62,19 +62,22 @@ browserTest(
   },
 );
 
-browserTest("conflict: a user's dialog blames nobody for a change of memberships", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
-  await site.put("ada", { title: "old" });
-  await site.putGroup("ops");
-  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
-  await page.getByLabel("Department").fill("analysis");
-  await site.target.changeMembers("ops", { add: ["ada"], remove: [] }, {
-    actor: { name: "scim:hr", source: "192.0.2.7" },
-  });
-  await review(page);
-  await alertOf(page).getByText("This user was changed while you were typing.").waitFor();
-  await alertOf(page).getByText("Changed fields: Groups.").waitFor();
-});
+browserTest(
+  "conflict: a user's dialog names no other administrator after a change of memberships",
+  async ({ page }) => {
+    await using site = await startPeopleConsole({ dist });
+    await site.put("ada", { title: "old" });
+    await site.putGroup("ops");
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    await page.getByLabel("Department").fill("analysis");
+    await site.target.changeMembers("ops", { add: ["ada"], remove: [] }, {
+      actor: { name: "scim:hr", source: "192.0.2.7" },
+    });
+    await review(page);
+    await alertOf(page).getByText("This user was changed while you were typing.").waitFor();
+    await alertOf(page).getByText("Changed fields: Groups.").waitFor();
+  },
+);
 
 browserTest("conflict: the dialog of a deletion says who changed the user", async ({ page }) => {
   await using site = await startPeopleConsole({ dist });

@@ -40,7 +40,7 @@ async function addClient(page: Page, gateway: RunningGateway): Promise<void> {
     nasPort: true,
     signed: true,
   });
-  // Nobody answers it yet; that it came is what counts.
+  // There is no answer yet; only its arrival counts.
   const knock = stranger.login({ name: "zoe", password: "pw" }).catch(() => undefined);
   await dialog.getByRole("button", { name: "Use this one 127.0.0.1" }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("vpn-1");

@@ -33,7 +33,7 @@ browserTest(
 );
 
 browserTest(
-  "keys work on the page, not while somebody types, and not once switched off",
+  "keys work on the page, not while the user types, and not once switched off",
   async ({ page }) => {
     await using site = await startConsole({ dist });
     await enterAs(page, { site, role: "viewer" });

@@ -52,7 +52,7 @@ annie.easley,Annie,Easley,annie.easley@example.org,Programmer,staff
 evelyn.boyd,Evelyn,Boyd,evelyn.boyd@example.org,Analyst,staff
 `;
 
-/** A login comes and one ends while somebody looks. */
+/** A login comes and one ends while the page is open. */
 async function comeNow(page: Page, site: TownConsole): Promise<void> {
   await page.getByText("The push was denied, or it expired").first().waitFor();
   comeAndGo(site);

@@ -21,7 +21,7 @@ interface Stop {
   readonly isOver: boolean;
 }
 
-/** Where the focus is, and whether somebody who looks at the window finds it. */
+/** Where the focus is, and whether it is visible in the window. */
 function stopNow(page: Page): Promise<Stop> {
   return page.evaluate(() => {
     const element = document.activeElement;

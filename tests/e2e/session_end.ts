@@ -1,4 +1,4 @@
-// Ends a session in the middle of somebody's work, so that their next deed is what meets the end.
+// Ends a session in the middle of work, so that their next deed is what meets the end.
 
 import type { Page } from "../packages/playwright.ts";
 

@@ -69,7 +69,7 @@ const STATES: Readonly<Record<string, State>> = {
       await page.getByText("No group matches.").waitFor();
     },
   },
-  "factors of somebody locked": { path: "/users/ada#devices", heading: "ada" },
+  "factors of a locked user": { path: "/users/ada#devices", heading: "ada" },
   "factors, revoking": {
     path: "/users/ada#devices",
     heading: "ada",

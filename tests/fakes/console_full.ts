@@ -14,11 +14,11 @@ import { apiCaller } from "./console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
 import { approval, conversation, ended } from "./console_gateway.ts";
 
-/** What things are called; what somebody outside decides may be anything. */
+/** What things are called; values from outside may be anything. */
 export interface FullNames {
   readonly user: string;
   readonly group: string;
-  /** Who a login says it is: nobody need be called so. */
+  /** Who a login says it is: no user needs to have this name. */
   readonly loginUser: string;
   /** As a login names its client; one that the console makes cannot be called anything. */
   readonly loginClient: string;
@@ -121,7 +121,7 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
   const invite = (name: string) =>
     call<{ url: string }>(`${API}/administrators`, { method: "POST", json: { name, role: "operator" } });
   const token = new URL((await invite(names.administrator)).url).hash.slice(1);
-  // Without the owner's cookie: whoever opens the link is somebody else.
+  // Without the owner's cookie: the person who opens the link is not the owner.
   const json = { token, name: names.administrator, password: PASSWORD };
   const joined = await site.call(`${API}/setup`, { method: "POST", json });
   if (!joined.ok) throw new Error(`Cannot join: ${joined.status} ${await joined.text()}`);

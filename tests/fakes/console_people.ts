@@ -35,7 +35,7 @@ import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 /** What backends the target has: the embedded store, or one in memory. */
 export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
 
-export const SOMEBODY: Actor = { name: "scim:hr", source: "192.0.2.7" };
+export const SCIM_ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
 const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
@@ -213,10 +213,10 @@ export async function startPeopleConsole(
         newName: () => name,
       });
       if (!read.ok) throw new Error(read.detail);
-      await target.create(read.content, { actor: SOMEBODY });
+      await target.create(read.content, { actor: SCIM_ACTOR });
     },
     async putGroup(name: string, members: readonly string[] = []): Promise<void> {
-      await target.create({ kind: "group", name, attributes: {}, members }, { actor: SOMEBODY });
+      await target.create({ kind: "group", name, attributes: {}, members }, { actor: SCIM_ACTOR });
     },
     /** All audit records but those of signing in, oldest first. */
     async audits(): Promise<Record<string, unknown>[]> {

@@ -39,7 +39,7 @@ interface Held {
 }
 
 export interface MemoryBackend extends Backend {
-  /** What it holds, by canonical name. A test may change it, as somebody else would. */
+  /** What it holds, by canonical name. A test may change it, as another client would. */
   readonly users: Map<string, Held>;
   readonly groups: Map<string, Held>;
   /** The last password of each user, by canonical name. */

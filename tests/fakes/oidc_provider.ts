@@ -1,4 +1,4 @@
-// An OpenID Connect provider on a port of its own: it lets in whoever a test says, and lies in the ways a test asks for.
+// An OpenID Connect provider on a port of its own: it signs in the user that a test chooses, and sends the wrong answers that a test chooses.
 
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 
@@ -25,7 +25,7 @@ export interface FakeOidcProvider extends AsyncDisposable {
   readonly clientId: string;
   readonly clientSecret: string;
   wishes: OidcWishes;
-  /** The parameters of each time somebody was sent here. */
+  /** The parameters of each redirect to this provider. */
   readonly visits: URLSearchParams[];
   /** The token requests that were refused, and why. */
   readonly refused: string[];

@@ -175,7 +175,7 @@ Deno.test("kill -9 after a text: its passcode is right still, no second text was
   }
 });
 
-Deno.test("after all those crashes the log has no fault that nobody handled", () => {
+Deno.test("after all those crashes the log has no unhandled fault", () => {
   const bad = world.gateway.logLines().filter((line) =>
     /nobody waited for|a task failed|could not be worked on|could not be recorded|could not be read|^\s+at /
       .test(line)

@@ -1,5 +1,5 @@
-// The real program and whoever sends it datagrams: from port 0, from unknown addresses, with a wrong secret, and ten thousand that
-// somebody altered. It stays silent where it must, says so once, counts all of it, and goes on.
+// The real program and the senders of datagrams: from port 0, from unknown addresses, with a wrong secret, and ten thousand that
+// were altered. It stays silent where it must, says so once, counts all of it, and goes on.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { runProgram } from "../ground/child.ts";

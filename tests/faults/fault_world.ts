@@ -27,7 +27,7 @@ export interface FaultWorldOptions {
   readonly authToken?: string;
 }
 
-/** Writes pairings into the data directory at `path`, which nobody may hold. */
+/** Writes pairings into the data directory at `path`, which no process may hold. */
 export async function writePairings(
   path: string,
   pairings: NonNullable<FaultWorldOptions["pairings"]>,

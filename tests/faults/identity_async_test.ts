@@ -20,7 +20,7 @@ async function arrived({ ldap, slapd }: IdentityWorld): Promise<Record<string, s
   return Object.fromEntries(entries.map((entry) => [entry.uid?.[0] ?? "", entry.title?.[0] ?? ""]));
 }
 
-/** What fills the place where a group of that class must have a member and has none; it is nobody. */
+/** What fills the place where a group of that class must have a member and has none; it is no user. */
 const PLACEHOLDER = "cn=countersign-empty";
 
 async function membersOf({ ldap, groupDn }: IdentityWorld, name: string): Promise<string[] | null> {

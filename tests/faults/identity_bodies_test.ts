@@ -130,7 +130,7 @@ for (const [title, { headers, frame }] of Object.entries(HUGE_BODIES)) {
   });
 }
 
-Deno.test("a body that trickles: 408 after its time, whoever else asks meanwhile is answered", async () => {
+Deno.test("a body that trickles: 408 after its time, other clients are answered meanwhile", async () => {
   const head = `POST /idm/scim/default/Users HTTP/1.1\r\nAuthorization: ${
     basic(WRITER)
   }\r\nContent-Length: 100000\r\n`;
@@ -182,7 +182,7 @@ Deno.test("a length that lies smuggles no second request", async () => {
   ]);
 });
 
-Deno.test("after all that the program goes on, and its log has no fault that nobody handled", async () => {
+Deno.test("after all that the program goes on, and its log has no unhandled fault", async () => {
   assertEquals((await scim.get("/Users")).status, 200);
   const bad = gateway.logLines().filter((line) =>
     /nobody waited for|a task failed|^\s+at |identity request failed/.test(line)

@@ -157,7 +157,7 @@ async function checkGroups(): Promise<void> {
     const { json } = await scim.get(`/Groups/${name}`);
     const shown = (json.members as { display: string }[]).map(({ display }) => display);
     assertEquals(new Set(shown).size, shown.length);
-    // Whoever was deleted since is out; a name that was not there yet may be kept.
+    // Users who were deleted since are out; a name that was not there yet may be kept.
     const fits = [now.sure, ...now.maybe].some((one) => {
       const left = one.filter((member) => there.has(member));
       const kept = shown.filter((member) => there.has(member));
@@ -211,7 +211,7 @@ Deno.test("kill -9 while a group of thousands is replaced: it has the old member
   }
 });
 
-Deno.test("kill -9 while somebody of three hundred groups is deleted or deactivated: in all of them, or in none", async () => {
+Deno.test("kill -9 while a user of three hundred groups is deleted or deactivated: in all of them, or in none", async () => {
   const groups = Array.from({ length: 300 }, (_, at) => `many${at}`);
   const membersOf = async () => {
     const { json } = await scim.get("/Groups?q=many");

@@ -190,7 +190,7 @@ async function seedPeople({ scim }: IdentityWorld, count: number): Promise<strin
   return names;
 }
 
-testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drops nobody", async () => {
+testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drops no user", async () => {
   await using world = await startIdentityWorld("sync");
   const { scim, ldap, slapd } = world;
   const names = await seedPeople(world, 60);
@@ -299,7 +299,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "an entry whose name nobody can have is left out of a refresh, and the others are there",
+  "an entry whose name no user can have is left out of a refresh, and the others are there",
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, ldap } = world;

@@ -16,7 +16,7 @@ Deno.test.afterAll(() => gateway.dispose());
 
 const COLLECTIONS = [["/Users", "userName"], ["/Groups", "displayName"]] as const;
 
-/** Names that nobody may have. */
+/** Names that no user may have. */
 const REFUSED: Readonly<Record<string, string>> = {
   "a slash": "a/b",
   "a slash alone": "/",
@@ -228,7 +228,7 @@ for (const [path, status] of PATHS) {
   });
 }
 
-Deno.test("what happened is in a log whose lines nobody broke", () => {
+Deno.test("what happened is in a log whose lines are intact", () => {
   const broken = gateway.logLines().filter((line) => /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(line));
   assertEquals(broken, []);
   const bad = gateway.logLines().filter((line) =>

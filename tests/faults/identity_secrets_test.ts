@@ -21,7 +21,7 @@ const PLANTED = {
 
 const WRITER = { name: "provisioner", password: PLANTED["credential of the settings"] };
 
-/** Nobody listens there: whoever takes the port of a closed listener is unlikely within a test. */
+/** No process listens there: within a test, another process is unlikely to take the port of a closed listener. */
 function closedPort(): number {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;

@@ -120,7 +120,7 @@ async function restore({ scim }: IdentityWorld): Promise<void> {
   if ((await scim.put("/Groups/team", team)).status === 404) await scim.post("/Groups", team);
 }
 
-/** A password that slapd hashed cannot be taken back by somebody who never knew the old one. */
+/** A password that slapd hashed cannot be restored by a client that never knew the old one. */
 function withoutHash(entries: Record<string, Readonly<Record<string, readonly string[]>>>) {
   return Object.fromEntries(
     Object.entries(entries).map(([dn, { userPassword: _, ...rest }]) => [dn, rest]),

@@ -172,7 +172,7 @@ Deno.test("a password is in no answer, wherever in a body it stood", async () =>
   assertEquals(answers.at(-1)?.status, 400);
 });
 
-Deno.test("after all that the log has no fault that nobody handled", () => {
+Deno.test("after all that the log has no unhandled fault", () => {
   const bad = gateway.logLines().filter((line) =>
     /nobody waited for|a task failed|identity request failed/.test(line)
   );

@@ -88,7 +88,7 @@ export async function titlesOf(
   return { store: status === 404 ? null : String(json.title), slapd: entry?.title?.[0] ?? null };
 }
 
-/** Everything that somebody could see of the target. */
+/** Everything that a client can see of the target. */
 export interface Sight {
   readonly users: Answer["json"];
   readonly groups: Answer["json"];

@@ -5,10 +5,10 @@ import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 
 /** What was seen. */
 export interface InspectorScene {
-  /** Somebody else held the port before the scene began, so that nothing can be said of the inspector. */
+  /** Another process held the port before the scene began, so that nothing can be said of the inspector. */
   readonly portWasTaken: boolean;
   readonly answersAfterSignal: boolean;
-  /** What an inspector answered on the port; `null` when nobody did. */
+  /** What an inspector answered on the port; `null` without an answer. */
   readonly inspectorAnswer: string | null;
   readonly debuggerInLog: boolean;
   readonly warnsOfTakenPort: boolean;

@@ -134,7 +134,7 @@ Deno.test("a call that is refused asks for a passcode all the same, and none is 
   assertEquals((await vera.answer(asked, "0000")).code, CODES.accessReject);
 });
 
-Deno.test("a service that hangs for all delays nobody else's login", async () => {
+Deno.test("a service that hangs for all delays no other user's login", async () => {
   world.secondFactor.failAlways({ kind: "hang" });
   try {
     using dora = login("dora");

@@ -1,7 +1,7 @@
 // Ports for programs that cannot choose a free one themselves.
 
 /**
- * A UDP port of the loopback interface that is free now. Somebody may take it before it is used, so what is started on
+ * A UDP port of the loopback interface that is free now. Another process may take it before it is used, so what is started on
  * it must say when it could not bind.
  */
 export function freeUdpPort(): number {

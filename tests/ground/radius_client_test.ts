@@ -73,7 +73,7 @@ Deno.test("openRadiusClient() sends the same datagram again on silence", async (
   assertEquals(server.received[0], server.received[1]);
 });
 
-Deno.test("openRadiusClient() says so when nobody answers", async () => {
+Deno.test("openRadiusClient() says so without an answer", async () => {
   using server = startChallengeServer({ secret: SECRET, code: "1", deafFor: 1000 });
   using client = openRadiusClient({ port: server.port, secret: SECRET });
   await assertRejects(() => client.ask(USER, { timeoutMs: 20, tries: 2 }), Error, "No reply after 2 tries");

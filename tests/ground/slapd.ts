@@ -97,7 +97,7 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
     if (running !== null) await endChild(running, 5000);
   };
 
-  // Somebody may take the port between its choice and slapd's bind.
+  // Another process may take the port between its choice and slapd's bind.
   for (let attempt = 1; child === null; attempt++) {
     try {
       await start();

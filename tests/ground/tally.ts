@@ -65,7 +65,7 @@ export function summaryLine(tally: Tally): string {
 
 const ENTITIES = new Map([["lt", "<"], ["gt", ">"], ["quot", '"'], ["apos", "'"], ["amp", "&"]]);
 
-/** The beginning of the message, on lines of its own: whoever reads only the end of a long run knows why. */
+/** The beginning of the message, on lines of its own: a reader of only the end of a long run knows why. */
 function reasonOf(body: string): string {
   const lines = stripVTControlCharacters(attribute(body, "message")).split("\n").filter((line) =>
     line.trim() !== ""

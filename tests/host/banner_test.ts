@@ -72,7 +72,7 @@ Deno.test("bannerText() tries the address that the gateway listens on", () => {
   assertStringIncludes(bannerText(facts, { terminal: false }), "try [2001:db8::1]:1645 --user ada");
 });
 
-Deno.test("bannerText() leads to the console itself once somebody is its owner", () => {
+Deno.test("bannerText() leads to the console itself once it has an owner", () => {
   const text = bannerText(factsOf("", { setupLink: null }), { terminal: true });
   assertStringIncludes(text, "3  open http://127.0.0.1:8080\n");
 });

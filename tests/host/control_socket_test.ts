@@ -1,4 +1,4 @@
-// The control socket: one line in, one line out, whatever arrives; and what a command learns when nobody answers.
+// The control socket: one line in, one line out, whatever arrives; and what a command learns without an answer.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { callControlSocket, type ControlCall } from "../../host/control_call.ts";
@@ -123,7 +123,7 @@ const GARBAGE = [
 ] as const;
 
 for (const [what, sent, reason] of GARBAGE) {
-  Deno.test(`serveControlSocket() answers ${what} with ${reason} and asks nobody`, async () => {
+  Deno.test(`serveControlSocket() answers ${what} with ${reason} and runs no operation`, async () => {
     await using world = await openWorld();
     const connection = await world.dial();
     for (let at = 0; at < sent.length;) at += await connection.write(sent.subarray(at));
@@ -246,7 +246,7 @@ Deno.test("ControlSocket.close() finishes what is worked on, ends what only arri
   await assertRejects(() => Deno.lstat(world.path), Deno.errors.NotFound);
 });
 
-Deno.test("callControlSocket() says absent where there is no socket, and where nobody serves it", async () => {
+Deno.test("callControlSocket() says absent where there is no socket, and where no process serves it", async () => {
   const home = await Deno.makeTempDir({ prefix: "countersign-socket-" });
   const path = `${home}/control.sock`;
   assertEquals(await callControlSocket(path, { op: "x" }), { reached: false, reason: "absent" });

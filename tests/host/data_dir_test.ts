@@ -158,7 +158,7 @@ for (const [where, make] of Object.entries(NO_DIRECTORY)) {
   });
 }
 
-Deno.test("openDataDir() takes a directory of its own back that nobody may enter", async () => {
+Deno.test("openDataDir() restores the permissions of its own directory that no user may enter", async () => {
   await using place = await scratch();
   await Deno.mkdir(place.path, { mode: 0o000 });
   await (await open(place.path)).close();

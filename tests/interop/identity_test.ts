@@ -302,7 +302,7 @@ timeout_ms = 1000
     const verdict = async (user: string, password: string) =>
       (await send(world, { user, password, factor: "ldap" })).code;
 
-    await context.step("right, wrong, empty, somebody who is not there", async () => {
+    await context.step("right, wrong, empty, an unknown user", async () => {
       const created = await scim.post("/Users", { userName: "anna", password: "bind as anna" });
       assertEquals(created.status, 201, created.text);
       assertEquals(await verdict("anna", "bind as anna"), "Challenge");
@@ -322,7 +322,7 @@ timeout_ms = 1000
       ]);
     });
 
-    await context.step("while slapd is away everybody is refused, and nobody is locked for it", async () => {
+    await context.step("while slapd is away all users are refused, and none is locked for it", async () => {
       await scim.post("/Users", { userName: "carla", password: "bind as carla" });
       const several = (password: string) => Promise.all([1, 2, 3, 4].map(() => verdict("carla", password)));
       await slapd.stop();

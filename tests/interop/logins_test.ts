@@ -18,7 +18,7 @@ Deno.test.afterAll(async () => {
 
 let people = 0;
 
-/** A new person: nobody of an earlier login, so that no limit and no running conversation is shared. */
+/** A new person, without an earlier login, so that no limit and no running conversation is shared. */
 function newPerson(): Person {
   people++;
   return {

@@ -156,7 +156,7 @@ Deno.test("a client that signs with its old secret must sign with both from then
   await until(() => gateway.radius.learnt.names.has("vpn-1"));
 });
 
-Deno.test("createEar() hears nothing until somebody listens, then unknown senders and other secrets", async () => {
+Deno.test("createEar() records nothing until discovery is on, then unknown senders and other secrets", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { ear } = gateway.radius;
   await replies(gateway, { secret: OLD });

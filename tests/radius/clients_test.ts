@@ -120,7 +120,7 @@ for (const [what, view, name] of CHOSEN) {
   });
 }
 
-Deno.test("createClients() chooses nobody when all behind an address want to be named and none is", () => {
+Deno.test("createClients() chooses no client when all clients of an address need a NAS-Identifier and none matches", () => {
   const clients = clientsOf(SHARED.slice(1));
   assertEquals(clients.choose(clients.behind("192.0.2.1") ?? [], viewOf()), null);
 });

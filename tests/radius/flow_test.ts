@@ -93,7 +93,7 @@ Deno.test("FLOW looks at a decision only behind the effect that asked for it", (
   }
 });
 
-Deno.test("FLOW asks again whether the user is refused wherever somebody outside was waited for", () => {
+Deno.test("FLOW asks again whether the user is refused after each wait for another service", () => {
   for (const row of FLOW.filter(({ to }) => to === "accept")) {
     const rows = row.from === "*" ? [] : rowsFrom(row.from);
     const at = rows.indexOf(row);

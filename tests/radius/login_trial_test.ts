@@ -28,7 +28,7 @@ const DEVICE: NewPairing = { kind: "device", id: "d1", totpLength: 6 };
 const SMS: NewPairing = { kind: "sms", number: "+4915112345678" };
 
 const CASES: readonly Case[] = [
-  { says: "somebody without factors gets the menu", expect: ["challenge", "nothing_paired"] },
+  { says: "a user without factors gets the menu", expect: ["challenge", "nothing_paired"] },
   { says: "a phone would be asked", pairings: [DEVICE], expect: ["sends", "device_picked"] },
   { says: "a text would be sent", pairings: [SMS], expect: ["sends", "sms_picked"] },
   {

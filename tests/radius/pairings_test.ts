@@ -92,7 +92,7 @@ Deno.test("prepare() refuses a user's twenty-first pairing, and says what to do"
   assertThrows(() => at.pairings.prepare(one, more), RangeError, "revoke one first");
 });
 
-Deno.test("prepare() refuses a device that belongs to somebody else", async () => {
+Deno.test("prepare() refuses a device that belongs to another user", async () => {
   await using at = await ground();
   await add(at, "Ada", { kind: "device", id: "phone-1", totpLength: 0 });
   const bob = { canonical: "bob", shown: "bob" };

@@ -29,7 +29,7 @@ function stage() {
     else preparing.wait({ user, pending }, { go, fail: (why) => void went.push(`${text} ${why}`) });
     await Promise.resolve();
   };
-  /** Whoever is brought in by this arrival is in memory when it is told. */
+  /** The users that this arrival loads are in memory when it is reported. */
   const arrive = async (...users: string[]) => {
     for (const user of users) inMemory.add(user);
     const { resolve } = arrival;

@@ -1,4 +1,4 @@
-// Stands in for what the gateway asks of others, where a test wants nothing of them: every call is refused, nobody is known.
+// Stands in for what the gateway asks of others, where a test wants nothing of them: every call is refused, no user is known.
 
 import type { Directory, Outcome, SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
 

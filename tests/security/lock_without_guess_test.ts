@@ -22,7 +22,7 @@ async function login(
   return [last?.code ?? 0, last?.message ?? ""];
 }
 
-Deno.test("passcodes that were never sent, and refused numbers, lock nobody", async () => {
+Deno.test("passcodes that were never sent, and refused numbers, lock no user", async () => {
   await using world = await startFaultWorld({ pairings: [["alice", { kind: "totp", seed: SEED }]] });
   const { gateway, telephony } = world;
   const attacks = Array.from(

@@ -86,7 +86,7 @@ Deno.test("03: readable by chance, a password opens no way to hide others under 
   const noise = new Uint8Array(16).fill(0xff);
   const readable = await client.ask({ ...place, authenticator, password: "readable" });
   assertEquals(readable.code, CODES.accessChallenge);
-  // Whoever looks for the octets of the hiding stream soon sends noise; from then on nothing is read under this authenticator.
+  // An attacker who guesses the key stream soon sends an unreadable password; from then on nothing is read under this authenticator.
   assertEquals((await client.ask({ ...place, authenticator, password: noise })).code, CODES.accessReject);
   assertEquals((await client.ask({ ...place, authenticator, password: "other" })).code, CODES.accessReject);
   assertEquals(

@@ -32,7 +32,7 @@ Deno.test("afterCall() starts a row anew after an answer, and after the window",
   assertEquals(isOpen(failing(5, BREAKER_LIMITS.windowMs / 2)), false);
 });
 
-Deno.test("admitCall() lets one call try after the wait, and nobody beside it", () => {
+Deno.test("admitCall() lets exactly one call try after the wait", () => {
   const open = failing(5);
   assertEquals(admitCall(open, open.retryAtMs - 1).admitted, false);
   const probe = admitCall(open, open.retryAtMs);

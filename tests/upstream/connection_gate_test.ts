@@ -52,7 +52,7 @@ Deno.test("ConnectionGate.enter() lets a route that has room pass one that has n
   entered(await waitsForA);
 });
 
-Deno.test("ConnectionGate.enter() sends away whoever waits beyond the deadline, or beyond the queue", async () => {
+Deno.test("ConnectionGate.enter() rejects callers that wait beyond the deadline, or beyond the queue", async () => {
   const { clock, gate, deadlineMs } = newGate();
   for (const route of ["a", "a", "b"]) entered(await gate.enter(route, deadlineMs));
   const waiting = [gate.enter("a", deadlineMs), gate.enter("a", deadlineMs)];

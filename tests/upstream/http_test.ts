@@ -214,7 +214,7 @@ Deno.test("HttpCaller tries a service again after the wait, with one call", asyn
   assertEquals([(await call()).ok, caller.load().openRoutes.length], [true, 0]);
 });
 
-Deno.test("HttpCaller.close() lets what is under way end, and calls nobody any more", async () => {
+Deno.test("HttpCaller.close() lets what is under way end, and starts no more calls", async () => {
   const server = startServer();
   const caller = createHttpCaller({
     fetch: singleUse.fetch,

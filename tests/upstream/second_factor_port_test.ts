@@ -138,7 +138,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: SecondFactorWorld) => 
     },
   },
   {
-    it: "does not pair by a phrase that nobody offered",
+    it: "does not pair by an unknown phrase",
     async holds({ service }) {
       const created = await service.createPairing({ phrase: "never offered 12345", userName: "ada" });
       assertEquals(!created.ok && created.fault.kind, "unknown");

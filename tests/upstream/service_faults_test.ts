@@ -191,7 +191,7 @@ Deno.test("SecondFactorService.status() tells what the service says last, also w
   assertEquals(right(await world.client.status(id)).granted, false);
 });
 
-Deno.test("SecondFactorService.status() finds nobody at a refused port: unreachable, nothing sent", async () => {
+Deno.test("SecondFactorService.status() reports a refused port: unreachable, nothing sent", async () => {
   await using world = await openSecondFactor();
   await world.fake.close();
   assertFault(await world.client.status("x"), {
@@ -223,7 +223,7 @@ Deno.test("SecondFactorService.initiate() is sent once also when an earlier call
   assertEquals(world.fake.requests.length, 2);
 });
 
-Deno.test("SecondFactorService leaves a service alone after five failures: not called, and nobody asked", async () => {
+Deno.test("SecondFactorService leaves a service alone after five failures: not called at all", async () => {
   await using world = await openSecondFactor();
   world.fake.failAlways({ kind: "status", status: 503 });
   for (let call = 0; call < 5; call++) assertFault(await world.ask(), { kind: "failed" });

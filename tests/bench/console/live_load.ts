@@ -1,4 +1,4 @@
-// A thousand events a second on Live while somebody types in its search: how busy the page is, and whether it missed one.
+// A thousand events a second on Live while the user types in its search: how busy the page is, and whether it missed one.
 
 import type { BrowserContext, CDPSession } from "../../packages/playwright.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";

@@ -19,7 +19,7 @@ export interface DeedOptions {
   readonly users: number;
   /** Counts the requests of this run. */
   readonly turn: number;
-  /** Number of the first person to create: no run creates somebody twice. */
+  /** Number of the first person to create: no run creates a person twice. */
   readonly firstNew: number;
   /** At random, from 0 up to but without `below`. */
   draw(below: number): number;
@@ -128,7 +128,7 @@ export const DEEDS = {
     holds: ({ userName }) => userName !== undefined,
   },
   member: {
-    // Somebody comes in, and goes again: the group does not grow, and every second answer is of the change that is meant.
+    // A member is added and removed again: the group does not grow, and every second answer is of the change that is meant.
     ask: ({ users, turn, draw }) => {
       const outsider = personAt(firstOutsider(users) + draw(Math.max(1, users - firstOutsider(users))));
       return {

@@ -60,14 +60,14 @@ Deno.test("runPlan() measures a server that is slower than the time it was given
   assertEquals(result.answered, 1);
 });
 
-Deno.test("runPlan() creates nobody twice, and says how long a body is", async () => {
+Deno.test("runPlan() creates no person twice, and says how long a body is", async () => {
   const { seen } = await against(() => Response.json({ userName: "x" }, { status: 201 }), { deed: "create" });
   const names = new Set(seen.map(({ body }) => JSON.parse(body).userName));
   assertEquals(names.size, 40);
   assert(names.has(personAt(1000).userName) && names.has(personAt(1039).userName));
 });
 
-Deno.test("runPlan() lets somebody into the group, and takes them out again", async () => {
+Deno.test("runPlan() adds a member to the group, and removes it again", async () => {
   const everybody = Response.json({ members: groupMembers(500) });
   const { seen } = await against(() => everybody.clone(), { deed: "member", connections: 1, maxRequests: 4 });
   assertEquals(seen.map(({ body }) => JSON.parse(body).members.length), [10_001, 10_000, 10_001, 10_000]);

@@ -28,7 +28,7 @@ export interface Pace {
 
 export interface MeasureOptions {
   readonly pace: Pace;
-  /** An own directory on the disk for this measurement; whoever gives it removes it. */
+  /** An own directory on the disk for this measurement; the caller removes it. */
   readonly scratch: string;
   readonly say: (line: string) => void;
 }

@@ -13,7 +13,7 @@ export interface OpenIdentity extends AsyncDisposable {
   readonly identity: Identity;
 }
 
-/** Opens everything as the program does, without its listeners. Nobody leaves anything behind elsewhere. */
+/** Opens everything as the program does, without its listeners. It leaves nothing behind elsewhere. */
 export async function openIdentity(
   dataDirPath: string,
   { toml = "" }: { toml?: string } = {},

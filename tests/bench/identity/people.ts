@@ -7,7 +7,7 @@ export interface Person {
   readonly userName: string;
   readonly givenName: string;
   readonly familyName: string;
-  /** The person's number with eight digits: a word that nobody else has. */
+  /** The person's number with eight digits: a word that no other person has. */
   readonly number: string;
 }
 
@@ -94,7 +94,7 @@ telephoneNumber: +49 171 ${number.slice(1)}
 export const GROUP = "everybody";
 export const GROUP_SIZE = 10_000;
 
-/** Half of the people, and names of nobody where they are too few for {@link GROUP_SIZE}. */
+/** Half of the people, and unknown names where they are too few for {@link GROUP_SIZE}. */
 export function groupMembers(users: number): string[] {
   const real = Math.min(GROUP_SIZE, users >> 1);
   return Array.from(

@@ -19,7 +19,7 @@ const TEXTS: readonly (readonly [string, string, readonly (readonly [number, str
   ["one object a line", '{"a":1}\n\n{"b":{"c":[2]}}\n', [[1, '{"a":1}'], [3, '{"b":{"c":[2]}}']]],
   ["one object over several lines", '{\n"a":\n1}', [[1, '{\n"a":\n1}']]],
   ["a ListResponse", LIST, [[2, '{"a":1}'], [3, '{"b":[{}]}']]],
-  ["a ListResponse that holds nobody", '{"Resources":[],"totalResults":0}', []],
+  ["a ListResponse without resources", '{"Resources":[],"totalResults":0}', []],
   ["an object that only mentions Resources", '{"a":["Resources"],"b":[1]}', [[
     1,
     '{"a":["Resources"],"b":[1]}',

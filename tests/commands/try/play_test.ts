@@ -62,7 +62,7 @@ Deno.test("play() sends the same packet again on silence, and says so when it wa
   assertMatch(shown[0] ?? "", /sent \d+ times\)/);
 });
 
-Deno.test("play() ends with 2 and possible causes when nobody answers", async () => {
+Deno.test("play() ends with 2 and possible causes without an answer", async () => {
   const { code, shown, received } = await run({ deafFor: 1000 }, {
     args: ["--timeout-ms", "20", "--retries", "1"],
   });
@@ -79,7 +79,7 @@ Deno.test("play() says that the secret is another one when an answer does not ve
   assertStringIncludes(shown[0] ?? "", "Response Authenticator is wrong");
 });
 
-Deno.test("play() asks with Status-Server and logs nobody in", async () => {
+Deno.test("play() asks with Status-Server without a login", async () => {
   const { code, shown, received } = await run({}, { args: ["--status"] });
   assertEquals(code, 0);
   assertMatch(shown[0] ?? "", /^Access-Accept /);

@@ -8,7 +8,7 @@ import type { Call, Deeds, Stage } from "./deed.ts";
 import { codeOf } from "./sign_in_deeds.ts";
 
 const ADA = "user:ada";
-const DRAFT = "a draft of one administrator: nobody is changed until it is applied";
+const DRAFT = "a draft of one administrator: no user is changed until it is applied";
 
 /** Ada is there already. */
 function withAda(call: Call) {

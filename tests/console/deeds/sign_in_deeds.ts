@@ -7,7 +7,7 @@ import { type Deeds, linkToken, type Stage } from "./deed.ts";
 
 const OWN = "administrator:owner";
 const NOTHING_CHANGES = "changes nothing: only what follows counts";
-const NOBODY_YET = "nobody is known yet, and nothing changes: the sign-in that follows is recorded";
+const BEFORE_SIGN_IN = "the person is unknown yet, and nothing changes: the sign-in that follows is recorded";
 
 /** The code that an app shows now for what was begun. */
 export function codeOf(secret: string): string {
@@ -53,8 +53,8 @@ export const SIGN_IN_DEEDS: Deeds = {
     action: "administrator.sign_out",
     object: OWN,
   },
-  "POST /session/stay": { silent: "says that somebody is looking" },
-  "POST /session/passkey/options": { silent: NOBODY_YET },
+  "POST /session/stay": { silent: "reports that the page is in use" },
+  "POST /session/passkey/options": { silent: BEFORE_SIGN_IN },
   "POST /session/passkey": {
     async prepare(stage) {
       const authenticator = await createAuthenticator(stage.origin);
@@ -95,7 +95,7 @@ export const SIGN_IN_DEEDS: Deeds = {
     action: "administrator.create",
     object: "administrator:grace",
   },
-  "POST /oidc/start": { silent: NOBODY_YET },
+  "POST /oidc/start": { silent: BEFORE_SIGN_IN },
   "POST /factors/totp": { silent: "an app counts for nothing until a code of it was typed" },
   "POST /factors/totp/confirm": {
     prepare: async (stage) => ({ path: "/factors/totp/confirm", json: await begunApp(stage) }),

@@ -59,7 +59,7 @@ for (const [name, toml, password] of [["hold", HOLD, "pw"], ["append mode", APPE
   });
 }
 
-Deno.test("hold: a login sent again after a restart is refused at the end of the wait when nobody decides", async () => {
+Deno.test("hold: a login sent again after a restart is refused at the end of the wait without a decision", async () => {
   await using at = await cutOff(HOLD, "pw");
   const answer = await at.login.exchange(at.packet);
   assertEquals(brief(answer), ["reject", "Device approval was not given."]);

@@ -1,4 +1,4 @@
-// Limits under somebody who tries without end: their records stay small, and made-up names unlock nobody.
+// Limits during an endless attack: their records stay small, and made-up names unlock no user.
 
 import { assert, assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";

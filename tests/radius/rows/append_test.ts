@@ -135,7 +135,7 @@ for (
   });
 }
 
-Deno.test("append: password,push of somebody without a device is a Reject and no failure", async () => {
+Deno.test("append: password,push of a user without a device is a Reject and no failure", async () => {
   await using world = await startInProcess({ toml: APPEND });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   assertEquals(brief(await started(world, "pw,push")), DENIED);

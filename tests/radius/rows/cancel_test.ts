@@ -94,7 +94,7 @@ Deno.test("cancel: a late approval of the old request counts for nothing", async
   await login.answer("cancel");
   decide(world, pairing, true);
   assertEquals(brief(await login.answer("")), MENU);
-  // A new request is another one, and nobody approved it.
+  // A new request is another one, which is not approved.
   await login.answer("S");
   assertEquals((await login.answer("")).step, "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
   assertEquals(world.secondFactor.initiated().length, 2);
@@ -166,7 +166,7 @@ Deno.test("cancel: where State has a token, the new conversation has a new one",
   );
 });
 
-Deno.test("cancel: an approval under way when Cancel comes lets nobody in", async () => {
+Deno.test("cancel: an approval under way when Cancel comes accepts no login", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = await played(world, "pw", []);

@@ -22,7 +22,7 @@ async function askedForCode(world: InProcess): Promise<Login> {
   return login;
 }
 
-/** A login at D of somebody whose device generates passcodes. */
+/** A login at D of a user whose device generates passcodes. */
 async function withDevice(world: InProcess): Promise<{ login: Login; pairing: FakePairing }> {
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -126,7 +126,7 @@ Deno.test("otp_auth: what is no code is a Reject without asking the service", as
   assertEquals(world.secondFactor.requests.length, 1);
 });
 
-Deno.test("otp_auth: an approval of the request that was opened for the code lets nobody in", async () => {
+Deno.test("otp_auth: an approval of the request that was opened for the code accepts no login", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await withDevice(world);
   const [request] = world.secondFactor.initiated();

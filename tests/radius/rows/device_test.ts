@@ -229,7 +229,7 @@ Deno.test("device: an approval serves once", async () => {
   decide(world, pairing, true);
   assertEquals((await login.answer("")).kind, "accept");
   assertEquals((await login.answer("")).kind, "reject");
-  // The next login has a request of its own, which nobody approved.
+  // The next login has a request of its own, which is not approved.
   await login.start();
   assertEquals((await login.answer("")).step, DEVICE);
 });

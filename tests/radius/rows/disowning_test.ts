@@ -1,4 +1,4 @@
-// "This was not me": what waits under that name ends, and nobody logs in under it for an hour.
+// "This was not me": what waits under that name ends, and logins under it are refused for an hour.
 
 import { assert, assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -52,7 +52,7 @@ Deno.test("disowning: a login that is held gets its Reject at once, even if the 
   assert(answer.tookMs < 5000, `${answer.tookMs} ms`);
 });
 
-Deno.test("disowning: nobody logs in under that name for an hour, and others do", async () => {
+Deno.test("disowning: logins under that name are refused for an hour, and others are not", async () => {
   await using world = await startInProcess();
   for (const user of ["anna", "bert"]) await give(world, user, { kind: "totp", seed: SEED });
   await disown(world, "anna");
@@ -77,7 +77,7 @@ Deno.test("disowning: an administrator who unlocks ends the lock", async () => {
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
 });
 
-Deno.test("disowning: one that could not be recorded locks nobody and ends nothing", async () => {
+Deno.test("disowning: one that could not be recorded locks no user and ends nothing", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });

@@ -26,7 +26,7 @@ async function voiceCall(toml = "") {
   await give(world, "Anna <Muster>", { kind: "voice", number: NUMBER });
   await world.login({ user: "Anna <Muster>" }).start();
   const [call] = world.telephony.requests;
-  if (call === undefined) throw new Error("Nobody was called");
+  if (call === undefined) throw new Error("No service was called");
   return { world, call, passcode: passcodeSentTo(world, NUMBER) };
 }
 
@@ -152,7 +152,7 @@ Deno.test("document: a text goes to Messages.json with From, To and a body that 
   assertEquals((await login.answer(passcode ?? "")).kind, "accept");
 });
 
-/** Starts a login of each user while the service answers nobody; gives how many calls it has then, and lets it answer. */
+/** Starts a login of each user while the service does not answer; gives how many calls it has then, and lets it answer. */
 async function underWayAtOnce(
   world: InProcess,
   { users, server, most }: { users: readonly string[]; server: RawServer; most: number },
@@ -203,7 +203,7 @@ for (
     } as const,
   )
 ) {
-  Deno.test(`document: ${title} of the telephony service keeps the same prompt for a texted number, and lets nobody in`, async () => {
+  Deno.test(`document: ${title} of the telephony service keeps the same prompt for a texted number, and accepts no login`, async () => {
     await using world = await startInProcess({ toml: `[factors]\nphone_numbers = "any"` });
     world.telephony.failAlways(fault);
     const login = world.login({ user: "anna" });

@@ -180,7 +180,7 @@ Deno.test("duplicates: a join is in the audit trail and in the log, with both so
   assert(lines[0]?.includes("source=127.0.0.1") && lines[0].includes("firstSource=127.0.0.1"), lines[0]);
 });
 
-Deno.test("duplicates: with another password it is a new login, and the old one's approval counts for nobody", async () => {
+Deno.test("duplicates: with another password it is a new login, and the old one's approval counts for no login", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });

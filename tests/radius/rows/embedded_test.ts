@@ -99,7 +99,7 @@ Deno.test("embedded: texts and calls go to the outbox, and their passcodes are r
   }
 });
 
-Deno.test("embedded: a request that nobody decides ends with the login", async () => {
+Deno.test("embedded: a request without a decision ends with the login", async () => {
   await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
   const phone = await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();

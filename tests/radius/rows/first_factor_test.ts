@@ -37,7 +37,7 @@ Deno.test("first factor: an empty password is checked as well", async () => {
 });
 
 for (const conduct of ["silent", "challenge", "wrong_secret"] as const) {
-  Deno.test(`first factor: a server that is at "${conduct}" lets nobody through and counts against nobody`, async () => {
+  Deno.test(`first factor: a server that is at "${conduct}" accepts no login and counts as no failure`, async () => {
     using server = startFirstFactorServer({ password: "right", conduct });
     await using world = await startInProcess({ toml: server.toml });
     await giveDevice(world, "anna");
@@ -56,7 +56,7 @@ Deno.test("first factor: an unanswered request is sent again, three times in all
   assertEquals(server.asked.length, 3);
 });
 
-Deno.test("first factor: whoever is refused is refused before the server is asked", async () => {
+Deno.test("first factor: a refused user is refused before the server is asked", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await register(world, "anna", { active: false });

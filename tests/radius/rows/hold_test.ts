@@ -125,7 +125,7 @@ Deno.test("hold: an approval after the end of the wait counts for nothing", asyn
   assertEquals(brief(await login.answer("", { state })), NOT_GIVEN);
 });
 
-Deno.test("hold: the menu's S is not held, because whoever came through the menu has a prompt", async () => {
+Deno.test("hold: the menu's S is not held, because a user who came through the menu has a prompt", async () => {
   await using world = await startInProcess({ toml: HOLD });
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -160,7 +160,7 @@ Deno.test("hold_then_challenge: without an opened request the challenge says so,
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("hold: the service is asked about once a second, never when nobody waits", async () => {
+Deno.test("hold: the service is asked about once a second, never when no login waits", async () => {
   await using world = await startInProcess({ toml: HOLD });
   await giveDevice(world, "anna");
   await world.login({ user: "anna" }).start();

@@ -1,4 +1,4 @@
-// A user leaves the directory: pairings and live logins go with them, in the commit of the leaving, and nobody is accepted after it.
+// A user leaves the directory: pairings and live logins go with them, in the commit of the leaving, and no login is accepted after it.
 
 import { assert, assertEquals } from "@std/assert";
 import { interceptCommits } from "../review/failing_commits.ts";
@@ -54,7 +54,7 @@ Deno.test("leaving: all pairings and the preference go, here and in the store, e
   assert(!JSON.stringify(audits).includes(NUMBER), "the number is masked");
 });
 
-Deno.test("leaving: whoever asked is told of each phone that was unpaired, once the leaving is durable", async () => {
+Deno.test("leaving: the caller is told of each phone that was unpaired, once the leaving is durable", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const told: string[] = [];

@@ -115,7 +115,7 @@ Deno.test("sends: a call above the limit is not placed, and the next step is the
   assertEquals((await login.answer("0000")).kind, "reject");
 });
 
-Deno.test("sends: five to one number in ten minutes, whoever asks", async () => {
+Deno.test("sends: five to one number in ten minutes, for all users together", async () => {
   await using world = await startInProcess();
   for (let count = 0; count < 6; count++) {
     const user = `user${count}`;

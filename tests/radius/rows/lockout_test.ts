@@ -35,7 +35,7 @@ async function withTotp(toml = ""): Promise<InProcess> {
   return world;
 }
 
-Deno.test("lockout: nine failures lock nobody, the tenth does", async () => {
+Deno.test("lockout: nine failures lock no user, the tenth does", async () => {
   await using world = await withTotp();
   await fail(world, 9);
   assertEquals(world.radius.limits.isLocked("anna"), false);
@@ -85,7 +85,7 @@ Deno.test("lockout: a success forgets the failures and the doubling", async () =
   assertEquals(await rightCode(world), "accept");
 });
 
-Deno.test("lockout: after a hundred failures time unlocks nobody", async () => {
+Deno.test("lockout: after a hundred failures time unlocks no user", async () => {
   await using world = await withTotp("[factors.lockout]\nfailures = 1000");
   for (let round = 0; round < 4; round++) await fail(world, 25);
   await jump(world.clock, 3 * 24 * 60 * MINUTE_MS);

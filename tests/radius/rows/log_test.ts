@@ -124,7 +124,7 @@ Deno.test("log: the audit and what the console is shown hold none of them either
   }
 });
 
-/** Names and places as somebody would write them who wants lines of their own in the log. */
+/** Names and places of an attacker who wants to forge lines of the log. */
 const HOSTILE = [
   "anna\r\n2027-01-01T00:00:00.000Z info  Access-Accept  user=root",
   "\u001b[2J\u001b[31mred",

@@ -138,7 +138,7 @@ for (
   });
 }
 
-Deno.test("menu D: with TOTP it asks for the device's passcode and calls nobody", async () => {
+Deno.test("menu D: with TOTP it asks for the device's passcode and calls no service", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = await atMenu(world);

@@ -68,7 +68,7 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
       "?",
     ]
   ) {
-    Deno.test(`${at}: "${typed}" is no number, so the prompt comes again and nobody is called`, async () => {
+    Deno.test(`${at}: "${typed}" is no number, so the prompt comes again and no service is called`, async () => {
       await using world = await startInProcess({ toml: ANY });
       const login = await askedForNumber(world, letter);
       assertEquals(brief(await login.answer(typed)), [at, asks]);
@@ -76,7 +76,7 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
     });
   }
 
-  Deno.test(`${at}: a number that is not registered is refused as if it were, and nobody is called`, async () => {
+  Deno.test(`${at}: a number that is not registered is refused as if it were, and no service is called`, async () => {
     await using world = await startInProcess();
     const login = await askedForNumber(world, letter);
     assertEquals((await login.answer(STRANGERS)).step, refusedNext);
@@ -149,7 +149,7 @@ Deno.test("numbers: at the menu a registered number is compared in reduced form,
   assertEquals((await login.answer(passcodeSentTo(world, NUMBER))).kind, "accept");
 });
 
-Deno.test("numbers: somebody else's registered number is refused", async () => {
+Deno.test("numbers: another user's registered number is refused", async () => {
   await using world = await startInProcess();
   await register(world, "bert", { phoneNumbers: [NUMBER] });
   await register(world, "anna");

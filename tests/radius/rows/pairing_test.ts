@@ -149,7 +149,7 @@ Deno.test("enrolment after_first_factor: with a verified first factor S asks for
 });
 
 for (const enrol of ["after_first_factor", "always"]) {
-  Deno.test(`enrolment ${enrol}: whoever has a factor of any kind cannot pair a phone at login`, async () => {
+  Deno.test(`enrolment ${enrol}: a user with a factor of any kind cannot pair a phone at login`, async () => {
     using server = startFirstFactorServer({ password: "right" });
     const toml = `${server.toml}\n[factors]\nenrol_at_login = "${enrol}"\nphone_numbers = "any"`;
     await using world = await startInProcess({ toml });
@@ -191,7 +191,7 @@ for (
   });
 }
 
-Deno.test("enrolment: whoever gets a factor while the phrase is asked for can no longer pair", async () => {
+Deno.test("enrolment: a user who gets a factor at the phrase prompt can no longer pair", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const login = await askedForPhrase(world);
   await giveDevice(world, "anna");

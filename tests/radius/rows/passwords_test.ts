@@ -74,7 +74,7 @@ for (
   });
 
   for (const verdict of ["unavailable", new Error("no route to it")] as const) {
-    Deno.test(`passwords: at "${kind}" ${verdict} lets nobody through and counts against nobody`, async () => {
+    Deno.test(`passwords: at "${kind}" ${verdict} accepts no login and counts as no failure`, async () => {
       const judge = createJudge();
       judge.verdict = verdict;
       await using world = await open(toml, judge);
@@ -84,7 +84,7 @@ for (
     });
   }
 
-  Deno.test(`passwords: at "${kind}" whoever is refused is refused before it is checked`, async () => {
+  Deno.test(`passwords: at "${kind}" a refused user is refused before the password is checked`, async () => {
     const judge = createJudge();
     await using world = await open(toml, judge);
     await register(world, "anna", { active: false });
@@ -102,7 +102,7 @@ for (
   });
 }
 
-Deno.test("passwords: nobody is let through where nobody can check them", async () => {
+Deno.test("passwords: no login is accepted without a password check", async () => {
   await using world = await startInProcess({ toml: DIRECTORY });
   assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
 });
@@ -131,7 +131,7 @@ Deno.test("passwords: a right one of the directory is checked once a minute, for
   assertEquals(judge.asked.at(-1), "directory anna right");
 });
 
-Deno.test("passwords: one of an LDAP server is checked every time: nobody tells when it changes", async () => {
+Deno.test("passwords: one of an LDAP server is checked every time: its changes are not announced", async () => {
   const judge = createJudge();
   await using world = await open(LDAP, judge);
   await world.login({ user: "anna" }).start("right");

@@ -6,7 +6,7 @@ import { totpCode } from "../../ground/totp.ts";
 import type { InProcess } from "./in_process.ts";
 import type { Person } from "./people_directory.ts";
 
-/** Puts somebody into the directory. */
+/** Puts a user into the directory. */
 export async function register(
   { people }: InProcess,
   userName: string,

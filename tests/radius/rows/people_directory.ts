@@ -1,4 +1,4 @@
-// The directory of a test: people in memory, who can be made to be out of it, as the store's are when nobody asked for them lately.
+// The directory of a test: people in memory, who can be made to be out of it, as the store's are when they were not read lately.
 
 import type { Directory } from "../../../radius/doing/ports.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
@@ -17,15 +17,15 @@ export interface PeopleDirectory {
   readonly directory: Directory;
   /** Creates or replaces; `name` is canonical. */
   put(name: string, person: Person): Promise<void>;
-  /** Leaves a tombstone; `false` when nobody has that name. */
+  /** Leaves a tombstone; `false` when no user has that name. */
   remove(name: string): Promise<boolean>;
   /** From now on everybody must be prepared before each look-up; prepared by `prepare`, which waits for what it returns. */
   onPrepare(prepare: ((name: string) => Promise<void>) | null): void;
-  /** How often somebody had to be prepared. */
+  /** How often a user had to be prepared. */
   readonly prepared: number;
 }
 
-const NOBODY = { phoneNumbers: [], groups: [] } as const;
+const NO_DETAILS = { phoneNumbers: [], groups: [] } as const;
 
 export function createPeopleDirectory(): PeopleDirectory {
   const people = new Map<string, Person | "deleted">();
@@ -49,8 +49,8 @@ export function createPeopleDirectory(): PeopleDirectory {
       lookUp(name) {
         if (bring !== null && !inMemory.has(name)) throw new Error(`"${name}" was not prepared`);
         const found = people.get(name) ?? null;
-        if (found === null) return { status: "unknown", name, ...NOBODY };
-        if (found === "deleted") return { status: "deleted", name, ...NOBODY };
+        if (found === null) return { status: "unknown", name, ...NO_DETAILS };
+        if (found === "deleted") return { status: "deleted", name, ...NO_DETAILS };
         const phoneNumbers = found.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []);
         return {
           status: found.active ? "active" : "inactive",

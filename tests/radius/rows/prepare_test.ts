@@ -118,7 +118,7 @@ Deno.test("prepare: a user who does not come within five seconds gets no answer,
   assertEquals(dropped(world, "store_failed"), 0);
   await jump(world.clock, 1);
   assertEquals([dropped(world, "store_failed"), world.radius.server.gateway.working], [1, 0]);
-  // The answer that was late belongs to nobody any more.
+  // The late answer belongs to no request.
   gate.open();
   await turn();
   assertEquals(await recorder.replies(), []);

@@ -29,7 +29,7 @@ async function askedForCode(world: InProcess): Promise<Login> {
   return login;
 }
 
-/** Somebody with an authenticator app and codes. */
+/** A user with an authenticator app and codes. */
 async function withCodes(
   options: InProcessOptions = {},
 ): Promise<{ world: InProcess; codes: readonly string[] }> {
@@ -130,7 +130,7 @@ Deno.test("recovery: a code whose Accept could not be recorded is good for the n
   assertEquals(left(world), 9);
 });
 
-Deno.test("recovery: a wrong code is a failure of the user, and so is somebody else's", async () => {
+Deno.test("recovery: a wrong code is a failure of the user, and so is another user's code", async () => {
   const { world } = await withCodes();
   await using _world = world;
   const [ofBert = ""] = await giveCodes(world, "bert");

@@ -70,7 +70,7 @@ const REFUSED: readonly [title: string, parts: RequestParts, counter: string, me
 ];
 
 for (const [title, parts, counter, message] of REFUSED) {
-  Deno.test(`refusal: ${title} is a Reject, and nobody is called`, async () => {
+  Deno.test(`refusal: ${title} is a Reject, and no service is called`, async () => {
     await using world = await startInProcess();
     await giveDevice(world, "anna");
     const login = world.login({ user: "anna" });

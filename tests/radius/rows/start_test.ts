@@ -8,7 +8,7 @@ import { give, giveDevice, register, SEED } from "./people.ts";
 const NUMBER = "+4915112345678";
 const MENU = ["CHOOSE_WHICH_MULTIFACTOR", "Choose a second factor:"];
 
-/** A factor, how somebody gets it, and where a login with it begins. */
+/** A factor, how a user gets it, and where a login with it begins. */
 const FACTORS = [
   {
     factor: "device",

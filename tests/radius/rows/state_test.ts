@@ -92,7 +92,7 @@ Deno.test("state: with a token, one login of a user cannot collect the approval 
   const stranger = world.login({ user: "anna", ...bare });
   const own = await stranger.start("guess");
   decide(world, pairing, true);
-  // The second password superseded the first login, so the approval on hand belongs to the stranger's own request or to nobody.
+  // The second password superseded the first login, so the approval on hand belongs to the attacker's own request or to no request.
   const forged = `${DEVICE}.${"A".repeat(22)}`;
   assertEquals(brief(await stranger.answer("", { state: octets(forged) })), NOT_GIVEN);
   assertEquals(brief(await stranger.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
@@ -202,7 +202,7 @@ Deno.test("state: at most ten logins a minute make the service be asked for null
   assertEquals(nullChecks(world), 22);
 });
 
-Deno.test("state: any other step of a login that is gone calls nobody, whatever was typed", async () => {
+Deno.test("state: any other step of a login that is gone calls no service, whatever was typed", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login: Login = world.login({ user: "anna" });

@@ -72,7 +72,7 @@ Deno.test("store: a menu that cannot be recorded is not shown; sent again, it is
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("store: an approval that cannot be recorded lets nobody in; sent again, it does, once", async () => {
+Deno.test("store: an approval that cannot be recorded accepts no login; sent again, it does, once", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   const pairing = await giveDevice(world, "anna");
@@ -130,7 +130,7 @@ Deno.test("store: a decision and its audit record are one commit", async () => {
     mutations.flatMap((mutation) => mutation.type === "audit" ? [mutation.entry.action] : [])
   );
   assertEquals(actions, [["login.accepted"], ["login.rejected"]]);
-  // In the same commit stands the conversation, under the check that nobody advanced it meanwhile.
+  // In the same commit stands the conversation, under the check that it was not advanced meanwhile.
   for (const { mutations, checks } of decided) {
     const [key] = mutations.flatMap((one) =>
       one.type !== "audit" && one.key[0] === "conversation" ? [one.key] : []

@@ -1,4 +1,4 @@
-// What whoever watches sees of packets: their octets and rows without a secret, copies folded, and why a datagram was dropped.
+// What observers see of packets: their octets and rows without a secret, copies folded, and why a datagram was dropped.
 
 import { assert, assertEquals } from "@std/assert";
 import type { PacketRecord } from "../../../radius/doing/ports.ts";

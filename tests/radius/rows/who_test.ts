@@ -16,7 +16,7 @@ Deno.test("who: an active user of the directory gets on", async () => {
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
 });
 
-Deno.test("who: an inactive user is refused, and nobody is called", async () => {
+Deno.test("who: an inactive user is refused, and no service is called", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { active: false });
   await giveDevice(world, "anna");

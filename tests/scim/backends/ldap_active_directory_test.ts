@@ -34,7 +34,7 @@ testBackend("createLdapBackend() with Active Directory's tables", {
     const backend = open(slapd);
     return {
       backend,
-      // Members that are nobody cannot be held: the real one refuses them.
+      // Members that do not exist cannot be held: the real one refuses them.
       async dispose() {
         await backend.close();
         await slapd.dispose();

@@ -64,7 +64,7 @@ testNeeding(
         await assertRejects(() => listAll(backend, "user"), BackendListFault);
         await slapd.start();
         value(await backend.put({ content: user("berta") }));
-        // Between two requests the directory was away and came back: the kept connection is dead, and nobody notices.
+        // Between two requests the directory was away and came back: the kept connection is dead, and this is not noticed.
         await slapd.stop();
         await slapd.start();
         value(await backend.put({ content: user("berta", { title: "Chief" }) }));

@@ -220,7 +220,7 @@ Deno.test("login() knows strangers, the deleted and the living, also after a new
   }
 });
 
-Deno.test("login() refuses to guess about somebody who was not prepared", async () => {
+Deno.test("login() refuses to guess about a user who was not prepared", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const directory = await world.reopen();

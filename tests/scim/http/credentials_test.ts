@@ -115,7 +115,7 @@ Deno.test("createCredentials() makes a password of 192 bits, tells it from other
   assertEquals(await stage.open().check({ name: "saas", password }, HERE), found);
 });
 
-Deno.test("createCredentials() does the same work for a name that nobody has", async () => {
+Deno.test("createCredentials() does the same work for an unknown name", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   for (const name of ["saas", "nobody", "provisioner", "no such name/"]) {

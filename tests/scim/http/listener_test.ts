@@ -9,8 +9,8 @@ const OVER = 1024 * 1024 + 1;
 const RAW: Readonly<Record<string, { readonly request: string; readonly status: number }>> = {
   "TRACE": { request: "TRACE /idm/scim/default/Users HTTP/1.1\r\nHost: HERE\r\n", status: 405 },
   "OPTIONS": { request: "OPTIONS /idm/scim/default/Users HTTP/1.1\r\nHost: HERE\r\n", status: 405 },
-  "a method of nobody": { request: "PURGE /idm/scim/default/Users HTTP/1.1\r\nHost: HERE\r\n", status: 405 },
-  "a method of nobody where nothing is": {
+  "an unknown method": { request: "PURGE /idm/scim/default/Users HTTP/1.1\r\nHost: HERE\r\n", status: 405 },
+  "an unknown method of an unknown path": {
     request: "PURGE /idm/scim/default/Nope HTTP/1.1\r\nHost: HERE\r\n",
     status: 404,
   },

@@ -25,7 +25,7 @@ export interface Call {
   readonly method?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who asks; `null` for nobody. The writer unless given. */
+  /** Who asks; `null` for no credentials. The writer unless given. */
   readonly as?: { name: string; password: string } | null;
 }
 

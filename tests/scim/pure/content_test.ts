@@ -120,11 +120,15 @@ const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: Jso
   ["primary as a text", { roles: [{ value: '{"id":1}', primary: "True" }] }, {
     roles: [{ value: '{"id":1}', primary: true }],
   }],
-  ["what nobody knows, as it is", { badge: 5, custom: { a: [null, {}], B: "x" }, "urn:x:y": { z: true } }, {
-    badge: 5,
-    custom: { a: [null, {}], B: "x" },
-    "urn:x:y": { z: true },
-  }],
+  [
+    "unknown attributes, as they are",
+    { badge: 5, custom: { a: [null, {}], B: "x" }, "urn:x:y": { z: true } },
+    {
+      badge: 5,
+      custom: { a: [null, {}], B: "x" },
+      "urn:x:y": { z: true },
+    },
+  ],
   ["unknown sub-attributes, as they are", { emails: [{ value: "a", verified: true }] }, {
     emails: [{ value: "a", verified: true }],
   }],
@@ -183,7 +187,7 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["user", { ["x".repeat(257)]: 1 }, "name of an attribute", "a name of 257 characters"],
   ["user", { a: { b: { ["x".repeat(257)]: 1 } } }, "name of an attribute", "such a name further down"],
   ["user", { emails: new Array(10_001).fill("a") }, "emails", "10,001 entries"],
-  ["user", { badge: new Array(10_001).fill("a") }, "An attribute", "10,001 entries of what nobody knows"],
+  ["user", { badge: new Array(10_001).fill("a") }, "An attribute", "10,001 entries of unknown attributes"],
   ["user", { badge: Infinity }, "number", "a number that JSON cannot write again"],
   ["user", { password: "" }, "password", "an empty password"],
   ["user", { password: 5 }, "password", "a number for a password"],

@@ -1,4 +1,4 @@
-// What backends keep for themselves: how it is spelled, what it leaves of a write, and when nobody else may change it.
+// What backends keep for themselves: how it is spelled, what it leaves of a write, and when clients may not change it.
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, UserContent } from "../../../scim/resource.ts";
@@ -66,7 +66,7 @@ for (const [path, wanted, held, laid] of LAID) {
   });
 }
 
-Deno.test("layKept() leaves active and groups to whoever writes, and everything where nothing is kept", () => {
+Deno.test("layKept() leaves active and groups to the writer, and everything where nothing is kept", () => {
   const wanted = { ...user({ title: "new" }), active: false };
   assertEquals(layKept(wanted, user({}), keptAttributes([])), wanted);
   assertEquals(layKept(wanted, user({ title: "old" }), keptAttributes(["title"])), {

@@ -100,7 +100,7 @@ for (const name of ["employeeNumber", "costCenter", "organization", "division", 
   });
 }
 
-Deno.test("toFrontEnd() and back: what nobody knows maps by its own name, one text or several", () => {
+Deno.test("toFrontEnd() and back: unknown attributes map by their own names, one text or several", () => {
   const content = user({ badge: "7", colours: ["red", "blue"] });
   const frontEnd = toFrontEnd(content, DOCUMENT_MAPPING);
   assertEquals([frontEnd.get("badge"), frontEnd.get("colours")], [["7"], ["red", "blue"]]);

@@ -1,4 +1,4 @@
-// Which texts name somebody.
+// Which texts are valid names.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";

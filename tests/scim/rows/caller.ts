@@ -11,7 +11,7 @@ export interface Call {
   /** A text, octets or a stream go as they are; anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who asks; `null` for nobody. */
+  /** Who asks; `null` for no credentials. */
   readonly as?: Account | null;
   /** A target other than the caller's. */
   readonly target?: string;

@@ -133,7 +133,7 @@ testNeeding(
     assertEquals(textsAt(refreshed.json, "members[].display"), ["stays"], refreshed.text);
     await world.get("/Users?refresh=true");
     assertEquals(textsAt((await world.get("/Groups/leavers")).json, "members[].display"), ["stays"]);
-    // Created again, it is nobody's member.
+    // Created again, it is a member of no group.
     await world.post("/Users", { userName: "leaves" });
     await world.get("/Groups?refresh=true");
     assertEquals((await world.get("/Users/leaves")).json.groups, undefined);

@@ -216,7 +216,7 @@ const MALFORMED = [
   "🦊".repeat(500), "a\u0301".repeat(400),
 ];
 for (const q of MALFORMED) {
-  Deno.test(`q: ${JSON.stringify(q.slice(0, 24))}, malformed, finds nobody or is refused`, async () => {
+  Deno.test(`q: ${JSON.stringify(q.slice(0, 24))}, malformed, finds no user or is refused`, async () => {
     const { status, json, text } = await small(`/Users?q=${encodeURIComponent(q)}`);
     if (status === 200) assertEquals([json.totalResults, json.Resources], [0, []], text);
     else assert(status === 400 && typeof json.scimType === "string", text);

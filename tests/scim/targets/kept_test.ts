@@ -11,7 +11,7 @@ const shown = async (stage: Stage) =>
 const heldBy = (stage: Stage, name: string) =>
   stage.backend(name).users.get("anna")?.content.attributes.title;
 
-/** Somebody changes it there. */
+/** Another client changes it there. */
 function setAt(stage: Stage, backend: string, title: string): void {
   const known = stage.backend(backend).users.get("anna");
   const remoteId = known?.remoteId ?? "id";

@@ -19,7 +19,7 @@ Deno.test("createKeyedLocks() runs tasks of one key in the order of asking and o
   assertEquals(order, ["1 in", "3 in", "1 out", "2 in", "3 out", "2 out"]);
 });
 
-Deno.test("createKeyedLocks() refuses whoever finds the queue full, and gives up on waiting", async () => {
+Deno.test("createKeyedLocks() refuses a caller that finds the queue full, and gives up on waiting", async () => {
   const clock = createManualClock();
   const locks = createKeyedLocks(clock, { each: 1, waitMs: 1000 });
   const release = await locks.hold("a");

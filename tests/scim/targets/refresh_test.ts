@@ -208,7 +208,7 @@ Deno.test("refreshAll() does not drop who was created while it read", async () =
   assert(await target.directory.read("user", "zoe") !== null);
 });
 
-Deno.test("refreshAll() leaves out names that nobody can ask for, and says how many", async () => {
+Deno.test("refreshAll() leaves out names that cannot be requested, and says how many", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   const { target } = await stage.start();
   for (const name of ["a/b", "..", "bell\u0007", "fine"]) put(stage.backend("a"), name, "1");

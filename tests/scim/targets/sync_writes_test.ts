@@ -113,7 +113,7 @@ Deno.test("a taking back that fails is owed, and delivered when the backend is b
   assertEquals(target.owed(10).map(({ backend, operation }) => ({ backend, operation })), [
     { backend: "a", operation: "put" },
   ]);
-  // Somebody else's change in between, which the taking back does not spare.
+  // Another client's change in between, which the compensation overwrites.
   a.heal();
   await stage.becomes("a is as before", () => target.owed(10).length === 0);
   assertEquals(a.users.get("anna")?.content, before);
@@ -137,7 +137,7 @@ Deno.test("a taking back that is owed restores what the backend held, even where
   assertEquals(await stage.below("copy"), []);
 });
 
-Deno.test("create() does not write over what a backend has and nobody here knew of", async () => {
+Deno.test("create() does not write over what a backend has and the store has not", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   stage.backend("b").users.set("anna", { content: user("anna", { title: "theirs" }), remoteId: "x" });

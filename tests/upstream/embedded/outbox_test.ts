@@ -112,9 +112,9 @@ const REFUSED: readonly Refused[] = [
     status: 400,
     code: 13223,
   },
-  { name: "a call to nobody", resource: "Calls", form: CALL, status: 400, code: 21201 },
+  { name: "a call without To", resource: "Calls", form: CALL, status: 400, code: 21201 },
   {
-    name: "a call from nobody",
+    name: "a call without From",
     resource: "Calls",
     form: [["To", NUMBER], ["Twiml", "<Response/>"]],
     status: 400,
@@ -141,7 +141,7 @@ const REFUSED: readonly Refused[] = [
     status: 400,
     code: 21211,
   },
-  { name: "a text to nobody", resource: "Messages", form: TEXT, status: 400, code: 21604 },
+  { name: "a text without To", resource: "Messages", form: TEXT, status: 400, code: 21604 },
   {
     name: "a text without a body",
     resource: "Messages",

@@ -86,7 +86,7 @@ Deno.test("A pairing by phrase waits for the phone; denied, it is over", async (
   assertEquals([enabled, pending, deactivated], [false, false, true]);
 });
 
-Deno.test("A pairing by phrase that nobody confirmed within ten minutes is denied", async () => {
+Deno.test("A pairing by phrase without a confirmation within ten minutes is denied", async () => {
   await using stage = await openStage();
   const { token, phrase } = right(await stage.embedded.phone.startWithPhrase("a"));
   const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
@@ -231,7 +231,7 @@ Deno.test("SecondFactorService.pairing() tells the phone's name, which a phrase 
   assertEquals([enabled, name], [true, "Safari on iPhone"]);
 });
 
-Deno.test("PhoneService.acceptInvitation() leaves no pairing behind when nobody could be told of it", async () => {
+Deno.test("PhoneService.acceptInvitation() leaves no pairing behind when it cannot be reported", async () => {
   await using stage = await openStage();
   const { desk, phone } = stage.embedded;
   desk.onPaired(() => Promise.reject(new Error("the store is gone")));
@@ -240,7 +240,7 @@ Deno.test("PhoneService.acceptInvitation() leaves no pairing behind when nobody 
   assertEquals((await phone.view(stage.token))?.pairings.map(({ userName }) => userName), ["ada"]);
 });
 
-Deno.test("PhoneService.acceptInvitation() pairs nobody when the user left, or the pairing may not stay", async () => {
+Deno.test("PhoneService.acceptInvitation() pairs no phone when the user left, or the pairing may not stay", async () => {
   await using stage = await openStage();
   const { desk, phone } = stage.embedded;
   const reasonOf = (result: { ok: boolean; reason?: unknown }) => result.ok ? "ok" : result.reason;

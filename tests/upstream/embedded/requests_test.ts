@@ -108,7 +108,7 @@ Deno.test("A request takes one decision when many come at once", async () => {
   }
 });
 
-Deno.test("A request that nobody decided in time is over: no approval any more, and a reason", async () => {
+Deno.test("A request without a decision in time is over: no approval any more, and a reason", async () => {
   await using stage = await openStage();
   const { id, numberToMatch = null } = await stage.ask();
   let decided = 0;
