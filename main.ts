@@ -131,7 +131,7 @@ async function start(): Promise<void> {
     fetch: identityClient.fetch,
     createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
-    // The gateway needs the directory and the directory the gateway; nobody leaves before both are there.
+    // The gateway needs the directory and the directory the gateway; no user can leave before both exist.
     prepareLeaving: (name) => radius.prepareLeaving(name),
     prepareGroupTurn: (name) => radius.replies.prepareForget(name),
   });

@@ -106,7 +106,7 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
   return async (work) => {
     if (inside >= AT_ONCE) {
       if (waiting.length >= MAX_WAITING) throw new HasherBusy();
-      // Whoever leaves hands over the place, so `inside` stays as it is.
+      // The call that ends hands over its place, so `inside` stays as it is.
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else inside += 1;
     try {

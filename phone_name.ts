@@ -9,7 +9,7 @@ const FORBIDDEN = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u20
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /**
- * Reads a phone's name as somebody gave it.
+ * Reads a phone's name as it was entered.
  *
  * @returns the name in NFC without blanks around it; `null` when it is no name: nothing to see, too long, or with characters that no name has.
  */

@@ -13,14 +13,14 @@ export interface DeskLine {
   /**
    * The answer to a request; work that goes on is waited for, and `tell` hears how far it is.
    *
-   * @throws DeskUnreachable when nobody answers, DataDirFault when the data directory cannot be used.
+   * @throws DeskUnreachable when no server answers, DataDirFault when the data directory cannot be used.
    */
   ask(request: DeskRequest, options?: { readonly tell?: (progress: string) => void }): Promise<DeskAnswer>;
   /** Lets go of the store, if this command has it. */
   close(): Promise<void>;
 }
 
-/** Why nobody answered, as a sentence. */
+/** Why no server answered, as a sentence. */
 export class DeskUnreachable extends Error {
   override readonly name = "DeskUnreachable";
 }

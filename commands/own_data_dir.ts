@@ -1,5 +1,5 @@
-// Whether the data directory belongs to whoever runs a command: a root that wrote into it would lock its server out,
-// and what listens in somebody else's directory must not be told a secret.
+// Whether the data directory belongs to the user who runs a command: files that root creates there would lock the server out,
+// and a process that listens in another user's directory must not receive a secret.
 
 import { toHex } from "../runtime.ts";
 

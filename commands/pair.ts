@@ -8,7 +8,7 @@ import { readSecretLine } from "./typed_secret.ts";
 const USAGE =
   `Give a user a second factor, list or revoke them. Works beside a running server as well as without one.
 
-  deno task pair <user> --device <pairing_id>   a device, by its id at the second-factor service; nobody is asked
+  deno task pair <user> --device <pairing_id>   a device, by its id at the second-factor service; without a confirmation
                         [--totp-length <n>]     digits of the passcodes that it shows: 4 to 10, 0 for none (6)
   deno task pair <user> --sms <+number>         passcodes by text message
   deno task pair <user> --voice <+number>       passcodes by phone call

@@ -12,7 +12,7 @@ export interface Progress {
 const EVERY_MS = 200;
 const CLEAR = "\r\x1b[2K";
 
-/** @param write `null` where nobody looks, such as a pipe. */
+/** @param write `null` if the output is not a terminal, such as a pipe. */
 export function createProgress(
   { write, nowMs }: { write: ((text: string) => void) | null; nowMs: () => number },
 ): Progress {

@@ -25,7 +25,7 @@ export interface StoreTargetsDeps {
   readonly orderedId: () => string;
   readonly pairings: Pairings;
   readonly recoveryCodes: RecoveryCodes;
-  /** Unpairs the phone of somebody who left; `null` when an external service is configured. */
+  /** Unpairs the phone of a user who left; `null` when an external service is configured. */
   readonly unpair: ((pairingId: string) => Promise<unknown>) | null;
 }
 

@@ -1,4 +1,4 @@
-// What must hold, and what somebody should know, of targets, their backends, credentials and what the gateway takes from them.
+// Errors and warnings about targets, their backends and credentials, and about what the gateway takes from them.
 
 import { canonicalName } from "../canonical_name.ts";
 import type {
@@ -28,7 +28,7 @@ function* directoryIsTarget({ config: { radius, targets } }: View): Iterable<Con
   };
 }
 
-/** Tables of one parent whose names differ in case alone would be told apart by nobody. */
+/** Rejects sibling tables whose names differ only in case. */
 function* tablesDiffer(path: string, names: readonly string[]): Iterable<ConfigFault> {
   const seen = new Map<string, string>();
   for (const name of names) {
@@ -69,7 +69,7 @@ function* ldapFaults(key: string, backend: LdapBackendSettings): Iterable<Config
   if (caPem !== "" && !startTls && url.startsWith("ldap:")) {
     yield { key: `${key}.ca_cert`, problem: "it needs TLS: an ldaps: url, or start_tls = true" };
   }
-  // RFC 4513 §5.1.2: a name without a password is nobody, and most servers answer as if all were well.
+  // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and most servers report success.
   if (bindDn !== "" && bindPassword === "") {
     yield { key: `${key}.bind_password`, problem: "it is empty; bind_dn is given, and needs it" };
   }
@@ -151,7 +151,7 @@ function octetsOf(attributes: ReplyAttributes): number {
   }, 0);
 }
 
-/** Somebody may be in every group. */
+/** A user can be in every group. */
 function* repliesFit({ config: { radius } }: View): Iterable<ConfigFault> {
   const own = octetsOf(radius.replyDefault);
   const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own);
@@ -191,12 +191,12 @@ function* backendsAreSecret(view: View): Iterable<ConfigWarning> {
     const remedy = backend.kind === "ldap" ? "ldaps: or start_tls = true" : "https:";
     yield {
       key: `${key}.url`,
-      problem: `whoever is on the way reads what is sent, passwords among it; use ${remedy}`,
+      problem: `anyone on the network path reads what is sent, passwords included; use ${remedy}`,
     };
   }
 }
 
-/** Whoever reads an object gets keys of digits first, wherever they stood. */
+/** JavaScript enumerates keys of digits first, whatever their order in the file. */
 function* groupsKeepOrder({ config: { radius } }: View): Iterable<ConfigWarning> {
   if (radius.replyGroups.length < 2) return;
   for (const { group } of radius.replyGroups) {

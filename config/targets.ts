@@ -75,7 +75,7 @@ function readTarget(
   const path = `${key}.backends`;
   for (const named of namedTables(maps.get("backends") ?? {}, { path, most: MAX_BACKENDS, reading })) {
     const backend = readBackend(named, reading);
-    // Whoever reads an object gets such keys first, wherever they stood; and the order of backends decides.
+    // JavaScript enumerates such keys first, whatever their order in the file; and the order of backends matters.
     if (/^[0-9]+$/.test(named.name)) {
       reading.faults.push({ key: named.key, problem: "a backend's name must not be digits alone" });
     } else if (backend !== null) backends.push(backend);

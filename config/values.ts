@@ -123,7 +123,7 @@ function list<T>(means: string, parse: (entry: string) => T | null, maxEntries =
   });
 }
 
-/** Texts that must match what somebody else says, such as names of groups. */
+/** Texts that must match those of another system, such as names of groups. */
 export const texts: Kind<readonly string[]> = list(
   'a list of texts of 1 to 256 characters, as in ["admins"]',
   (entry) => isLine(entry, 1, 256) ? entry : null,
@@ -253,7 +253,7 @@ export function isScimPath(path: string): boolean {
   return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
 }
 
-/** What every write brings: the name, what identifies, whether somebody is active, and what the server makes. */
+/** What every write brings: the name, what identifies, whether the user is active, and what the server makes. */
 const NOBODYS = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
 
 function canBeKept(path: string): boolean {

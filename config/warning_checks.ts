@@ -1,4 +1,4 @@
-// What settings allow, but somebody should know: each check sees the whole Config and says what follows from it.
+// Warnings: settings that are valid but need attention. Each check sees the whole Config and says what follows from it.
 
 import type { ClientPolicy, ConfigWarning } from "../config.ts";
 import { isLoopback, isWildcard } from "./addresses.ts";
@@ -15,7 +15,7 @@ function* weakSecret(key: string, secret: string): Iterable<ConfigWarning> {
       key,
       problem:
         `it has ${secret.length} characters; a shared secret under ${MIN_SECRET_CHARACTERS} can be guessed ` +
-        `by whoever sees one packet`,
+        `by anyone who sees one packet`,
     };
   }
 }
@@ -102,11 +102,11 @@ function* factors({ config: { factors } }: View): Iterable<ConfigWarning> {
   if (factors.enrolAtLogin === "always") {
     yield {
       key: "factors.enrol_at_login",
-      problem: '"always" lets whoever types the name of a user without a factor pair a phone of their own',
+      problem: '"always" lets anyone who types the name of a user without a factor pair a phone of their own',
     };
   }
   if (factors.enabled.length === 0) {
-    yield { key: "factors.enabled", problem: "no factor is offered; nobody can log in" };
+    yield { key: "factors.enabled", problem: "no factor is offered; no user can log in" };
   }
   const { failures, hardLimit } = factors.lockout;
   if (hardLimit < failures) {
@@ -132,7 +132,7 @@ function* services({ parts: { general }, given }: View): Iterable<ConfigWarning>
   for (const key of urls) {
     const url = URL.parse(general[key]);
     if (url?.protocol === "http:" && !isLoopback(url.hostname)) {
-      yield { key, problem: "it is not https; whoever is on the way reads what is sent" };
+      yield { key, problem: "it is not https; anyone on the network path reads what is sent" };
     }
   }
   const idle = {
@@ -162,7 +162,10 @@ function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> 
   }
   const url = URL.parse(http.publicUrl);
   if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {
-    yield { key, problem: "it is not https; whoever is on the way reads passwords, sessions and passcodes" };
+    yield {
+      key,
+      problem: "it is not https; anyone on the network path reads passwords, sessions and passcodes",
+    };
   }
   if (given.has(key) && http.tls !== null && http.publicUrl.startsWith("http:")) {
     yield { key, problem: "it begins with http: though http.tls_cert is given; links would not work" };

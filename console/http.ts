@@ -277,7 +277,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   return app;
 }
 
-/** A refusal for somebody who typed an address. */
+/** A refusal for a person who typed an address. */
 function sentence(code: RefusalCode): Response {
   const { status, message } = REFUSALS[code];
   return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });

@@ -132,7 +132,7 @@ export function createHostCheck({ listen, publicUrl }: HttpSettings): (host: str
   }
   return (host) => {
     const name = host.replace(/:\d{1,5}$/, "");
-    // A number cannot be rebound by somebody else's DNS, so on a wildcard any number address is one of ours.
+    // DNS rebinding cannot change a numeric address, so on a wildcard listener every numeric address is one of ours.
     return names.has(name) || (wildcard && isNumberAddress(name));
   };
 }

@@ -67,7 +67,7 @@ const ALWAYS: readonly (readonly [RegExp, string])[] = [
   [/\bif \(deferHooks\)/g, "if (false)"],
 ];
 
-/** Blocks and lines that are then in nobody's way but the reader's. */
+/** Blocks and lines that are then superfluous. */
 const GONE: readonly RegExp[] = [
   /^\s*\(paths\.(linear |stepped|bars|spline)\s*= \w+\);$/gm,
   /^\s*uPlot\.(assign|fmtNum|range\w*|orient|pxRatio|join|fmtDate|tzDate|sync|addGap|clipGaps)\s*= \w+;$/gm,

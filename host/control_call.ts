@@ -6,7 +6,7 @@ import { type DeskAnswer, type DeskRequest, isDeskAnswer } from "./desk_answer.t
 import { closeOnce, parseLine, readLine, writeLine } from "./socket_line.ts";
 
 /**
- * What became of a call. `absent`: nobody listens there, and nothing was asked. `forbidden`: this user may not.
+ * What became of a call. `absent`: no process listens there, and nothing was sent. `forbidden`: this user may not.
  * `silent`: the server was there, and gave no answer; the operation may have been done.
  */
 export type ControlCall =

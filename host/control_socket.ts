@@ -43,7 +43,7 @@ interface ControlDeps {
 
 /**
  * Listens at `path`, for the owner of the file alone (mode 0600). A socket that an earlier run left there is removed:
- * the caller holds the lock of the data directory, so nobody serves it.
+ * the caller holds the lock of the data directory, so no process serves it.
  *
  * @throws DataDirFault when it cannot listen there.
  */

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../runtime.ts";
 
-/** Waits for `work`, at most `limitMs`; work that comes later, or fails later, is nobody's concern any more. */
+/** Waits for `work`, at most `limitMs`; work that ends or fails later is ignored. */
 export async function within<T>(
   clock: Clock,
   limitMs: number,

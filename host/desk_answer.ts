@@ -16,7 +16,7 @@ export const DESK_REFUSALS = {
   not_a_request: "what arrived is no request of this version",
   bad_input: "an input is not what it should be",
   unknown_pairing: "there is no such pairing",
-  taken: "it belongs to somebody, or is there already",
+  taken: "it belongs to another user, or is there already",
   too_many: "a user has as many pairings as are kept",
   not_embedded: "an external second-factor service is configured",
   unknown_client: "no client has that name",
@@ -80,7 +80,7 @@ export interface DeskDone {
   readonly preferred?: Factor | null;
   /** Pairings that did not fit in. */
   readonly more?: number;
-  /** `link` ends in the invitation itself: whoever has it can pair a phone. */
+  /** `link` ends in the invitation itself: every holder of it can pair a phone. */
   readonly invitation?: { readonly link: string; readonly deadlineMs: number };
   readonly lock?: ShownLock;
   readonly credentials?: readonly ShownCredential[];

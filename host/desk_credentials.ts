@@ -51,7 +51,7 @@ async function add(deps: DeskDeps, { name, targets, access, password }: Wanted):
   }
   const url = `${deps.config.http.publicUrl}/idm/scim/${wanted[0] ?? ""}/Users`;
   return done(`Credential ${JSON.stringify(name)} may ${access} ${quoted(wanted)}.`, {
-    // A password that was given is known to whoever gave it.
+    // The caller already knows a password that it sent.
     made: { name, password: password === null ? added.password : null, url },
   });
 }

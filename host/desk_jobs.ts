@@ -51,7 +51,7 @@ export function createJobs({ clock, newId }: { clock: Clock; newId: () => string
       if (id === null) return refused("busy", "Cannot do that now: too much is under way. Try again.");
       work((progress) => void (job.progress = progress)).finally(() => void (job.hasEnded = true))
         .then(resolve, reject);
-      // Whoever asks hears of it; should nobody ask, it is not to end the program.
+      // The caller that asks for it receives the error; without one, an unhandled rejection must not end the program.
       ending.catch(() => undefined);
       return await answerOf(id, job);
     },

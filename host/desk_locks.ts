@@ -28,7 +28,7 @@ async function unlock(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
   return done(`${quoted(user)} ${was}; ${counted(before.total)} forgotten.`, kept);
 }
 
-/** Limits that keep a user from logging in without a lock: whoever unlocks must hear that they stay. */
+/** Limits that keep a user from logging in without a lock: the operator who unlocks is told that they stay. */
 function usedUp({ pushesLeft, sendsLeft }: ShownLock): string[] {
   return [
     ...pushesLeft ? [] : [

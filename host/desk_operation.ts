@@ -40,7 +40,7 @@ export interface DeskDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly orderedId: () => string;
-  /** Told of what failed inside an operation; whoever asked learns only that it did. */
+  /** Receives errors inside an operation; the caller learns only that it failed. */
   readonly log?: Log;
 }
 
@@ -52,7 +52,7 @@ export interface DeskState extends DeskDeps {
 
 /** A row of the desk's table: the inputs, and what is done with them. */
 export interface Operation {
-  /** It waits for nobody's turn: what it works on sees to its own order. */
+  /** It does not wait for other operations: what it changes keeps its own order. */
   readonly apart: boolean;
   /** @returns the work to do, or a refusal when an input is not sound. */
   prepare(request: object): ((state: DeskState) => Promise<DeskAnswer>) | DeskAnswer;

@@ -117,7 +117,7 @@ async function invite(deps: DeskDeps, { user }: { user: string }): Promise<DeskA
   }
   const also = [commandEntry({ action: "invitation.make", object: `user:${user}` })];
   const { invitation, deadlineMs } = await secondFactorDesk.invite(user, { also });
-  return done(`An invitation for ${quoted(user)}: whoever opens the link pairs a phone, once.`, {
+  return done(`An invitation for ${quoted(user)}: the person who opens the link pairs a phone, once.`, {
     invitation: { link: `${config.http.publicUrl}/device#invite=${invitation}`, deadlineMs },
     notes: [...loopbackNote(config.http.publicUrl), ...disabledNote(deps, "device")],
   });

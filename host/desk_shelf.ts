@@ -11,7 +11,7 @@ export interface Shelf<T> {
 }
 
 /**
- * @param options.most how many there may be. What nobody asked for in `idleMs` makes room for the next, when `mayGo` says so, and is given to `drop`.
+ * @param options.most how many there may be. An item that was not requested for `idleMs` makes room for the next, when `mayGo` says so, and is given to `drop`.
  */
 export function createShelf<T>(
   { clock, newId, most, idleMs, mayGo, drop }: {

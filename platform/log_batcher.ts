@@ -108,7 +108,7 @@ export class LogBatcher {
   async #writeBatch(batch: Batch): Promise<void> {
     try {
       await this.#deps.write(batch.octets);
-      // Only now is there somebody who can read it; a notice that is lost as well is made again.
+      // Only now can the log be read; a notice that is lost as well is made again.
       if (this.#dropped + this.#unwritten > this.#noticed) {
         this.#noticed = this.#dropped + this.#unwritten;
         this.#pending += this.#deps.noticeOf(this.losses());

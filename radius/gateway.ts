@@ -53,7 +53,7 @@ export interface RadiusDeps {
   readonly random: Random;
   readonly log: Log;
   readonly directory: Directory;
-  /** Absent: `first_factor = "directory"` and `"ldap"` let nobody through. */
+  /** Absent: `first_factor = "directory"` and `"ldap"` accept no password. */
   readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;

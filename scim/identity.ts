@@ -57,7 +57,7 @@ export interface Identity {
   close(): Promise<void>;
 }
 
-/** The data directory is locked, so whoever has its store is the only one, whatever process that is. */
+/** The data directory is locked, so the process that has its store is the only one. */
 const STORE_HOLDER = "data directory";
 const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 

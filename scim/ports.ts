@@ -69,7 +69,7 @@ export interface DirectoryWrite {
   readonly also?: readonly Mutation[];
 }
 
-/** `changed`: somebody wrote it since `expected` was read. Nothing was written then. */
+/** `changed`: another request wrote it since `expected` was read. Nothing was written then. */
 export type WriteResult =
   | { readonly ok: true; readonly stored: Stored | null }
   | { readonly ok: false; readonly reason: "changed" };
@@ -117,7 +117,7 @@ export interface Directory {
   login(canonical: string): LoginUser;
   /** Brings what `login` needs into memory: `null` when it is there already, which is nearly always. */
   prepareLogin(canonical: string): Promise<void> | null;
-  /** Called after each commit that changed a resource, for whoever watches; must not throw. Returns what stops it. */
+  /** Calls the observer after each commit that changed a resource; it must not throw. Returns the function that removes it. */
   observe(observer: (change: { kind: ResourceKind; name: string; deleted: boolean }) => void): () => void;
 }
 
@@ -167,7 +167,7 @@ export interface Target {
   readonly pageSize: number;
   readonly backends: readonly BackendInfo[];
   readonly mapping: Mapping;
-  /** What of a user nobody changes here (RFC 7643 §2.2 `readOnly`), because every backend keeps it; absent: nothing. */
+  /** Attributes of a user that are read-only here (RFC 7643 §2.2 `readOnly`), because every backend keeps them; absent: none. */
   readonly readOnly?: ReadonlySet<string>;
   readonly directory: Directory;
   create(content: Content, options: WriteOptions): Promise<Written>;
@@ -181,7 +181,7 @@ export interface Target {
   ): Promise<Written>;
   /** Reads one resource from every backend and brings the store up to date; resolves with what GET then serves. */
   refreshOne(kind: ResourceKind, name: string, actor: Actor): Promise<Stored | null>;
-  /** Reads everything from every backend. One at a time: whoever asks meanwhile waits for the next. */
+  /** Reads everything from every backend. One at a time: callers during a run share the next one. */
   refreshAll(
     actor: Actor,
     options?: { readonly onProgress?: (progress: RefreshProgress) => void },

@@ -7,7 +7,7 @@ export interface JsonObject {
 
 export type ResourceKind = "user" | "group";
 
-/** What somebody says of a user; what the server adds (meta, groups, versions) is not in it. */
+/** The content of a user as clients send it; what the server adds (meta, groups, versions) is not in it. */
 export interface UserContent {
   readonly kind: "user";
   /** As given, NFC. */
@@ -20,7 +20,7 @@ export interface UserContent {
   readonly attributes: JsonObject;
 }
 
-/** What somebody says of a group. */
+/** The content of a group as clients send it. */
 export interface GroupContent {
   readonly kind: "group";
   readonly name: string;
@@ -34,7 +34,7 @@ export type Content = UserContent | GroupContent;
 
 /**
  * How one backend stands to one resource. No entry: the backend does not have it and owes nothing.
- * `pending`: an async backend still owes the operation (`why`: what its last attempt met). `failed`: the operation is a dead letter until somebody
+ * `pending`: an async backend still owes the operation (`why`: what its last attempt met). `failed`: the operation is a dead letter until an operator
  * retries. `vanished`: a refresh no longer found it there.
  */
 export interface BackendState {

@@ -1,4 +1,4 @@
-// A circuit breaker for one route: after a row of failures it asks nobody for a while, then lets one call try.
+// A circuit breaker for one route: after several failures in a row it rejects all calls for a while, then lets one call try.
 // Pure: every function takes a state and a time and gives the next state.
 
 /** Closed while `failures` is below the limit; otherwise it opens until `retryAtMs`, when one call may try. */
@@ -31,7 +31,7 @@ export const BREAKER_LIMITS: BreakerLimits = {
 
 export const CLOSED_BREAKER: Breaker = { failures: 0, sinceMs: 0, openings: 0, retryAtMs: 0, probing: false };
 
-/** Whether it lets nobody through right now, apart from the one that tries. */
+/** Whether it rejects all calls now, apart from the one that tries. */
 export function isOpen(breaker: Breaker): boolean {
   return breaker.openings > 0;
 }

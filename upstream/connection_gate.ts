@@ -19,7 +19,7 @@ export interface ConnectionGate {
   enter(route: string, deadlineMs: number): Promise<GateOutcome>;
   underWay(): number;
   waiting(): number;
-  /** Sends the waiting away and lets nobody in any more. Resolves when the last one has left. */
+  /** Rejects the waiting callers and all new ones. Resolves when the last admitted caller has finished. */
   close(): Promise<void>;
 }
 

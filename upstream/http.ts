@@ -53,7 +53,7 @@ export interface HttpCaller {
   /** Never rejects; ends within `timeoutMs`. */
   call(call: HttpCall): Promise<Outcome<HttpAnswer>>;
   load(): HttpCallerLoad;
-  /** Calls nobody any more; resolves when what is under way has ended. */
+  /** Starts no more calls; resolves when the calls in progress have ended. */
   close(): Promise<void>;
 }
 

@@ -105,7 +105,7 @@ async function readBody(
   } catch (_brokeOff) {
     return { flaw: "broke_off" };
   } finally {
-    // What is left of the body is of no use; that it cannot be cancelled any more neither.
+    // The rest of the body is not needed, and an error of this cancellation does not matter.
     reader.cancel().catch(() => undefined);
   }
 }

@@ -76,7 +76,7 @@ export function readPairing(
   };
 }
 
-/** What the authenticator is called; a text that is no name of a phone is nobody's fault, and left out. */
+/** The name of the authenticator; a text that is not a valid phone name is left out, without an error. */
 function readDeviceName(body: JsonRecord): { name?: string } {
   const given = asRecord(body.member("authenticator"))?.member("name");
   const name = typeof given === "string" ? readPhoneName(given) : null;

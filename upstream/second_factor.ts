@@ -169,7 +169,7 @@ function withDenial(read: Outcome<ApprovalRequest>, embedded: EmbeddedLink | nul
   return denial === undefined ? read : { ok: true, value: { ...read.value, denial } };
 }
 
-/** An identifier that no service gives out: nobody is asked, and the answer is what they would say. */
+/** An identifier that no service issues: no request is sent, and the result is the one that the service would return. */
 function unsendable<T>(): Outcome<T> {
   return failed({ kind: "unknown", code: 404, detail: "not an identifier" });
 }

@@ -3,7 +3,7 @@
 import { toHex } from "../../runtime.ts";
 
 export interface Output {
-  /** @returns whether somebody still reads. */
+  /** @returns whether the reader is still there. */
   write(text: string): Promise<boolean>;
   /** Puts the file in its place. */
   finish(): Promise<void>;

@@ -26,7 +26,7 @@ const FIRST: Readonly<Record<ResourceKind, readonly string[]>> = {
 };
 const LAST: Readonly<Record<ResourceKind, readonly string[]>> = { user: ["groups"], group: ["members"] };
 const LEFT_OUT: ReadonlySet<string> = new Set(["schemas", "id", "meta"]);
-/** Beyond this a spreadsheet has no room, and neither has a reader. */
+/** A spreadsheet and its reader cannot handle more. */
 const MOST_COLUMNS = 900;
 
 /** @param mapping whose front-end attributes name the columns, where one stands for one attribute. */

@@ -26,7 +26,7 @@ export interface Table {
   readonly columns: readonly Column[];
   /** What a row reaches of a resource that is there already, as `coveredAttributes` says it. */
   readonly covers: readonly string[];
-  /** What whoever wrote the table should know. */
+  /** Warnings for the author of the table. */
   readonly notes: readonly string[];
 }
 

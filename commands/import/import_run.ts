@@ -90,7 +90,7 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
     if (batch.length === 0) return;
     if (flying.length >= MOST_FLYING) await flying.shift();
     const flight = ask(batch);
-    // Whoever awaits it hears of it; until then it is not to end the program.
+    // The caller that awaits it receives the error; until then an unhandled rejection must not end the program.
     flight.catch(() => undefined);
     flying.push(flight);
     batch = [];

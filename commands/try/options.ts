@@ -33,7 +33,7 @@ export const HELP = `Play a RADIUS login in the terminal, against this gateway o
   --calling-station-id <text>  Calling-Station-Id (none)
   --timeout-ms <ms>            how long to wait for an answer before the same packet is sent again (3000)
   --retries <n>                how often it is sent again (2)
-  --status                     ask with Status-Server (RFC 5997) whether the server is there, and log nobody in
+  --status                     ask with Status-Server (RFC 5997) whether the server is there, without a login
   --help                       this text
 
 What is given on the command line can be seen by others on this host: leave the secret and the password away to be asked.

@@ -2,7 +2,7 @@
 
 import { escapeLines } from "../../platform/control_characters.ts";
 
-/** Whoever plays the login. */
+/** The person at the terminal. */
 export interface Terminal {
   show(line: string): void;
   /** One line without its end; `null` when there is no more input. `hidden`: nothing is echoed. */

@@ -11,7 +11,7 @@ export interface AccessRow {
   readonly path: string;
   /** The least role, or `anyone` for those who are not signed in yet. */
   readonly needs: Role | "anyone";
-  /** Whether calling it shows that somebody is there; what pages call by themselves does not. */
+  /** Whether the call shows that a person is active; calls that pages make by themselves do not. */
   readonly countsAsUse: boolean;
   /** Asks for a factor shown within the last {@link STEP_UP_MS}; no API token can do it. */
   readonly stepUp?: true;

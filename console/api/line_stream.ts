@@ -2,7 +2,7 @@
 
 const LINES_A_STEP = 200;
 
-/** The lines one after another; whoever stops reading stops what makes them. */
+/** The lines one after another; a reader that stops also stops the source of the lines. */
 export function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array<ArrayBuffer>> {
   const utf8 = new TextEncoder();
   return new ReadableStream<Uint8Array<ArrayBuffer>>({

@@ -34,7 +34,7 @@ export interface SessionAnswer {
   readonly features: Features;
   /** What the sign-in provider is called; `null` without one. */
   readonly provider: string | null;
-  /** What is left to do after the set-up; absent when nothing is, or nobody is signed in. */
+  /** What is left to do after the set-up; absent when nothing is, or without a session. */
   readonly firstSteps?: readonly FirstStep[];
 }
 

@@ -1,4 +1,4 @@
-// Work that outlives a request: few things, each an administrator's own, forgotten when nobody asks for a while.
+// Work that outlives a request: few items, each owned by one administrator, deleted when it is not requested for a while.
 
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 
@@ -30,7 +30,7 @@ export function createShelf<T extends Shelved>(
     const mine = idle().filter(([, { thing }]) => thing.owner === owner).sort(([, a], [, b]) =>
       a.usedMs - b.usedMs
     );
-    // One's own oldest makes room; nobody takes another's.
+    // The oldest of the same administrator makes room; those of other administrators stay.
     for (const [id] of mine.slice(0, Math.max(0, mine.length - mostEach + 1))) kept.delete(id);
   };
   return {

@@ -1,4 +1,4 @@
-// Who the account page is open for: ways in, the session's end, and calls that wait until somebody is back.
+// Who the account page is open for: ways in, the session's end, and calls that wait until the user is back.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { ApiFailure, failureText } from "../web/api_client.ts";
@@ -13,7 +13,7 @@ export interface MeSession {
   readonly link: ReadonlySignal<string>;
   /** It ended while the page was in use: a dialog over the page offers the ways back. */
   readonly interrupted: ReadonlySignal<boolean>;
-  /** Somebody signed out here. */
+  /** The user signed out here. */
   readonly left: ReadonlySignal<boolean>;
   load(): Promise<void>;
   /** A link was opened or pasted; uses nothing up. */
@@ -25,7 +25,7 @@ export interface MeSession {
   signOut(): Promise<string | null>;
   /** Asks whether the session still stands; failures of the network change nothing. */
   probe(): Promise<void>;
-  /** Says that somebody is there; resolves to whether the end moved on. */
+  /** Reports that the user is active; resolves to whether the session was extended. */
   stay(): Promise<boolean>;
   /** Gives up what waits for a session. */
   giveUp(): void;
@@ -78,7 +78,7 @@ export function createMeSession(
       return failureText(fault);
     }
   };
-  /** Nobody is here any more. */
+  /** The session is over. */
   const empty = (): void => {
     const now = state.peek();
     if (now.kind === "ready") state.value = { kind: "ready", value: { ...now.value, me: null } };

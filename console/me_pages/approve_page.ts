@@ -27,7 +27,7 @@ export interface ApproveContext {
   readonly path: string;
   /** Where the visitor has a page of their own, if anywhere. */
   readonly home: "me" | "phone" | null;
-  /** What the phone that is asked is called; `null` where nobody named it. */
+  /** The name of the phone that receives the request; `null` if it has none. */
   readonly phone: string | null;
 }
 

@@ -35,7 +35,7 @@ export interface ApproveDeps {
 interface Visitor {
   readonly me: MeSession | null;
   readonly hasPhone: boolean;
-  /** `null` when it is not known, or somebody else's. */
+  /** `null` when it is not known, or belongs to another user. */
   readonly request: OwnRequest | null;
 }
 

@@ -1,4 +1,4 @@
-// Why somebody may not do a thing, from the role that it needs.
+// Why an action is not permitted, from the role that it needs.
 
 import type { Role } from "../api/access.ts";
 import type { Models } from "./models/models.ts";

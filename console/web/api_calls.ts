@@ -11,7 +11,7 @@ interface CallArgs {
 export function calls(path: string): unknown {
   return new Proxy(Object, {
     get(_target, name) {
-      // Nobody may take it for a promise.
+      // The result must not be a thenable.
       if (typeof name !== "string" || name === "then") return undefined;
       if (name.startsWith("$")) {
         const method = name.slice(1).toUpperCase();

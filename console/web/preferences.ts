@@ -1,4 +1,4 @@
-// What somebody set for this browser: theme, density, single keys. It and the language are all that the browser keeps.
+// The preferences of this browser: theme, density, single keys. It and the language are all that the browser keeps.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 

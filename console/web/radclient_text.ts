@@ -1,4 +1,4 @@
-// A request as the lines that FreeRADIUS's radclient reads: to play it again by hand. What was masked is left for whoever plays it.
+// A request as the lines that FreeRADIUS's radclient reads: to play it again by hand. The user has to fill in the masked values.
 
 import type { PacketRecord } from "../../radius/doing/ports.ts";
 

@@ -63,7 +63,7 @@ export function createRouter(bar: AddressBar, { prepare = () => null }: RouterOp
   let turn = 0;
   let holder: ((proceed: () => void) => void) | null = null;
 
-  /** Runs `arrive` when the page is there, unless somebody went elsewhere meanwhile. */
+  /** Runs `arrive` when the page is loaded, unless the user navigated elsewhere meanwhile. */
   const travel = (to: string, arrive: () => void): void => {
     turn += 1;
     const mine = turn;

@@ -1,4 +1,4 @@
-// The page of each place, fetched when somebody goes there.
+// The page of each place, loaded on demand.
 
 import type { PageView } from "./page_loader.ts";
 import type { PlaceName } from "./places.ts";

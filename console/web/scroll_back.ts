@@ -1,4 +1,4 @@
-// Puts a page back to where it was left: again and again while its rows come, until somebody moves it themselves.
+// Restores the scroll position of a page: repeatedly while its rows load, until the user scrolls.
 
 import { pageTop, scrollPage } from "./page_scroll.ts";
 

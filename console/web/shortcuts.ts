@@ -57,7 +57,7 @@ interface ListenDeps {
 
 const SECOND_KEY_MS = 1500;
 
-/** Runs shortcuts for keys that nobody is typing; a dialog keeps its keys to itself. */
+/** Runs shortcuts for keys outside of text fields; a dialog keeps its keys to itself. */
 export function listenForShortcuts(document: Document, { may, singleKeys, nowMs }: ListenDeps): void {
   let first = { key: "", atMs: 0 };
   document.addEventListener("keydown", (event) => {

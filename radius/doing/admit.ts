@@ -79,7 +79,7 @@ function checkEither(
   if (reason === null && (gate.signed || !isGarbled(view, client) || isGarbled(view, before))) return null;
   if (reason !== null && !WRONG_SECRET.has(reason)) return reason;
   const other = checkSignature(gate, before, mustSign);
-  // Right with neither: what is logged of it is about the present secret.
+  // Wrong with both secrets: what is logged of it is about the current secret.
   if (other === null) gate.client = before;
   return other;
 }
@@ -102,7 +102,7 @@ function checkSignature(gate: Gate, client: Client, mustSign: boolean): DropReas
   const { view } = gate;
   if (view.code === ACCOUNTING_REQUEST) return checkAccounting(gate, client);
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
-  // Two kinds of packet stand or fall by their signature, whatever the client's setting: nobody may skip that check for them.
+  // Status-Server and EAP need a valid Message-Authenticator, whatever the client's setting.
   const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
   if (messageAuthenticator.count > 0 && (mustBeSigned || client.policy.messageAuthenticator !== "off")) {
     const place = {

@@ -173,7 +173,7 @@ class LazyFacts implements Facts {
     return this.#deps.limits.pushesLeft(this.#conversation.user);
   }
   get mayEnrol(): boolean {
-    // "always" lets anybody enrol who has paired nothing; that is what it is for.
+    // "always" lets every user without a pairing enrol; that is its purpose.
     return this.mayStoreNumber && (this.#deps.settings.enrolAtLogin === "always" || !this.#hasOwnFactor);
   }
   get mayStoreNumber(): boolean {
@@ -211,12 +211,12 @@ class LazyFacts implements Facts {
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
   get #isPaired(): boolean {
-    // A factor that waits for its confirmation is one, too: a password alone adds no other.
+    // An unconfirmed factor also counts: with a password alone, no other factor can be added.
     const { pairings, recoveryCodes } = this.#deps;
     const { user } = this.#conversation;
     return pairings.of(user).length > 0 || recoveryCodes.standing(user).left > 0;
   }
-  /** A number of the directory is a factor as soon as a passcode may be sent to it: whoever only has the password adds no other. */
+  /** A number of the directory is a factor as soon as a passcode may be sent to it: an attacker with only the password cannot add another. */
   get #hasOwnFactor(): boolean {
     if (this.#isPaired) return true;
     if (!this.enabled.has("sms") && !this.enabled.has("voice")) return false;
@@ -226,7 +226,7 @@ class LazyFacts implements Facts {
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
     const { device } = this.#attempt.client.policy;
-    // Only the login itself is held; whoever came through the menu has a prompt to answer.
+    // Only the login itself is held; a user who came through the menu has a prompt to answer.
     if (this.#attempt.answer !== null || device === "challenge") return "no";
     return device === "hold" ? "to_the_end" : "then_challenge";
   }

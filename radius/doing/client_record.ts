@@ -21,7 +21,7 @@ export interface ClientChoices {
   readonly stripRealms: readonly string[];
 }
 
-/** What somebody says of a client, but for its secret. */
+/** The settings of a client, except its secret. */
 export interface ClientContent extends ClientChoices {
   readonly name: string;
   /** IP addresses and ranges, canonical. */

@@ -75,7 +75,7 @@ export interface RegisterDeps {
 const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
-/** Stands at the gate while every client is disabled: no address is inside its range, so nobody is served. */
+/** The only known client while every client is disabled: no address is inside its range, so no request is served. */
 const NOBODY: KnownClient = {
   name: "nobody",
   address: [],

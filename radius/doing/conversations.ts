@@ -27,7 +27,7 @@ export interface Conversations {
   byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null;
   /** Finds a conversation to work on, by its ordered id. */
   awake(orderedId: string): Conversation | null;
-  /** For whoever watches: as it is now, not to be changed. */
+  /** For observers: the current state, not to be changed. */
   byId(orderedId: string): Conversation | null;
   /** Whether a new login has room. Unsigned logins get at most half of the table. */
   hasRoom(login: { readonly signed: boolean }): boolean;

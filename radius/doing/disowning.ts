@@ -10,10 +10,10 @@ import { recordEnded } from "./history.ts";
 import type { Limits } from "./limits.ts";
 import type { SecondFactorService } from "./ports.ts";
 
-/** A disowning under way; whoever commits it calls one of the two. */
+/** A report "this was not me" in progress; the caller that commits it calls one of the two. */
 export interface Disowning {
   readonly mutations: readonly Mutation[];
-  /** Until when nobody logs in under that name, unless an administrator unlocks. Milliseconds since the epoch. */
+  /** Until when logins under that name are refused, unless an administrator unlocks it. Milliseconds since the epoch. */
   readonly lockedUntilMs: number;
   /** The commit is durable. Ends what waits, and says how many that were. Does not throw, waits for nothing. */
   done(): number;
@@ -36,7 +36,7 @@ export interface DisowningDeps {
 export const NOT_ME = "not_me";
 
 const LOCK_MS = 3600_000;
-/** Ends that go into the commit; somebody may have begun thousands of logins under one name. The lock refuses the others. */
+/** Logins that end in the same commit; an attacker can begin thousands of logins under one name. The lock refuses the others. */
 const MOST_ENDS = 20;
 
 /** @returns prepares the disowning of a user (canonical name). */

@@ -7,7 +7,7 @@ import { AUTHENTICATOR_OCTETS } from "../facts/codes.ts";
 export class Slot {
   /** `null` while it is being worked on, or when it will never be answered. */
   reply: Uint8Array | null = null;
-  /** Where its copies are counted for whoever watches. */
+  /** Where its copies are counted for observers. */
   recorded: { copies: number; verdict: string } | null = null;
   constructor(
     readonly source: Map<number, Slot>,

@@ -1,5 +1,5 @@
-// Listens for the first packet: who sends here without being known, or with another secret. Only while somebody asks, bounded in
-// senders and in packets a second; what is kept goes a minute after the last question.
+// Client discovery: records senders that are unknown or use another secret, only while an administrator adds a client. Bounded in
+// senders and in packets a second; the records are deleted one minute after the last request for them.
 
 import { PacketView } from "../pure/packet.ts";
 import { SharedSecret } from "../pure/authenticity.ts";

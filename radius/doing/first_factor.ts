@@ -12,7 +12,7 @@ import type { DatagramSocket } from "./server.ts";
 
 type ServerSettings = NonNullable<ClientSettings["firstFactorServer"]>;
 
-/** A name that nobody has: whoever answers about it has the right secret, whatever the answer says. */
+/** A name that no user has: a server that answers about it has the right secret, whatever the answer is. */
 const PROBE_NAME = "countersign-test";
 
 /** How often a request is sent before the server counts as unavailable. */
@@ -31,7 +31,7 @@ export function createRadiusFirstFactor(
     log: Log;
   },
 ): FirstFactor & {
-  /** Asks a server about a name that nobody has: "right" and "wrong" both mean that it answers and knows the secret. */
+  /** Asks a server about a name that no user has: "right" and "wrong" both mean that it answers and knows the secret. */
   probe(server: ServerSettings): Promise<FirstFactorVerdict>;
   close(): void;
 } {

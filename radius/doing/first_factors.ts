@@ -44,7 +44,7 @@ export function createFirstFactors(
     radius: FirstFactor;
     /** Of a user who was locked while the check waited, no password is checked. */
     isLocked: (user: string) => boolean;
-    /** Absent: nobody's password is right. */
+    /** Absent: no password is right. */
     passwords: Passwords | undefined;
     vault: Vault;
     clock: Clock;

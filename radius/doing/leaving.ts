@@ -16,7 +16,7 @@ import type { RecoveryCodes } from "./recovery_codes.ts";
 import { recordEnded } from "./history.ts";
 import type { SecondFactorService } from "./ports.ts";
 
-/** What goes with a leaver; whoever commits the leaving calls one of the two. */
+/** What is removed with a leaver; the caller that commits the leaving calls one of the two. */
 export interface Leaving {
   readonly mutations: readonly Mutation[];
   /** The commit is durable. Does not throw, waits for nothing. */
@@ -60,7 +60,7 @@ export interface LeavingDeps {
 /** The row that ended a conversation whose user left. */
 export const USER_LEFT = "user_left";
 
-/** Ends that go into the commit of the leaving; it takes so many changes, and somebody may have begun thousands of logins under one name. */
+/** Logins that end in the commit of the leaving: a commit is limited, and an attacker can begin thousands of logins under one name. */
 const MOST_ENDS = 20;
 /** Leavers whose older conversations are told apart from those begun since. */
 const MOST_LEFT = 100_000;

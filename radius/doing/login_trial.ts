@@ -12,7 +12,7 @@ import type { Client } from "./clients.ts";
 import type { Conversation } from "./conversation.ts";
 import { stripUserName } from "../pure/user_name.ts";
 
-/** A login that somebody thinks of. */
+/** A hypothetical login. */
 export interface TrialRequest {
   readonly client: string;
   readonly user: string;

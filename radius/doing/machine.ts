@@ -30,7 +30,7 @@ const MOST_TURNS = 16;
 const NO_NUMBERS: readonly string[] = [];
 
 /**
- * Plays one packet. Resolves with `null` when the conversation was ended by somebody else meanwhile: then nothing is answered.
+ * Plays one packet. Resolves with `null` when another request ended the conversation meanwhile: then there is no response.
  *
  * @param packet.replaces an older login that this one replaces, by its ordered id. Its end is written with the next commit.
  * @throws Raced, Left, or whatever the store throws: then nothing may be answered either.

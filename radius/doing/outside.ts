@@ -230,7 +230,7 @@ async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs:
       attempt.decision = decisionOf(answer);
       attempt.denial = denialOf(deps, answer);
       if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
-      // A request that runs out together with the login was denied by nobody: the end of the login answers.
+      // A request that expires together with the login was not denied: the end of the login answers.
       const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
       if (loginIsOver && attempt.decision === "denied") attempt.decision = "pending";
       const left = untilMs - deps.clock.nowMs();
@@ -242,7 +242,7 @@ async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs:
   }
 }
 
-/** A wait that ends early when somebody wakes it. */
+/** A wait that ends early when it is woken. */
 function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number) => Promise<void> } {
   let woken = false;
   let resume: (() => void) | null = null;
@@ -316,7 +316,7 @@ function notePairing(
   const owner = deps.pairings.ownerOf(id);
   attempt.newPairingTotpLength = totpLength;
   attempt.newPairingName = name;
-  // A service that answers with somebody else's phone must not hand it over.
+  // A service that answers with another user's phone must not hand it over.
   const refused = deactivated || (owner !== null && owner !== conversation.user);
   attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
 }

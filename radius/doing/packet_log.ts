@@ -1,5 +1,5 @@
-// The packets of the newest logins and of what was dropped or refused lately, for whoever watches: copied masked into one ring of octets,
-// read only when somebody asks. Bounded in octets, in number, and in packets a second, so that a flood costs nothing here.
+// The packets of the newest logins, and the newest dropped and refused packets, for observers: copied masked into one ring buffer,
+// decoded only on request. Bounded in octets, in number, and in packets a second, so that a flood costs nothing here.
 
 import { PACKET_LIMITS } from "../facts/packet_limits.ts";
 import type { Clock } from "../../runtime.ts";

@@ -19,7 +19,7 @@ export type Pairing =
     readonly addedBy?: AddingPhone;
   }
   & (
-    /** `name`: what its person calls the phone; absent where nobody named it, and in records from before phones had names. */
+    /** `name`: the user's name for the phone; absent if it has none, and in records from before phones had names. */
     | { readonly kind: "device"; readonly totpLength: number; readonly name?: string }
     | { readonly kind: "sms" | "voice"; readonly number: string }
     /** `seed` is sealed for the record's key; `lastStep` is the time step accepted last. */

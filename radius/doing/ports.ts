@@ -102,7 +102,7 @@ export interface DirectoryUser {
 /** The directory whose users log in. Names are canonical (NFC, lower case). */
 export interface Directory {
   /**
-   * Brings what {@link lookUp} needs into memory; `null` when it is there, which is nearly always. It stays there until whoever called it
+   * Brings what {@link lookUp} needs into memory; `null` when it is there, which is nearly always. It stays there until the caller
    * waits for something else.
    */
   prepare(canonicalName: string): Promise<void> | null;
@@ -178,7 +178,7 @@ export interface ConversationView {
   readonly phone?: string;
 }
 
-/** What happens in the gateway, for whoever watches. Observers must not throw and must not wait. */
+/** The events of the gateway, for observers. Observers must not throw and must not wait. */
 export type GatewayEvent =
   | { readonly kind: "conversation"; readonly atMs: number; readonly conversation: ConversationView }
   | {

@@ -51,7 +51,7 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   const proxyOctets = proxyStateOctets(request.octets);
   for (const part of messageParts(reply.message)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
-    // Clients refuse a challenge without a text, and nobody can answer half of one.
+    // Clients refuse a challenge without a text, and a user cannot answer half of one.
     else if (reply.state !== undefined) {
       throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
     }

@@ -80,7 +80,7 @@ export function createReplyRegister({ store, settings, accept }: {
     const { attributes = {}, version = 0 } = records.get(canonical) ?? {};
     return { from: Object.keys(attributes).length === 0 ? null : "console", attributes, version };
   };
-  /** Somebody may be in every group. */
+  /** A user can be in every group. */
   const octetsWith = (canonical: string, attributes: ReplyAttributes): number => {
     const others = [...records].flatMap(([key, record]) => key === canonical ? [] : [record.attributes]);
     return [replyDefault, ...ofFile.values(), ...others, attributes].reduce(

@@ -1,4 +1,4 @@
-// Tells whoever watches what happens: one list of observers, called as things happen, each guarded from the others.
+// The observers of the gateway's events: one list, called for each event; a failing observer does not affect the others.
 
 import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
@@ -11,7 +11,7 @@ import type { GatewayEvent, GatewayWatch, Observer } from "./ports.ts";
 
 export interface Board extends GatewayWatch {
   emit(event: GatewayEvent): void;
-  /** Tells of a conversation's new state; its view is only built when somebody watches. */
+  /** Reports a conversation's new state; its view is only built when there is an observer. */
   changed(conversation: Conversation): void;
 }
 

@@ -20,7 +20,7 @@ export type Step = keyof typeof STEPS;
 
 /**
  * The passages. `after_crash` is the step at which a conversation goes on when the server died inside: the claim was recorded, so
- * the effect is not made again, and whoever logs in is asked what they can still answer.
+ * the effect is not made again, and the user is asked a question that they can still answer.
  */
 export const PASSAGES = {
   start: { title: "Received", afterCrash: null },

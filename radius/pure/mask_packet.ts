@@ -1,4 +1,4 @@
-// Copies a packet for whoever watches, with every octet zeroed from which a password, a token or a shared secret could be had or guessed.
+// Copies a packet for observers, with every octet zeroed from which a password, a token or a shared secret could be had or guessed.
 
 import {
   AUTHENTICATOR_AT,

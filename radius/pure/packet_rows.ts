@@ -21,7 +21,7 @@ export interface PacketRow {
   readonly kind: ValueKind;
   readonly at: number;
   readonly lengthOctets: number;
-  /** Octets of it are zeroed, and what stood there is known to nobody. */
+  /** Octets of it are zeroed, so their value is unknown. */
   readonly masked: boolean;
 }
 

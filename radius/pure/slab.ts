@@ -3,7 +3,7 @@
 const SLAB_OCTETS = 256 * 1024;
 
 export interface Slab {
-  /** A new view of `lengthOctets` octets that nobody else has; at most 4096. */
+  /** A new view of `lengthOctets` octets that no other view contains; at most 4096. */
   take(lengthOctets: number): Uint8Array<ArrayBuffer>;
   /** A copy of the first `lengthOctets` of `octets`. */
   copy(octets: Uint8Array, lengthOctets: number): Uint8Array<ArrayBuffer>;

@@ -38,7 +38,7 @@ export function step(place: Place, facts: Facts): FlowRow {
   throw new Error(`Cannot choose a row at "${place}": none holds`);
 }
 
-/** Whether one of a row's effects reaches outside, so that somebody waits. */
+/** Whether one of a row's effects calls another service, so that the user waits. */
 export function reachesOutside(row: FlowRow): boolean {
   return OUTSIDE.has(row);
 }

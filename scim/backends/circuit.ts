@@ -1,4 +1,4 @@
-// Leaves a backend alone for a moment after it failed several times in a row, so that whoever asks learns so at once.
+// A circuit breaker: stops calling a backend for a moment after several failures in a row, so that callers fail at once.
 
 import type { Clock } from "../../runtime.ts";
 
@@ -26,7 +26,7 @@ export function createCircuit(clock: Clock): Circuit {
       if (failures < FAILURES_TO_OPEN) return null;
       const leftMs = nextTryMs - clock.nowMs();
       if (leftMs > 0) return leftMs;
-      // Whoever tries may never tell; then the next one tries after another pause.
+      // The call that tries may never report back; then the next one tries after another pause.
       nextTryMs = clock.nowMs() + pauseMs();
       return null;
     },

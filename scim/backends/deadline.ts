@@ -14,7 +14,7 @@ export async function withDeadline<T>(
   const late = new Promise<typeof TOO_LATE>((resolve) => {
     cancel = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => resolve(TOO_LATE));
   });
-  // The race may be over when `work` fails; a rejection that nobody hears would end the process.
+  // The race may be over when `work` fails; an unhandled rejection would end the process.
   work.catch(() => undefined);
   try {
     return await Promise.race([work, late]);

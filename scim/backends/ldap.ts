@@ -32,7 +32,7 @@ export interface LdapBackendDeps {
   readonly mapping: Mapping;
   readonly clock: Clock;
   readonly log: Log;
-  /** For the passwords of new accounts that nobody gave one. */
+  /** For the passwords of new accounts that were created without one. */
   readonly random?: Random;
   readonly connect?: LdapSockets;
 }
@@ -112,7 +112,7 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
 
   async function* listAll(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
     const nextDeadline = (): number => clock.nowMs() + settings.timeoutMs;
-    // A connection of its own: whoever reads the list may write to the directory meanwhile.
+    // A connection of its own: the caller that reads the list can write to the directory meanwhile.
     const connection = await guarded(() => open(nextDeadline()));
     const cache: NameCache = new Map();
     let unnamed = 0;

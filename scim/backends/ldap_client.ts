@@ -32,7 +32,7 @@ export interface LdapClient {
 }
 
 /**
- * A client whose socket is ours. The client would connect again by itself, without a bind, and then read and write as nobody: the second connect
+ * A client whose socket is ours. The client would connect again by itself, without a bind, and then read and write anonymously: the second connect
  * throws.
  */
 export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): LdapClient {

@@ -1,4 +1,4 @@
-// What an LDAP result code means for whoever wanted something: one row for each code (RFC 4511 appendix A).
+// What an LDAP result code means for the caller: one row for each code (RFC 4511 appendix A).
 
 import type { BackendFault } from "../backend_port.ts";
 import { cleanDetail, Trouble } from "./trouble.ts";
@@ -46,7 +46,7 @@ export const LDAP_CODES = {
     code: 16,
     kind: "refused",
     retry: true,
-    says: "somebody else changed the entry meanwhile",
+    says: "another client changed the entry meanwhile",
   },
   undefinedAttributeType: {
     code: 17,
@@ -65,7 +65,7 @@ export const LDAP_CODES = {
     code: 20,
     kind: "refused",
     retry: true,
-    says: "somebody else changed the entry meanwhile",
+    says: "another client changed the entry meanwhile",
   },
   invalidAttributeSyntax: { code: 21, kind: "refused", retry: false, says: "a value has the wrong form" },
   noSuchObject: { code: 32, kind: "refused", retry: true, says: "the directory has no such base or entry" },

@@ -51,7 +51,7 @@ export interface LdapConnection {
 const MAX_PAGES = 100_000;
 const PARTING_MS = 200;
 
-/** A connection with TLS as the settings say. It binds nobody; the first request must be a bind. */
+/** A connection with TLS as the settings say. It is not bound yet; the first request must be a bind. */
 export async function openLdapConnection(
   settings: LdapSettings,
   { clock, deadlineMs, sockets = { connect: net.connect, connectTls: tls.connect } }: {

@@ -36,7 +36,7 @@ export function nameOf(entry: LdapEntry, { naming }: LdapKind): string | null {
   return values[0] ?? null;
 }
 
-/** Whether somebody who is called `name` here is meant by the entry: directories also ignore what we do not, such as blanks at the end. */
+/** Whether the entry belongs to the user `name`: directories also ignore differences that we do not, such as blanks at the end. */
 export function isNamed(entry: LdapEntry, name: string, kind: LdapKind): boolean {
   const canonical = canonicalName(name);
   return (entry.texts.get(kind.naming.toLowerCase()) ?? []).some((one) => canonicalName(one) === canonical);

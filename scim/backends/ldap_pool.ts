@@ -1,4 +1,4 @@
-// A few connections to a directory, each lent to one operation at a time; whoever finds none waits in line, until a deadline.
+// A few connections to a directory, each lent to one operation at a time; an operation that finds none waits in line, until a deadline.
 
 import type { CancelTimer, Clock } from "../../runtime.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
@@ -66,7 +66,7 @@ export function createLdapPool(
     try {
       return await task(connection);
     } catch (thrown) {
-      // What went before a refusal stands: whoever compensates must know.
+      // The operations before a refusal took effect: the caller needs that to compensate.
       if (thrown instanceof Trouble && connection.wrote()) {
         throw new Trouble({ ...thrown.fault, unsure: true }, { cause: thrown });
       }

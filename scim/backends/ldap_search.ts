@@ -55,7 +55,7 @@ function whatToRead(kind: ResourceKind, layout: LdapLayout): Pick<LdapSearch, "a
   return { attributes: attributesToRead(kind, layout), octets: idAttribute === null ? [] : [idAttribute] };
 }
 
-/** The one entry of that name, or `null`. Throws when several have it: nobody could say which is meant. */
+/** The one entry of that name, or `null`. Throws when several entries have it, because it is ambiguous. */
 export async function findEntry(
   connection: LdapConnection,
   { kind, name, layout }: { kind: ResourceKind; name: string; layout: LdapLayout },

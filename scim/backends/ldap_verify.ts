@@ -1,4 +1,4 @@
-// Checking somebody's password: finding the entry as the gateway, then a bind as that entry over a connection of its own (RFC 4513 §5.1.3).
+// Checks a user's password: finds the entry as the gateway, then binds as that entry over a connection of its own (RFC 4513 §5.1.3).
 
 import type { Clock } from "../../runtime.ts";
 import { isRefusal } from "./ldap_codes.ts";
@@ -6,18 +6,18 @@ import type { LdapConnection } from "./ldap_connection.ts";
 import type { LdapEntry } from "./ldap_records.ts";
 import { createLdapPool } from "./ldap_pool.ts";
 
-/** A directory takes longer for a longer one; nobody types one of this length. */
+/** A directory takes longer for a longer password; no user types one of this length. */
 const MAX_PASSWORD_OCTETS = 1024;
 
 export interface LdapVerifier {
-  /** Throws when nobody can say. @param check.find the entry of the one who logs in. */
+  /** Throws when the directory gives no answer. @param check.find the entry of the one who logs in. */
   verify(
     check: { password: Uint8Array; deadlineMs: number; find: () => Promise<LdapEntry | null> },
   ): Promise<"right" | "wrong">;
   close(): Promise<void>;
 }
 
-/** @param deps.connect gives connections that nobody is bound on. */
+/** @param deps.connect gives connections that are not bound. */
 export function createLdapVerifier(
   { clock, size, connect }: {
     clock: Clock;

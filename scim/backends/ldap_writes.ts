@@ -42,7 +42,7 @@ export async function putEntry(
     return await add(connection, { desired, writer });
   } catch (thrown) {
     if (!isRefusal(thrown, "entryAlreadyExists")) throw thrown;
-    // Somebody may have added it meanwhile; else something else has the name, and that stays.
+    // Another client may have added it meanwhile; otherwise another object has the name, and that object stays.
     const other = await findEntry(connection, wanted);
     if (other === null) throw thrown;
     return await change(connection, { entry: other, desired, writer });
@@ -125,7 +125,7 @@ async function finishAccount(
   const switched = activeChange(entry, { content, layout });
   const isNew = entry === null && switched !== null;
   if (password !== undefined) await setPassword(connection, { dn, password, layout });
-  // An account that nobody gave a password gets one that nobody knows, never none.
+  // An account that is created without a password gets a random one, never none.
   else if (isNew && isSecure) {
     const unknown = `${toBase64Url(random.bytes(48))}aA1!`;
     await setPassword(connection, { dn, password: unknown, layout });
@@ -167,7 +167,7 @@ async function removeIfThere(connection: LdapConnection, dn: string): Promise<vo
   }
 }
 
-/** Where the directory does not do it by itself: whoever gets the name next must not find the leaver's groups. */
+/** Where the directory does not do it by itself: the next user of the name must not inherit the leaver's groups. */
 async function leaveGroups(
   connection: LdapConnection,
   { dn, layout }: { dn: string; layout: LdapLayout },

@@ -6,10 +6,10 @@ import { busy } from "./trouble.ts";
 const MAX_WAITING = 10_000;
 
 export interface Queue {
-  /** Throws when nobody leaves before `deadlineMs`, or when too many wait. */
+  /** Throws when no place is free before `deadlineMs`, or when too many wait. */
   enter(deadlineMs: number): Promise<void>;
   leave(): void;
-  /** Resolves when nobody is inside. */
+  /** Resolves when all places are free. */
   empty(): Promise<void>;
 }
 

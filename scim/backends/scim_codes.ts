@@ -1,4 +1,4 @@
-// What an HTTP status of a SCIM server means for whoever wanted something (RFC 7644 §3.12).
+// What an HTTP status of a SCIM server means for the caller (RFC 7644 §3.12).
 
 import type { BackendFault } from "../backend_port.ts";
 import type { ScimAnswer } from "./scim_http.ts";
@@ -20,7 +20,7 @@ const STATUSES: ReadonlyMap<number, StatusRow> = new Map([
   [405, { kind: "unsupported", retry: false, says: "the server does not support that" }],
   [408, { kind: "busy", retry: true, unsure: true, says: "the server waited too long" }],
   [409, { kind: "refused", retry: true, says: "the server has another resource of that name" }],
-  [412, { kind: "refused", retry: true, says: "somebody else changed the resource meanwhile" }],
+  [412, { kind: "refused", retry: true, says: "another client changed the resource meanwhile" }],
   [413, { kind: "refused", retry: false, says: "the request is too large for the server" }],
   [429, { kind: "busy", retry: true, says: "the server asks for fewer requests" }],
   [501, { kind: "unsupported", retry: false, says: "the server does not support that" }],

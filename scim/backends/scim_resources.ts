@@ -100,7 +100,7 @@ export function fromResource(
   const { id, members, ...body } = resource;
   const name = body[namingOf(kind)];
   if (typeof id !== "string" || id === "" || typeof name !== "string") return null;
-  // Nobody else's schemas decide whether we can read it.
+  // Schemas of other vendors do not decide whether we can read it.
   const { schemas: _schemas, ...known } = body;
   const read = readContent(kind, known, { mapping, newName: () => "", isStored: true });
   if (!read.ok || read.content.name === "") return null;

@@ -31,7 +31,7 @@ export interface ScimBackendDeps {
   readonly log: Log;
 }
 
-/** Asks nobody before it is asked for something. */
+/** Sends no request before the first call. */
 export function createScimBackend(deps: ScimBackendDeps): Backend {
   const { settings, mapping, clock, log } = deps;
   const http = createScimHttp({ settings, fetch: deps.fetch, clock });

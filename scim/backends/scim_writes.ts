@@ -72,7 +72,7 @@ async function create(job: Job): Promise<string> {
   }, { allow: [409], secrets: secretsOf(password) });
   const { kind, name } = content;
   if (answer.status !== 409) return idIn(answer) ?? (await mustFind(job, { kind, name })).id;
-  // Somebody made it meanwhile, or an earlier attempt of ours arrived after all.
+  // Another client created it meanwhile, or an earlier attempt of ours arrived after all.
   const other = await mustFind(job, { kind, name });
   const laid = { ...job.desired, content: layKept(content, other.content, job.keeps) };
   return await replace(other, { ...job, desired: laid });

@@ -57,7 +57,7 @@ export async function outcomeOf<T>(
   }
 }
 
-/** The fault of whatever was thrown. What somebody did not foresee may have been done: `unsure`. */
+/** The fault of whatever was thrown. After an unforeseen error, the operation may have been done: `unsure`. */
 export function faultOf(thrown: unknown, onBug: (bug: unknown) => void): BackendFault {
   if (thrown instanceof Trouble) return thrown.fault;
   onBug(thrown);

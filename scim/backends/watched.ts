@@ -26,7 +26,7 @@ export function watchBackend(inner: Backend, { clock }: { clock: Pick<Clock, "no
   let lastGoodMs: number | null = null;
   let lastFault: BackendStanding["lastFault"] = null;
   const noteFault = ({ kind, detail }: BackendFault): void => {
-    // Whoever refuses is there and works: it is the request that was wrong.
+    // A backend that refuses is reachable and works: the request was wrong.
     if (kind === "refused") lastGoodMs = clock.nowMs();
     lastFault = { atMs: clock.nowMs(), kind, detail: detail.slice(0, MOST_DETAIL_CHARACTERS) };
   };

@@ -40,7 +40,7 @@ export async function joinInStore(work: Work, joins: readonly Join[]): Promise<R
   return made;
 }
 
-/** Takes somebody out again who was put in and could not be written. */
+/** Removes a member again who was added and could not be written. */
 export async function leaveInStore({ target }: Work, joins: readonly Join[]): Promise<void> {
   await Promise.all(
     joins.map(({ group, member }) =>
@@ -74,7 +74,7 @@ async function changeOrMake(work: Work, first: FirstMembers): Promise<boolean> {
     next: { content, backends },
     also: [auditOf(work, first, { isNew: true })],
   });
-  // Somebody made it in between.
+  // Another request created it meanwhile.
   if (!made.ok) await directory.changeMembers({ ...change, also });
   return made.ok;
 }

@@ -31,7 +31,7 @@ export class BatchReads {
 
   /** Starts to read what a write of a resource asks for. */
   expect(kind: ResourceKind, canonical: string): void {
-    // Whoever asks for it hears of a failure; nobody may.
+    // A later call reports a failure of this read; there may be no later call.
     this.record(kind, canonical).catch(() => undefined);
     // A new user may be a member already.
     if (kind === "user" && !this.#deps.indexes.names.user.mayHave(canonical)) {
@@ -71,7 +71,7 @@ export class BatchReads {
   async #listMemberships(user: string): Promise<Map<string, string>> {
     const { store, keys, indexes } = this.#deps;
     const found = new Map<string, string>();
-    // Where there is no group, nobody is a member: an import of users before groups reads nothing.
+    // Without groups, there are no members: an import of users before groups reads nothing.
     if (indexes.names.group.total === 0) return found;
     for await (const { key, value } of store.list<string>(keys.memberships(user))) {
       if (value !== null) found.set(String(key[3]), value);

@@ -30,7 +30,7 @@ export interface BigChangeDeps extends PackDeps {
 }
 
 export interface BigChanges {
-  /** All or nothing for whoever reads; complete when it resolves. */
+  /** All or nothing for readers; complete when it resolves. */
   changeGroup(change: GroupChange, also: readonly Mutation[]): Promise<WriteResult>;
   /** Takes a user who left out of all groups. */
   leave(user: string): Promise<void>;
@@ -80,7 +80,7 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
     memberSets.forget(setId);
   };
 
-  /** Both sets as a change, for whoever does not know any more what it was. */
+  /** Both sets as a change, for a caller that no longer has the change. */
   const changesBetween = async (from: string, to: string): Promise<MemberChange[]> => {
     const gone = from === "" ? [] : (await memberSets.load(from)).canonicals;
     const { canonicals, names } = to === "" ? { canonicals: [], names: [] } : await memberSets.load(to);

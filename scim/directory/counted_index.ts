@@ -191,7 +191,7 @@ export async function openCountedIndex(options: CountedIndexOptions): Promise<Co
     await store.commit({ mutations: pieces.map(mutationOf) });
     for (const { count } of pieces) total += count;
     total -= fence.count;
-    // A new list: whoever walks the old one goes on with it.
+    // A new list: a reader of the old one goes on with it.
     fences = fences.toSpliced(at, 1, ...pieces);
   };
 

@@ -45,7 +45,7 @@ interface Work {
 
 /**
  * Opens a target's directory. Logins and pages can be answered when it resolves; the counts of search words, which are most of what is loaded,
- * follow, and whoever writes or searches before waits for them. What a crash cut off is finished first.
+ * follow, and callers that write or search before wait for them. What a crash cut off is finished first.
  *
  * One process a target: what is in memory must be what is in the store.
  */
@@ -62,7 +62,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       try {
         observer(change);
       } catch (fault) {
-        // The write is durable: whoever watches badly must not make it look refused.
+        // The write is durable: an observer that throws must not make it look refused.
         log.error("an observer of the directory failed", { fault: String(fault) });
       }
     }
@@ -97,7 +97,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     return { writer, search };
   };
   const work = openWork();
-  // Whoever waits for it hears of it as well.
+  // The callers that wait for it receive the error as well.
   work.catch((fault: unknown) =>
     log.error("the directory can be read and not written: its counts of words could not be loaded", {
       target,

@@ -1,4 +1,4 @@
-// People as a login needs them, in memory: those who logged in lately. A name that nobody has is answered without the store, because strangers may
+// People as a login needs them, in memory: those who logged in lately. An unknown name is answered without the store, because strangers may
 // send names at will.
 
 import type { Store } from "../../store.ts";
@@ -72,7 +72,7 @@ export function createLoginView({ store, keys, indexes, maxPeople = 25_000 }: Lo
       const known = find(canonical);
       if (known !== undefined) return known;
       if (isUnknown(canonical)) return stranger(canonical);
-      // To say "unknown" here could let in somebody who was deleted.
+      // To say "unknown" here could let in a user who was deleted.
       throw new Error("Cannot tell who logs in: the user was not prepared");
     },
     prepare(canonical) {

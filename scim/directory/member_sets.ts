@@ -1,4 +1,4 @@
-// The members of a group: a value that never changes, so that whoever holds it may go on reading while the group is written.
+// The members of a group: an immutable value, so that a reader can go on while the group is written.
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Store } from "../../store.ts";

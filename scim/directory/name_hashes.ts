@@ -1,4 +1,4 @@
-// A set of name hashes: says of a name that nobody has it, without asking the store. Four octets a name; one unknown name in thousands is
+// A set of name hashes: finds that no user has a name, without a read of the store. Four octets a name; one unknown name in thousands is
 // taken for a known one, and then the store is asked.
 
 /** 32 bits of a text. It is kept in the store, so it must stay as it is. FNV-1a with the last step of MurmurHash3. */

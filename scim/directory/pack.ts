@@ -24,7 +24,7 @@ export interface Pack {
   record(kind: ResourceKind, canonical: string): Promise<KeptRecord | null>;
   /** Puts a record, or `null` in its place, and keeps the indexes in step. @throws RangeError when it is too large. */
   keep(place: { kind: ResourceKind; canonical: string }, record: KeptRecord | null): Promise<void>;
-  /** The commit fails when somebody else writes this record before. */
+  /** The commit fails when another request writes this record before. */
   guard(kind: ResourceKind, canonical: string): Promise<void>;
   members(setId: string): Promise<MemberSet>;
   /** Changes memberships, both keys of each. */
@@ -35,7 +35,7 @@ export interface Pack {
   tombstone(canonical: string, value: Tombstone | null): Promise<void>;
   set(key: Deno.KvKey, value: unknown, sizeOctets?: number): void;
   remove(key: Deno.KvKey): void;
-  /** Changes that are somebody else's: taken as they are. */
+  /** Changes from the caller: committed as they are. */
   also(mutations: readonly Mutation[]): void;
   /** Runs when the commit is durable, in order. */
   whenDone(task: () => void): void;

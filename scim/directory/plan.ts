@@ -103,7 +103,7 @@ function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
 }
 
-/** Whoever reads a resource and writes it again is not told that it changed when only a delivery was recorded. */
+/** A client that reads a resource and writes it again gets no conflict when only a delivery was recorded. */
 function times(
   { clock, nextNumber }: PlanDeps,
   before: KeptRecord | null,

@@ -150,7 +150,7 @@ export function storedOf(kind: ResourceKind, record: KeptRecord, members: Member
   };
 }
 
-/** Parses once, and only when somebody looks. */
+/** Parses once, on the first access. */
 export function lazily<T>(make: () => T): () => T {
   let made: { value: T } | null = null;
   return () => (made ??= { value: make() }).value;

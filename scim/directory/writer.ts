@@ -169,7 +169,7 @@ export function createWriter(deps: WriterDeps): Writer {
     return null;
   };
 
-  /** Resolves what is durable; whoever has to leave more groups waits for that. */
+  /** Resolves what is durable; the removal from more groups waits for that. */
   const finish = async ({ job, planned }: Packed): Promise<void> => {
     if (planned.kind !== "planned") return;
     try {

@@ -97,7 +97,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   const verify = async ({ name, password, digest }: Given): Promise<Credential | null> => {
     const before = changes;
     const record = await recordOf(name);
-    // Too long for any that is stored: the empty one, which nobody has, takes as long and costs less.
+    // Too long for any that is stored: the empty one, which no credential has, takes as long and costs less.
     const hashed = password.length > MAX_PASSWORD_CHARACTERS ? "" : password;
     const isRight = await hasher.check(hashed, record?.hash ?? null);
     if (!isRight || record === null) return null;
@@ -143,7 +143,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       // A check beyond the limit does not make the limit last longer.
       if (!limited) limit.fail(caller);
       log.warn("a credential of the identity interface was refused", {
-        // What is nobody's name may be a password in the wrong place.
+        // An unknown name may be a password in the wrong field.
         credential: await isSomebody(given.name) ? given.name : "no such name",
         source,
       });

@@ -75,7 +75,7 @@ function readChecked(kind: ResourceKind, object: JsonObject, options: ContentOpt
   };
 }
 
-/** Which schemas are named is nobody's business: clients name old ones, and extensions that are theirs. */
+/** The named schemas are not checked: clients name old ones, and extensions of their own. */
 function checkSchemas(value: JsonValue | undefined): void {
   if (value === undefined || value === null || typeof value === "string") return;
   if (!isArray(value) || value.some((one) => typeof one !== "string")) {
@@ -117,7 +117,7 @@ function readGiven(body: Body, attribute: string): JsonValue | undefined {
   return given === undefined ? undefined : readValue(given.value, given.known, attribute);
 }
 
-/** Its characters are nobody's business here; its length is, because hashing it costs. */
+/** Its characters are not checked, but its length is, because hashing costs time. */
 function passwordOf(body: Body): string | undefined {
   const password = readGiven(body, "password");
   if (password === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Filters (RFC 7644 §3.4.2.2): from text to a tree. Written by hand, so that its cost is one look at each token whatever somebody sends.
+// Filters (RFC 7644 §3.4.2.2): from text to a tree. Written by hand, so that it reads each token once, whatever a client sends.
 
 import { type FilterPath, isKnownSomewhere, readFilterPath, readSubPath } from "./filter_path.ts";
 import { type FilterToken, readTokens } from "./filter_tokens.ts";
@@ -47,7 +47,7 @@ export function parseFilter(text: string): FilterOutcome {
   const strict = createParser(read.tokens, { bareValues: false }).parse();
   if (strict.ok) return strict;
   const lenient = createParser(read.tokens, { bareValues: true }).parse();
-  // "Anna Le Smith" is somebody, not a comparison: without quotes, only what names attributes is a filter.
+  // "Anna Le Smith" is a person, not a comparison: without quotes, only a text that names attributes is a filter.
   return lenient.ok && pathsOf(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
 }
 

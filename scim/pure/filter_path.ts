@@ -72,7 +72,7 @@ export function attributeOf(
 /**
  * Whether a resource of that kind can have the attribute.
  *
- * @param mapping adds the attributes that the settings name. Others that bodies bring are kept, but nobody is told that they can be searched: a
+ * @param mapping adds the attributes that the settings name. Others that bodies bring are kept, but it is not announced that they can be searched: a
  * search that misses silently makes provisioning programs create everybody twice.
  */
 export function knownPath(kind: ResourceKind, path: FilterPath, mapping?: Mapping): boolean {

@@ -23,7 +23,7 @@ export function isKept(path: AttributePath, kept: Kept): boolean {
   return kept.has(leafOf(path));
 }
 
-/** `wanted` with what is kept as `held` has it; what `held` lacks is gone. Names, `active` and groups are nobody's to keep. */
+/** `wanted` with what is kept as `held` has it; what `held` lacks is gone. Names, `active` and groups cannot be kept. */
 export function layKept(wanted: Content, held: Content | null, kept: Kept): Content {
   if (kept.size === 0 || wanted.kind !== "user") return wanted;
   const attributes = held === null ? {} : held.attributes;

@@ -151,7 +151,7 @@ export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
   return frontEnd;
 }
 
-/** Where the values of a front-end attribute go; none for the name, `active` and `members`, and for what is nobody's to set. */
+/** Where the values of a front-end attribute go; none for the name, `active` and `members`, and for attributes that cannot be set. */
 function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly AttributePath[] {
   if (plan.takenFrontEnds.has(frontEndName)) {
     return plan.rows.filter(({ frontEnd }) => frontEnd === frontEndName).map(({ path }) => path);

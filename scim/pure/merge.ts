@@ -14,7 +14,7 @@ const WHOLE: Reach = { subs: null, firstOnly: false };
  * Lays `read` over `previous`.
  *
  * @param covers what the backend can hold, as `coveredAttributes` gives it; `null` for everything. Other attributes stay as they are.
- * @returns the name and the members that were there in their spelling. `active` is what was read: whoever reads a backend that does not know it
+ * @returns the name and the members that were there in their spelling. `active` is what was read: a caller that reads a backend that does not know it
  * says so in `read`.
  */
 export function mergeContent(

@@ -21,7 +21,7 @@ const FORBIDDEN = [
 const RESERVED = new Set([".", "..", ".search"]);
 
 /**
- * Reads a name as somebody gave it.
+ * Reads a name as it was sent.
  *
  * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
  */

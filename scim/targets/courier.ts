@@ -24,7 +24,7 @@ export interface CourierDeps extends DeliveryDeps {
 }
 
 const AT_ONCE = 4;
-/** Another node that ends without a word leaves entries that nobody here was told of. */
+/** Another node that ends unexpectedly leaves entries that this node was not notified of. */
 const LOOK_AGAIN_MS = 30_000;
 const AFTER_STORE_FAULT_MS = 5000;
 const CLOSE_DEADLINE_MS = 5000;

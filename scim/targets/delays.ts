@@ -29,7 +29,7 @@ export function retryDelayMs(
   return Math.max(Math.round(grownMs * (0.8 + 0.4 * chance)), askedMs);
 }
 
-/** Whether to give up on a write until somebody asks for it again. A backend that is away is never a reason to. */
+/** Whether to give up on a write until an operator retries it. An unreachable backend is never a reason to. */
 export function isHopeless(fault: BackendFault, attempts: number): boolean {
   return !fault.retry || (attempts >= MOST_ATTEMPTS && !isAway(fault));
 }

@@ -79,7 +79,7 @@ async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): P
   return { ...known, entry, versionstamp: committed.versionstamp };
 }
 
-/** An entry that its resource does not point to was replaced by one with another number; nobody would ever end it. */
+/** An entry that its resource does not point to was replaced by one with another number; it would never end by itself. */
 async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: KeptEntry): Promise<void> {
   const key = ["outbox", target, stray.backend, stray.sequence];
   const forgotten = await store.commit({
@@ -227,6 +227,6 @@ async function record(
     },
     also: mutations,
   });
-  // Somebody outside this process wrote it: the attempt counts as in doubt and is looked at again.
+  // Another process wrote it: the attempt counts as in doubt and is looked at again.
   if (!written.ok) throw new Error(`Cannot record a delivery to "${backend}": the resource was changed`);
 }

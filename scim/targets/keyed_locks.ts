@@ -9,7 +9,7 @@ export type Release = () => void;
 export interface KeyedLocks {
   /** Waits for the lock of `key`. Rejects with the refusal `busy` when too many wait, or when it takes too long. */
   hold(key: string): Promise<Release>;
-  /** The lock when nobody has it, else `null`. */
+  /** The lock if it is free, else `null`. */
   tryHold(key: string): Release | null;
   /** Runs `task` under the lock. */
   run<T>(key: string, task: () => Promise<T>): Promise<T>;

@@ -49,7 +49,7 @@ export function createLease(
   const renewLater = (): void => {
     timer ??= clock.after(RENEW_MS, () => {
       timer = null;
-      // A renewal that fails lets the lease run out: whoever delivers asks `hold` before the next piece of work.
+      // A renewal that fails lets the lease expire: the delivery worker calls `hold` before the next piece of work.
       void take().then((held) => held ? renewLater() : undefined, () => undefined);
     });
   };

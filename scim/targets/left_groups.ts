@@ -26,7 +26,7 @@ const NONE: LeftGroups = { changes: [], release: () => undefined };
 
 /**
  * What the leaving takes beside the user's own record. Holds the groups' locks until released; a writer of a group never waits for a user's, so
- * nobody waits in a circle.
+ * there is no deadlock.
  */
 export async function leaveGroups(
   deps: LeftGroupsDeps,

@@ -45,7 +45,7 @@ export function createLink(
       return true;
     }
     if (waiting.length >= MOST_WAITING) return false;
-    // The place is handed over by whoever leaves, and everybody leaves at the last deadline.
+    // Each caller that leaves hands over its place, and every caller leaves at the last deadline.
     await new Promise<void>((resolve) => waiting.push(resolve));
     return true;
   };

@@ -33,7 +33,7 @@ export interface KeptEntry {
   readonly sequence: string;
   readonly entry: OutboxEntry;
   readonly versionstamp: string;
-  /** A dead letter: nobody tries it until asked. */
+  /** A dead letter: it is not tried again until an operator asks for it. */
   readonly isDead: boolean;
 }
 
@@ -122,7 +122,7 @@ export function createOutbox({ store, vault, clock, target, backends, orderedId 
   const lists = new Map(backends.map((backend) => [
     backend,
     createOwedList(async function* () {
-      // Dead letters first: they wait for somebody to see them.
+      // Dead letters first: they need an operator's attention.
       yield* list(backend, { isDead: true });
       yield* list(backend, { isDead: false });
     }),

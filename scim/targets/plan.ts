@@ -46,7 +46,7 @@ export function planWrite(demand: WriteDemand): Planned {
   return operation === "remove" ? planRemoval(demand) : planPut(demand);
 }
 
-/** A resource whose backends are not in the settings any more: it exists, though nobody has it. */
+/** A resource whose backends are not in the settings any more: it exists, though no backend has it. */
 function isOrphan({ before, backends }: WriteDemand): boolean {
   return before.content !== null && !backends.some(({ name }) => before.backends[name] !== undefined);
 }

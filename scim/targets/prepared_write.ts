@@ -112,7 +112,7 @@ async function keptPassword(
 }
 
 /**
- * What the backends hold, so that it can be put back. A new resource must not write over one that nobody here knew of.
+ * What the backends hold, so that it can be put back. A new resource must not overwrite one that is not in the store.
  * @throws ScimRefusal when a backend cannot be read, or has an unknown resource of that name
  */
 export async function readBefore(

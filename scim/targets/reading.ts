@@ -45,21 +45,21 @@ export interface Reading {
   /** Those of kind `store`: they follow what the resource becomes. */
   readonly embedded: ReadonlySet<string>;
   readonly nowMs: number;
-  /** What every backend keeps for itself: nobody but they says what it is. */
+  /** What every backend keeps for itself: only the backends set its value. */
   readonly readOnly: Kept;
 }
 
 /** The standing after a reading; the same object when nothing changed. */
 export function applyReading(standing: Standing, reading: Reading): Standing {
   const state = standing.backends[reading.backend];
-  // What is owed will be delivered, or was given up on and waits for somebody; neither is overwritten by what is there now.
+  // A pending write will be delivered, and a dead letter waits for an operator; the current value of the backend overwrites none of them.
   if (state?.operation !== undefined) return standing;
   if (reading.remote === null) return withVanished(standing, reading);
   const found = { ...reading, remote: reading.remote };
   return withNotStored(withKept(withReadOnly(withFound(standing, found), found), found), found);
 }
 
-/** What every backend keeps is what the first that has the resource says; the store follows, and nobody differs by it. */
+/** What every backend keeps is what the first that has the resource says; the store follows, and no backend counts as different for it. */
 function withReadOnly(standing: Standing, reading: Reading & { remote: Remote }): Standing {
   const { backend, order, embedded, remote, readOnly } = reading;
   const first = order.find((name) => !embedded.has(name) && has(standing.backends[name]));

@@ -142,7 +142,7 @@ interface Candidate {
   readonly remote: Remote | null;
 }
 
-/** Brings candidates up to date in few commits. Those that somebody is writing just now go one by one, when they are free. */
+/** Brings candidates up to date in few commits. Those with a write in progress are refreshed one by one, when they are free. */
 async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
   const releases: Release[] = [];
   const busy: Candidate[] = [];

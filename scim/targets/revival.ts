@@ -1,4 +1,4 @@
-// Tries dead letters again, when somebody asks.
+// Retries dead letters, when an operator asks.
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Store } from "../../store.ts";

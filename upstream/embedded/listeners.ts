@@ -5,7 +5,7 @@ export interface Listeners {
   /** Returns what stops it. Beyond the cap of a topic the callback is not taken. */
   add(topic: string, notify: () => void): () => void;
   notify(topic: string): void;
-  /** Like `notify`, and nobody listens any more afterwards. */
+  /** Like `notify`, and removes all listeners afterwards. */
   notifyLast(topic: string): void;
 }
 

@@ -102,7 +102,7 @@ export function createPhoneService(
           return refused("account_changed");
         }
       } catch (fault) {
-        // Nobody but this service knows the pairing: without that it is of no use to anybody.
+        // No other part of the server knows the pairing, so it cannot be used.
         await pairings.end(pairing.id);
         throw new Error("Cannot pair the phone: the pairing could not be handed on", { cause: fault });
       }

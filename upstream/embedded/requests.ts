@@ -1,5 +1,5 @@
-// Authentication requests of the embedded second-factor service: asked, decided once, or run out. Whoever commits the
-// first decision wins; everybody else learns what it was.
+// Authentication requests of the embedded second-factor service: created, then decided once or expired. The
+// first committed decision wins; later callers receive that decision.
 
 import type { ApprovalContext } from "../../radius/doing/ports.ts";
 import type { Mutation } from "../../store.ts";

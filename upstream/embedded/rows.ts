@@ -179,13 +179,13 @@ export const CAPS = {
 export const TOTP_DIGITS = 6;
 export const TOTP_STEP_MS = 30_000;
 
-/** The pairing as it counts at `nowMs`: one that nobody confirmed in time was denied. */
+/** The pairing as it counts at `nowMs`: without a confirmation in time it is denied. */
 export function pairingAt(row: PairingRow, nowMs: number): PairingRow {
   const outOfTime = row.state === "asks_approval" && nowMs >= row.createdMs + LIFETIMES.pairingDecisionMs;
   return outOfTime ? { ...row, state: "denied" } : row;
 }
 
-/** The request as it counts at `nowMs`: one that nobody decided in time can no longer be approved. */
+/** The request as it counts at `nowMs`: without a decision in time it can no longer be approved. */
 export function requestAt(row: RequestRow, nowMs: number): RequestRow {
   const outOfTime = row.decision === null && nowMs >= row.deadlineMs;
   return outOfTime ? { ...row, decision: "out_of_time", modifiedMs: row.deadlineMs } : row;

@@ -23,7 +23,7 @@ export interface Shelves {
   readonly phones: Table<PhoneRow>;
   readonly phrases: Table<PhraseRow>;
   readonly invitations: Table<InvitationRow>;
-  /** All changes, and what else belongs to them (`also`), or none; `false` when somebody else was faster. */
+  /** Commits all changes together with `also`, or none; `false` when another writer committed first. */
   commit(
     changes: readonly Change[],
     options?: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] },

@@ -6,7 +6,7 @@ import type { Check, Mutation, Store } from "../../store.ts";
 /** A change that is ready to be committed with others; see {@link commitChanges}. */
 export interface Change {
   readonly mutation: Mutation;
-  /** `null`: a new row under a random id, which nobody else can have. */
+  /** `null`: a new row under a random id, which no other row can have. */
   readonly check: Check | null;
   /** Brings the mirror up to date after the commit. */
   applied(versionstamp: string): void;
@@ -151,7 +151,7 @@ function createIndex(): Index {
 }
 
 /**
- * Makes all changes or none; `false` when a row was changed by somebody else, and the mirror is up to date again.
+ * Makes all changes or none; `false` when another writer changed a row; the mirror is then up to date again.
  *
  * @param options.also what else is written in the same commit, such as the record of who asked.
  * @param options.checks what else must hold.

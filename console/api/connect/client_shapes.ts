@@ -12,7 +12,7 @@ const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */
 const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
 const ADDRESS = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64));
-/** That of somebody else's server may be a short one. */
+/** The secret of another organisation's server can be short. */
 const SERVER_SECRET = v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
 const SERVER = {
   /** `host:port` or `[IPv6]:port`. */

@@ -31,7 +31,7 @@ export interface Connect {
   askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   standing(target: string, backend: string): BackendStanding | null;
   probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
-  /** What a content is for backends by a mapping that somebody thinks of. Throws RangeError for one that cannot be. */
+  /** The content for backends by a mapping that is not saved. Throws RangeError for an invalid mapping. */
   previewMapping(
     content: Content,
     mapping: {

@@ -32,7 +32,7 @@ const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_WARNING_DAYS = 21;
 const SLOW_STORE_MS = 250;
 const STORE_DEADLINE_MS = 3000;
-/** No service has a request of this name: whoever says so is there and takes our credentials. */
+/** No service has a request with this id: a service that answers so is reachable and accepts our credentials. */
 const NO_REQUEST = "00000000-0000-4000-8000-000000000000";
 
 export function createHealth({ store, clock, people }: HealthDeps, port: Connect): Health {

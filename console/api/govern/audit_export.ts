@@ -4,7 +4,7 @@ import type { Store } from "../../../store.ts";
 import { type AuditFilter, type AuditItem, auditPage } from "./audit_reader.ts";
 import { csvCell } from "../live/history_routes.ts";
 
-/** What one export has at most; whoever needs more narrows the time. */
+/** The records of one export at most; for more, export shorter periods. */
 export const MOST_EXPORTED = 50_000;
 const READ_AT_ONCE = 500;
 

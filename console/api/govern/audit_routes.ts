@@ -73,7 +73,7 @@ function filterOf({ from, to, ...texts }: Asked): AuditFilter {
   return { ...texts, fromMs: from ?? null, toMs: to ?? null };
 }
 
-/** "csv, actor ada, from 2027-01-15T08:00:00.000Z": what somebody took along. */
+/** "csv, actor ada, from 2027-01-15T08:00:00.000Z": the format and the filters of an export. */
 function exportText(format: string, { fromMs, toMs, labelled: _, ...texts }: AuditFilter): string {
   const time = (atMs: number | null) => atMs === null ? "" : new Date(atMs).toISOString();
   const narrowed = Object.entries({ ...texts, from: time(fromMs), to: time(toMs) })

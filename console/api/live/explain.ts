@@ -182,7 +182,7 @@ export function explainLogin(
   };
 }
 
-/** Rows after which somebody is waited for: how long they took is told from here. */
+/** Rows after which the gateway waits for a person: the time that they took is measured from here. */
 const ASKED = new Set([
   "pushed",
   "pushed_and_held",

@@ -1,5 +1,5 @@
-// What is left to do after the set-up: a client, a target, a first login. Worked out from what there is; only what somebody
-// skipped is kept.
+// The tasks that are left after the set-up: a client, a target, a first login. Computed from the current state; only skipped
+// tasks are stored.
 
 import { type Clock, type Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
@@ -109,7 +109,7 @@ export function doorOf(address: string): RadiusDoor {
   return { port, tryAt: port === RADIUS_PORT ? name : `${name}:${port}` };
 }
 
-/** A backend elsewhere is connected, or the directory has somebody who could log in. */
+/** An external backend is connected, or the directory has a user who can log in. */
 function isTargetConnected({ targets }: Connect): boolean {
   return targets.names.some((name) => {
     const target = targets.get(name);

@@ -1,4 +1,4 @@
-// The history of finished logins: read newest first by key, narrowed by what somebody asks for, a bounded number of records a call.
+// The history of finished logins: read newest first by key, filtered, a bounded number of records a call.
 
 import type { Store } from "../../../store.ts";
 import { type FinishedLogin, historyKey, unpackFinished } from "../../../radius/pure/finished_login.ts";

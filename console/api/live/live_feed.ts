@@ -35,7 +35,7 @@ const RESUME_CHUNK = 500;
 const APPROVALS_SHOWN = 200;
 const MOMENTS_SHOWN = 32;
 const SLOW_EVERY_MS = 400;
-/** With nobody watching for this long the gateway is not observed any more, and pays nothing. */
+/** After this time without a reader, the gateway is no longer observed, at no cost. */
 const LINGER_MS = 60_000;
 const RESET = eventChunk("reset", "{}");
 
@@ -164,7 +164,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
       const upTo = history.idBefore(missed.length - at - conversations.length);
       send(liveChunk({ ...state, upTo, conversations }));
     }
-    // Lists are not in the history: whoever comes back gets them as they are.
+    // Lists are not in the history: a reader that resumes gets their current state.
     const approvals = approvalList(desk);
     send(liveChunk({
       ...state,

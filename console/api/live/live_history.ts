@@ -9,7 +9,7 @@ export interface History<T> {
   idBefore(back: number): string;
   /** What came after `id`, oldest first; `null` when that cannot be said any more. */
   after(id: string | null): T[] | null;
-  /** Something was lost here: nobody resumes across this point. */
+  /** Something was lost here: no reader can resume across this point. */
   forget(): void;
   /** Empties it and numbers from 0 in a new epoch. */
   restart(epoch: string): void;

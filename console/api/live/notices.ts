@@ -1,4 +1,4 @@
-// What people have to tell the administrators: it stands in the console until somebody dismisses it. One notice a user, the latest.
+// Notices from users to the administrators: shown in the console until an administrator dismisses them. One per user, the latest.
 
 import { canonicalName } from "../../../canonical_name.ts";
 import { type Clock, type Random, toHex } from "../../../runtime.ts";
@@ -86,7 +86,7 @@ export function createNotices(deps: NoticesDeps): Notices {
           }),
         ],
       });
-      // A newer one came meanwhile, which nobody has read yet.
+      // A newer notice arrived meanwhile, which is unread.
       if (!done.ok) throw new Refusal("unknown_notice");
     },
   };

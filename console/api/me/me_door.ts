@@ -63,7 +63,7 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
     const actor = `user:${entrance.person.userName}`;
     const after = entrance.pairingId === null ? "link" : "phone";
     const record = auditEntry({ actor, source, action: "user.me_entered", object: actor, after });
-    // The browser's old visit ends: nobody can plant one for somebody else.
+    // The browser's old visit ends, so that an attacker cannot fix the session of another person.
     await sessions.end(cookieToken(c));
     const { token, session } = await sessions.begin({
       ...entrance,

@@ -54,8 +54,8 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     addedBy: adderOf({ person, ...me }),
   });
   /**
-   * Whether what the phone `removed` added still counts: the visit showed a code of a factor that is independent of that phone. The
-   * cookie and the code of the phone itself are not enough, because somebody else may hold both.
+   * Whether the factors that the phone `removed` added still count: only if the visit showed a code of a factor that is independent of that
+   * phone. The cookie and a code of the phone itself are not enough, because an attacker with the phone has both.
    *
    * @throws Refusal `me_step_up` when the visit can show such a code and has shown none yet.
    */
@@ -85,7 +85,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     if (!own.some((pairing) => pairing.id === id && pairing.kind === kind)) {
       throw new Refusal("unknown_pairing");
     }
-    // Whoever holds the phone alone must not shut its owner out; a link comes from an administrator, who can make another.
+    // A thief with only the phone must not lock out its owner. With an administrator's link this is allowed: the administrator can create another.
     if (isLastFactor(people(), me, id)) throw new Refusal("last_own_factor");
     await factors().revoke(deedOf(c, me), id, { confirmsAdded: confirmsAdded(me, id) });
     return { removed: id };
@@ -156,7 +156,7 @@ export function createMeFactorRoutes(deps: MeFactorDeps) {
     });
 }
 
-/** The factors that count for a login without the factor `removed`: neither it nor what that phone added. */
+/** The factors that count for a login without the factor `removed` and without the factors that it added. */
 function independentOf({ pairings }: People, canonical: string, removed: string): Pairing[] {
   return pairings.usable(canonical)
     .filter(({ id }) => id !== removed && !pairings.wasAddedBy(canonical, { id, by: removed }));

@@ -43,7 +43,7 @@ export async function ownLogins(
   };
 }
 
-/** A login of this user's by its id, under way or over; `null` for one of somebody else's, or none. */
+/** A login of this user by its id, in progress or ended; `null` if there is none, or if it is another user's. */
 export async function ownLogin(
   { store, watch }: MeLoginsDeps,
   { canonical, conversationId }: { canonical: string; conversationId: string },

@@ -41,7 +41,7 @@ export interface MeSession {
   readonly shownFactor: string | null;
 }
 
-/** How somebody comes in, and what belongs into the same commit. */
+/** How a visit begins, and what belongs to the same commit. */
 export interface MeEntrance {
   readonly person: Person;
   readonly pairingId: string | null;

@@ -6,7 +6,7 @@ import type { UnconfirmedFactor } from "../../../radius/pure/unconfirmed_factors
 import type { UserNotice } from "../../../platform/user_notice.ts";
 import type { ReasonCode } from "../live/explain.ts";
 
-/** How somebody got in: by an administrator's one-time link, or by a phone that is paired. */
+/** How the visit began: with an administrator's one-time link, or from a paired phone. */
 export type MeWay = "link" | "phone";
 
 export interface MeInfo {
@@ -35,7 +35,7 @@ export interface MeLinkLook {
 
 export interface MeDevice {
   readonly pairingId: string;
-  /** What the phone is called; absent where nobody named it. */
+  /** The phone's name; absent if it has none. */
   readonly name?: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;

@@ -77,7 +77,7 @@ export function createNotMe(deps: NotMeDeps): (deed: NotMeDeed) => Promise<MeDis
   };
 }
 
-/** Denies what waits for the user's phones. The lock is in force: should one be missed, it lets nobody in. */
+/** Denies the requests that wait for the user's phones. The lock is already in force, so a request that is missed cannot lead to an accept. */
 async function denyAll({ desk, log }: NotMeDeps, canonical: string): Promise<number> {
   const waiting = desk?.pendingApprovals().filter(({ userName }) => canonicalName(userName) === canonical) ??
     [];

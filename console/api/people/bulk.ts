@@ -18,7 +18,7 @@ const MEMBERS_AT_ONCE = 200;
 const MOST_NAMED = 20;
 const CONVERSATIONS_LOOKED_AT = 20_000;
 
-/** Whom it is done to: by name, or all that filters match, as many as whoever asks has seen. */
+/** The users of the job: by name, or all that match filters, with the count that the administrator saw. */
 export type Choice =
   | { readonly names: readonly string[] }
   | { readonly filters: UserFilters; readonly expected: number };

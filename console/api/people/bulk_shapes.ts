@@ -24,9 +24,9 @@ export interface JobView {
   readonly changed: number;
   readonly same: number;
   readonly failed: number;
-  /** `stopped`: somebody stopped it; what was done is done. */
+  /** `stopped`: the administrator stopped the job; the changes so far remain. */
   readonly state: "running" | "stopped" | "ended";
-  /** Somebody asked it to stop: it ends after the users that are being worked on. */
+  /** The administrator stopped the job: it ends after the users that are in progress. */
   readonly isStopping: boolean;
   /** Backends that do not have all of it yet, and of how many users. */
   readonly owed: readonly { readonly backend: string; readonly count: number }[];

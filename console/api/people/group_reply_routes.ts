@@ -1,4 +1,4 @@
-// What logins of a group's members are answered with, given in the console: changed as a whole, by whoever saw the newest.
+// The reply attributes of a group's members, set in the console: replaced as a whole, only by a caller that read the newest version.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";

@@ -14,7 +14,7 @@ export interface ReplyAttribute {
 export interface GroupRow {
   readonly name: string;
   readonly members: number;
-  /** Attributes of an Access-Accept that its members get; 0 where nobody logs in. */
+  /** Attributes of an Access-Accept that its members get; 0 if users of this target do not log in. */
   readonly replies: number;
   readonly backends: readonly BackendMark[];
 }
@@ -84,7 +84,7 @@ export interface DeviceRow {
   /** As the directory spells it. */
   readonly user: string;
   readonly createdMs: number;
-  /** What its person calls a phone; its id where nobody named it. `null`: not a phone. */
+  /** The name of a phone, or its id if it has no name. `null`: not a phone. */
   readonly phone: string | null;
   /** Masked; only numbers have one. */
   readonly number: string | null;

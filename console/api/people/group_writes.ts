@@ -13,7 +13,7 @@ import { userRow } from "./user_views.ts";
 /** What groups are shown with. */
 export interface GroupDeps {
   readonly people: People;
-  /** Absent: nobody logs in here. */
+  /** Absent: users of this target do not log in. */
   readonly replies?: Pick<ReplyRegister, "find" | "effective"> | undefined;
 }
 

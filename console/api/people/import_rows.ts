@@ -109,7 +109,7 @@ function readAnew(transfer: Transfer, { target }: Sheet, row: SheetRow): boolean
   return checked.ok;
 }
 
-/** What a row calls itself, for somebody who looks for it. */
+/** The name in a row, for searching. */
 function givenName({ read }: SheetRow): string {
   if (!read.ok) return "";
   const { userName, displayName } = read.row.body;
@@ -142,12 +142,12 @@ function judge(row: SheetRow, outcome: RowOutcome | undefined): void {
   }
 }
 
-/** Groups that the row brings somebody into. */
+/** The groups that the row adds the user to. */
 function joinsOf({ joins = [], joined = [] }: Exclude<RowOutcome, { did: "refused" }>): readonly string[] {
   return [...joins, ...joined];
 }
 
-/** Writes what the check let pass and nobody skipped. @throws Refusal what the target refuses as a whole. */
+/** Writes the rows that passed the check and were not skipped. @throws Refusal what the target refuses as a whole. */
 export async function applyRows(
   transfer: Transfer,
   sheet: Sheet,

@@ -40,7 +40,7 @@ export function createUserFactorRoutes(deps: Deps) {
     if (!waits) throw new Refusal("unknown_pairing");
     return id;
   };
-  /** The name as the directory spells it; whoever is not in it has factors under the name as given. */
+  /** The name as the directory spells it; a user who is not in it has factors under the name as given. */
   const deedOf = async (c: Context<HttpEnv>, given: string): Promise<FactorDeed> => {
     const { directory } = targetOf(required(deps.people), undefined);
     const stored = await directory.read("user", canonicalName(given));

@@ -35,7 +35,7 @@ export interface UserPage {
   readonly target: string;
   readonly targets: readonly string[];
   readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
-  /** Names of attributes that nobody changes here, because every backend keeps them. */
+  /** Names of attributes that cannot be changed here, because every backend keeps them. */
   readonly readOnly: readonly string[];
   /** Whether this target's users log in, so that factors and locks are theirs. */
   readonly logsIn: boolean;
@@ -119,7 +119,7 @@ export interface UserView {
   readonly name: string;
   /** `null`: not in the directory; factors and logins there may be all the same. */
   readonly record: UserRecord | null;
-  /** Names of attributes that nobody changes here, because every backend keeps them. */
+  /** Names of attributes that cannot be changed here, because every backend keeps them. */
   readonly readOnly: readonly string[];
   readonly backends: readonly BackendView[];
   readonly login: LoginView | null;

@@ -7,7 +7,7 @@ import type { Vault } from "../../../vault.ts";
 import type { Role } from "../access.ts";
 import type { PasswordHash } from "./passwords.ts";
 
-/** Somebody who may sign in. `credential` changes with the password or the role, which ends their sessions. */
+/** An administrator. `credential` changes with the password or the role, which ends their sessions. */
 export interface Admin {
   /** Names the account for good: another account of the same name has another id. */
   readonly id: string;
@@ -51,7 +51,7 @@ export function adminKey(name: string): Deno.KvKey {
   return ["console_admin", adminKeyName(name)];
 }
 
-/** Who else stands in the audit as having done something: nobody may be called so. */
+/** Other actors in the audit log: no administrator can have such a name. */
 const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh|nobody)$)/;
 
 /** One to 64 characters, none of them invisible, and no name of another actor. */
@@ -96,7 +96,7 @@ export function isRoleConfirmed({ confirmedMs }: Admin, nowMs: number): boolean 
   return confirmedMs === undefined || nowMs - confirmedMs < ROLE_CONFIRMED_MS;
 }
 
-/** Whether somebody could still decide who may do what, were `records` all that is kept beside the settings. Pure. */
+/** Whether there is still an owner who can sign in, given `records` and the settings. Pure. */
 export function hasOwner(configured: readonly AdminSettings[], records: readonly AdminRecord[]): boolean {
   return configured.some(({ role }) => role === "owner") ||
     records.some(({ role, disabled }) => role === "owner" && disabled === undefined);

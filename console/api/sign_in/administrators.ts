@@ -96,7 +96,7 @@ export function createAdministrators(deps: AdministratorsDeps): Administrators {
     return { admin: adminOfRecord(record, vault), record };
   };
 
-  /** All records, read under the guard: whoever commits against `check` knows that none has changed. */
+  /** All records, with the `check` that makes a commit fail if one of them has changed. */
   const guarded = async (): Promise<{ records: AdminRecord[]; check: Check; touch: Mutation }> => {
     const { key, versionstamp } = await store.get(ADMINS_GUARD);
     return {

@@ -25,7 +25,7 @@ import { Refusal } from "../refusal.ts";
 
 export type { Admin } from "./admin_records.ts";
 
-/** What somebody with a link asks for. Without a password, `also` must write another way to sign in. */
+/** What the holder of a link requests. Without a password, `also` must write another way to sign in. */
 export interface AdminClaim {
   readonly token: string;
   /** Ignored when the link names the person. */
@@ -37,7 +37,7 @@ export interface AdminClaim {
 }
 
 export interface Admins {
-  /** Whether somebody can sign in as owner; until then the console asks for the set-up link. */
+  /** Whether an owner can sign in; until then the console asks for the set-up link. */
   hasOwner(): Promise<boolean>;
   /**
    * Makes the one-time link that creates the first owner and voids an earlier one; `null` when there is an owner.
@@ -54,7 +54,7 @@ export interface Admins {
   setUp(claim: AdminClaim): Promise<Admin>;
   /** Who that name and password belong to, or `null`; takes the same time whether the name is known or not. */
   check(name: string, password: string): Promise<Admin | null>;
-  /** Whoever may sign in by that name; `null` also for those who are disabled. */
+  /** The administrator of that name; `null` also for a disabled one. */
   find(name: string): Promise<Admin | null>;
   /** Whether that account can sign in by a password. */
   hasPassword(name: string): Promise<boolean>;
@@ -144,7 +144,7 @@ export function createAdmins(deps: AdminsDeps): Admins {
     async setUp(asked) {
       const early = await invitations.open(asked.token);
       const { record, check } = await recordFor(early, asked);
-      // Read again after the hash: whoever commits first has used the link up.
+      // Read again after the hash: the first commit uses up the link.
       const claim = await invitations.open(asked.token);
       const admin = adminOfRecord(record, vault);
       const done = await store.commit({
@@ -167,7 +167,7 @@ export function createAdmins(deps: AdminsDeps): Admins {
         ],
       });
       if (!done.ok) {
-        // Used up by somebody else; else the account was changed meanwhile, and its new standing must not be lost.
+        // Another request used up the link, or the account was changed meanwhile; that change must not be lost.
         await invitations.open(asked.token);
         throw new Refusal("changed_meanwhile");
       }

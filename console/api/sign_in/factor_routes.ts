@@ -1,4 +1,4 @@
-// One's own factors: the authenticator app, recovery codes and passkeys of whoever is signed in.
+// The own factors of the signed-in administrator: authenticator app, recovery codes and passkeys.
 
 import { Hono } from "hono";
 import * as v from "valibot";

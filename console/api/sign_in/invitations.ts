@@ -1,5 +1,5 @@
-// One-time links: the first owner's, printed by the server, and those that owners make for others. Whoever opens one
-// chooses how to sign in; the link's digest alone is kept.
+// One-time links: the first owner's, printed by the server, and those that owners create for others. The person who opens
+// one chooses how to sign in; only the digest of the link is stored.
 
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
@@ -22,7 +22,7 @@ export interface Claim {
   readonly link: ClaimLink;
   /** The account whose way in is made anew; `null` for a new account. */
   readonly accountId: string | null;
-  /** Holds while nobody has used the link. */
+  /** Holds until the link is used. */
   readonly check: Check;
 }
 
@@ -68,7 +68,7 @@ export interface InvitationsDeps {
 const SETUP_KEY: Deno.KvKey = ["console_setup"];
 const TOKEN_OCTETS = 16;
 export const SETUP_MS = 60 * 60 * 1000;
-/** An invitation is sent to somebody, so it lasts a day. */
+/** An invitation has to be delivered, so it is valid for a day. */
 export const INVITATION_MS = 24 * 60 * 60 * 1000;
 const MAX_TOKEN_CHARACTERS = 256;
 const MAX_LISTED = 1000;

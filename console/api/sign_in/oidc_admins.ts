@@ -134,7 +134,7 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
   ): Promise<AdminRecord> {
     const name = nameOfClaims(claims);
     if (name === null) throw new Refusal("oidc_name");
-    // Names are what audit records and roles hang on: the provider must not be able to take over somebody else's.
+    // Names are what audit records and roles hang on: the provider must not be able to take over the name of another administrator.
     const taken = records.some((one) => adminKeyName(one.name) === adminKeyName(name)) ||
       await deps.admins.find(name) !== null;
     if (taken) throw new Refusal("name_taken");

@@ -44,7 +44,7 @@ const DEADLINE_MS = 5000;
 const MAX_ANSWER_OCTETS = 256 * 1024;
 const DISCOVERY_LIFE_MS = 10 * 60 * 1000;
 const CLOCK_TOLERANCE_S = 60;
-/** Signatures with a public key alone: with a shared one, whoever knows the client's secret could sign (RFC 8725 §3.1). */
+/** Only signatures with a public key: with a shared key, every holder of the client's secret could sign (RFC 8725 §3.1). */
 const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
 export function createOidcProvider(

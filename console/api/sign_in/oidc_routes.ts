@@ -31,7 +31,7 @@ export interface OidcRouteDeps {
   readonly log: Log;
 }
 
-/** What is remembered while somebody is at the provider. */
+/** What is stored while the administrator is at the provider. */
 interface Journey {
   readonly state: string;
   readonly nonce: string;

@@ -14,7 +14,7 @@ export interface PasskeyChallenges {
   spend(challenge: string): { check: Check; mutation: Mutation };
 }
 
-/** How long somebody may take over their authenticator. */
+/** How long an administrator can take to use the authenticator. */
 export const CHALLENGE_MS = 5 * 60 * 1000;
 const NONCE_OCTETS = 16;
 

@@ -17,7 +17,7 @@ import { Refusal } from "../refusal.ts";
 /** Where the browser is: the origin that it will sign. */
 export type Origin = string;
 
-/** What the browser is given, without what nobody asks for: extensions hold octets, which JSON has none of. */
+/** What the browser receives, without the extensions: they hold octets, which JSON cannot contain. */
 export type RegistrationWanted = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
 export type PasskeyWanted = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
 
@@ -160,7 +160,7 @@ export function createPasskeys({ store, vault, clock, random, factors }: Passkey
         checks: [check, spent.check],
         mutations: [spent.mutation, factors.write(owner.accountId, withPasskey(record, used))],
       });
-      // Somebody else spent this very answer, or changed the factors under it.
+      // Another request used this answer, or changed the factors meanwhile.
       if (!done.ok) throw new Refusal("passkey_refused");
       return owner;
     },
@@ -196,7 +196,7 @@ async function refuseAttestation(response: RegistrationResponseJSON): Promise<vo
   if (format !== "none") throw new Refusal("passkey_refused");
 }
 
-/** The library throws for every fault of the answer; which one helps nobody but whoever forges it. */
+/** The library throws for every fault of the answer; which one it is would only help an attacker. */
 async function orRefuse<T>(judge: () => Promise<T>): Promise<T> {
   try {
     return await judge();

@@ -1,5 +1,5 @@
 // The record of sign-ins that were refused: one for each name and minute, with how often and from where, so that a guesser
-// fills nothing. What was typed as a name is kept only where somebody is called so: it may have been a password.
+// fills nothing. A typed name is stored only if an administrator has it: it may have been a password.
 
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
@@ -28,9 +28,9 @@ export interface RefusedSignInDeps {
   readonly admins: Pick<Admins, "find">;
 }
 
-/** Who was not let in is known to nobody. */
+/** The actor of a refused sign-in: the person is unknown. */
 export const NOBODY = "nobody";
-/** What refusals are about whose name is nobody's. */
+/** The object of a refused sign-in with a name that no administrator has. */
 export const UNKNOWN_NAME = "sign-in:unknown-name";
 const MINUTE_MS = 60_000;
 /** Of more addresses in one minute the record only counts the refusals. */

@@ -14,7 +14,7 @@ export function sessionToken(c: Context<HttpEnv>): string {
   return getCookie(c, cookieName(c, COOKIE)) ?? "";
 }
 
-/** Begins a session for `admin` in this browser. The browser's old one ends: nobody can plant a session for somebody else. */
+/** Begins a session for `admin` in this browser. The browser's old one ends, which prevents session fixation. */
 export async function beginSession(
   c: Context<HttpEnv>,
   { sessions, admin, by, freshMs }: {

@@ -40,7 +40,7 @@ const STEP_UP = v.union([
   v.strictObject({ password: text(1024), code: v.optional(text(64)) }),
 ]);
 
-/** The answer about a session, or about nobody's. */
+/** The response about a session, or about no session. */
 export function createSessionAnswer(deps: SessionRouteDeps) {
   const { admins, factors, features, firstSteps, providerName, clock } = deps;
   return async (session: Session | null): Promise<SessionAnswer> => {

@@ -22,7 +22,7 @@ interface SessionRecord {
   readonly agent: string;
 }
 
-/** Where somebody signs in from. */
+/** Where a sign-in comes from. */
 export interface SessionPlace {
   readonly source: string;
   /** What the browser calls itself. */
@@ -42,7 +42,7 @@ export interface SessionRow {
   readonly usedMs: number;
 }
 
-/** Somebody who is signed in. */
+/** An administrator who is signed in. */
 export interface Session {
   /** The token's digest: names the session, opens nothing. */
   readonly id: string;

@@ -1,5 +1,5 @@
-// Who somebody is: a name with a password and, where there is one, a code; or a passkey. For signing in, and for showing a
-// factor again.
+// Authentication of an administrator: a name with a password and, if there is one, a code; or a passkey. Used to sign in and to
+// verify a factor again (step-up).
 
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { canonicalName } from "../../../canonical_name.ts";
@@ -15,7 +15,7 @@ import type { Passkeys } from "./passkeys.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 import type { RefusedSignIns } from "./refused_sign_ins.ts";
 
-/** By which means somebody signed in: `password_code` with the code of an app, `link` by a one-time link. */
+/** How an administrator signed in: `password_code` with the code of an app, `link` by a one-time link. */
 export type SignInMeans =
   | "password"
   | "password_code"
@@ -81,7 +81,7 @@ const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "too_many_attempts",
 ]);
 
-/** What keeps nobody out: the next step of a sign-in, or a server that has no time. */
+/** Answers that are no failed sign-in: the next step of a sign-in, or a busy server. */
 const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "busy",
   "code_needed",
@@ -152,7 +152,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       counted({ name: null, source, session }, async () => {
         const owner = await passkeys.use({ origin, response });
         const admin = await admins.find(owner.name);
-        // Another account of the same name is somebody else.
+        // Another account of the same name belongs to another person.
         if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
         return { admin, by: "passkey", isFresh: true };
       }),

@@ -1,4 +1,4 @@
-// Ten codes, shown once: to copy or print; whoever leaves without them has said so.
+// Ten codes, shown once: to copy or print; the user confirms to leave without them.
 
 import { useSignal } from "@preact/signals";
 import { CopyButton } from "../../web/parts/copy_button.tsx";

@@ -1,4 +1,4 @@
-// The heading of what is shown now; it takes the focus when what had it is gone, so that nobody is lost.
+// The heading of what is shown now; it takes the focus when the focused element is gone, so that keyboard users keep their place.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";

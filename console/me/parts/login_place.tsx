@@ -1,4 +1,4 @@
-// Where a login is made: the client, and where somebody sits.
+// Where a login comes from: the client, and the place of the user.
 
 import { t } from "../../web/words/translate.ts";
 import type { OwnLogin } from "../login_looks.ts";

@@ -1,5 +1,5 @@
-// The board of logins: what the stream brings is kept here, newest first, and shown through filters. While somebody
-// points at the list it stands still and counts what is newer.
+// The board of logins: what the stream brings is kept here, newest first, and shown through filters. While the
+// pointer is on the list, it does not move and counts the newer logins.
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { ConversationView } from "../../../radius/doing/ports.ts";
@@ -22,7 +22,7 @@ export interface BoardModel {
   /** How many arrived since the list was held. */
   readonly newer: ReadonlySignal<number>;
   readonly total: ReadonlySignal<number>;
-  /** Somebody points at the list or is in it. */
+  /** The pointer or the focus is in the list. */
   readonly held: ReadonlySignal<boolean>;
   /** The same array while the names are the same. */
   readonly clients: ReadonlySignal<readonly string[]>;

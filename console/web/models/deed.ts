@@ -1,4 +1,4 @@
-// A deed that somebody asked for in a form: under way, or what went wrong with it.
+// An action of a form: in progress, or failed with an error.
 
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 

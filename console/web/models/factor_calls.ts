@@ -25,7 +25,7 @@ export const newRecoveryCodes = ({ api, session }: Given) =>
 export const removePasskey = ({ api, session }: Given, id: string) =>
   session.whileSignedIn(() => take(api.factors.passkeys[":id"].$delete({ param: { id } })));
 
-/** Makes a passkey for whoever is signed in. */
+/** Creates a passkey for the signed-in administrator. */
 export async function addPasskey({ api, session }: Given, label: string) {
   const optionsJSON = await session.whileSignedIn(() =>
     take(api.factors.passkeys.options.$post({ json: {} }))

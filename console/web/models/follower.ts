@@ -3,9 +3,9 @@
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 
 export interface Follower {
-  /** Something is newer than what is shown, and waits because somebody is at the list. */
+  /** There are newer rows, which wait because the list is in use. */
   readonly waiting: ReadonlySignal<boolean>;
-  /** Somebody points at the list or is in it: it stands still. */
+  /** The pointer or the focus is in the list, so it does not move. */
   hold(held: boolean): void;
   /** Fetches what waits although the list is held. */
   showNewer(): void;

@@ -1,9 +1,9 @@
-// Lets the stream of a tab go that nobody sees, and takes it up again.
+// Closes the stream of a hidden tab, and opens it again when the tab is visible.
 
 import type { LiveModel } from "./live_model.ts";
 import type { SessionModel } from "./session_model.ts";
 
-/** A tab that nobody sees lets its stream go: browsers keep few connections to one host. */
+/** A hidden tab closes its stream: browsers keep few connections to one host. */
 const HIDDEN_GRACE_MS = 30_000;
 
 export function letGoWhileHidden(live: LiveModel, session: SessionModel): void {

@@ -56,7 +56,7 @@ function createLiveModels({ api, router, clock, session }: Models) {
       () => undefined,
     );
   }, MEASURE_EVERY_MS);
-  // A stream that was refused waits for somebody to sign in again.
+  // A stream that was refused waits for the next sign-in.
   let wasInterrupted = false;
   effect(() => {
     const isInterrupted = session.interrupted.value;

@@ -1,4 +1,4 @@
-// A list that is read further back: its first page, and the older ones that somebody asked for.
+// A list with older pages: its first page, and the older ones that were requested.
 
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";

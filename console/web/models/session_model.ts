@@ -1,4 +1,4 @@
-// Who is signed in, and what happens when that ends while somebody works.
+// Who is signed in, and what happens when the session ends during work.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { FirstStep } from "../../api/live/first_steps.ts";
@@ -8,7 +8,7 @@ import type { Role } from "../../api/access.ts";
 import { LOADING, type Remote } from "../remote.ts";
 
 export interface SessionModel {
-  /** `ready` with `null`: nobody is signed in. */
+  /** `ready` with `null`: there is no session. */
   readonly session: ReadonlySignal<Remote<SessionInfo | null>>;
   readonly features: ReadonlySignal<Features>;
   readonly needsSetUp: ReadonlySignal<boolean>;
@@ -36,7 +36,7 @@ export interface SessionModel {
   signOut(): Promise<void>;
   /** Asks whether the session still stands; opens the dialog when it does not. Resolves to whether it does. */
   probe(): Promise<boolean>;
-  /** Tells the server that somebody is looking. */
+  /** Tells the server that the page is in use. */
   stay(): Promise<void>;
   /** Opens the dialog before the session ends by itself. */
   signInAgain(): void;
@@ -62,7 +62,7 @@ export function createSessionModel(
   const steppingUp = signal(false);
   const provider = signal<string | null>(null);
   const endsMs = signal<number | null>(null);
-  /** By what the calls wait for; `passes` counts how often somebody got through. */
+  /** By what the calls wait for; `passes` counts the successful sign-ins. */
   const gates = {
     not_signed_in: { open: interrupted, waiting: new Set<(passed: boolean) => void>(), passes: 0 },
     step_up: { open: steppingUp, waiting: new Set<(passed: boolean) => void>(), passes: 0 },
@@ -159,7 +159,7 @@ export function createSessionModel(
           const name = fault instanceof ApiFailure && tries < MAX_TRIES ? gateNamed(fault.code) : null;
           if (name === null) throw fault;
           const gate = gates[name];
-          // Somebody got through while this answer was on its way: it is about what was before.
+          // A sign-in succeeded while this answer was on its way, so the answer is outdated.
           if (gate.passes > before[name]) continue;
           gate.open.value = true;
           if (!await new Promise<boolean>((resolve) => gate.waiting.add(resolve))) throw fault;

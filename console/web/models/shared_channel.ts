@@ -29,7 +29,7 @@ export interface IdChannel extends EventChannel {
 
 export interface SharedDeps {
   readonly openBus: () => Bus;
-  /** Runs `lead` while nobody else leads; `lead` resolves to give it up. `signal` takes the request back. */
+  /** Runs `lead` while no other tab leads; `lead` resolves to give it up. `signal` cancels the request. */
   readonly whenLeading: (lead: () => Promise<void>, signal: AbortSignal) => Promise<void>;
   readonly openStream: (after: string) => IdChannel;
   readonly newName: () => string;
@@ -42,7 +42,7 @@ const OPEN = 1;
 const CONNECTING = 0;
 const CLOSED = 2;
 
-/** Opens a channel that looks like an EventSource, whoever holds the stream. */
+/** Opens a channel that looks like an EventSource, whichever tab holds the stream. */
 export function createSharedChannels(deps: SharedDeps): (after: string) => EventChannel {
   return (after) => openShared(deps, after);
 }

@@ -91,7 +91,7 @@ export function problemOf(fault: unknown): Problem {
   return { code: fault instanceof ApiFailure ? fault.code : "nonsense", text: failureText(fault) };
 }
 
-/** Why the browser gave no answer: mostly somebody who thought better of it. */
+/** Why the browser gave no answer: usually because the user cancelled. */
 export function notShown(fault: unknown): never {
   const name = fault instanceof Error ? fault.name : "";
   throw new ApiFailure(name === "InvalidStateError" ? "passkey_known" : "passkey_not_shown");

@@ -13,7 +13,7 @@ export interface Toast {
 
 export interface Toasts {
   readonly list: ReadonlySignal<readonly Toast[]>;
-  /** Shows a message for 8 seconds, longer while somebody is on it. */
+  /** Shows a message for 8 seconds, longer while the pointer or the focus is on it. */
   say(text: string, options?: { readonly tone?: Tone; readonly undo?: () => Promise<void> | void }): void;
   dismiss(id: number): void;
   /** Time stands still while the pointer or the focus is in the messages. */

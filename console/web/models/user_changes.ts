@@ -28,7 +28,7 @@ export function attributesOf(form: UserForm, before: JsonObject): JsonObject {
   return attributes;
 }
 
-/** What I changed over what somebody else made of it meanwhile. */
+/** My changes on top of another administrator's changes. */
 export function mergeForms(
   { base, mine, theirs }: { base: UserForm; mine: UserForm; theirs: UserForm },
 ): UserForm {

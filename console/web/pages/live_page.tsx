@@ -1,4 +1,4 @@
-// Live: the traffic, where it stands, and what waits for somebody.
+// Live: the logins, their steps, and what waits for a person.
 
 import { useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";

@@ -1,4 +1,4 @@
-// What somebody sees who is not signed in.
+// The page without a session.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Models } from "../models/models.ts";

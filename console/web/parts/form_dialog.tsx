@@ -27,7 +27,7 @@ export interface FormDialogProps {
   readonly failed?: string;
   /** The failure is shown at its field: then it is not repeated above the fields. */
   readonly isAtField?: boolean;
-  /** Where somebody else wants to know how it goes. */
+  /** For a caller that follows the progress. */
   readonly deed?: Deed;
   /** Why it cannot be done yet; `""` when that is plain to see. */
   readonly reason?: string | undefined;

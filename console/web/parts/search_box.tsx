@@ -1,4 +1,4 @@
-// The search of a list: ahead of the address while somebody types, and following it otherwise. `/` comes here.
+// The search of a list: ahead of the address while the user types, and following it otherwise. `/` comes here.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";

@@ -18,7 +18,7 @@ interface VirtualListProps<T> {
   readonly renderRow: (row: T, place: RowPlace) => ComponentChildren;
   /** Rows are drawn again when one of these is another; always as many. */
   readonly drawnWith?: readonly unknown[];
-  /** Nobody is in the list: the elements of rows that left are used for those that come. */
+  /** The focus is not in the list: elements of rows that scrolled out are reused for new rows. */
   readonly reuse?: boolean;
   readonly label: string;
 }

@@ -1,4 +1,4 @@
-// What somebody may do here, as a field of a form.
+// The role of an administrator, as a field of a form.
 
 import type { Role } from "../../../api/access.ts";
 import { t } from "../../words/translate.ts";

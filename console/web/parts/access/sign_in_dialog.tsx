@@ -1,4 +1,4 @@
-// The session ended while somebody worked, or what they ask for needs a fresh factor: signing in over the page, which keeps
+// The session ended during work, or an action needs a fresh factor: signing in over the page, which keeps
 // what it shows.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -32,7 +32,7 @@ function Again({ models, name }: { models: Models; name: string }) {
     const element = dialog.current;
     if (element === null) return;
     if (!element.open) element.showModal();
-    // A dialog that opens later would lie over it, and nothing can be done there before somebody signs in.
+    // A dialog that opens later would lie over it, and cannot be used before the sign-in.
     const stayOnTop = ({ target }: Event) => {
       if (!(target instanceof HTMLDialogElement) || target === element || !target.open) return;
       element.close();
@@ -56,7 +56,7 @@ function Again({ models, name }: { models: Models; name: string }) {
   );
 }
 
-/** Somebody may sign in in another tab, as at the provider: coming back here asks. */
+/** A sign-in can happen in another tab, as at the provider: the return to this tab checks for it. */
 function useReturn(models: Models): void {
   useEffect(() => {
     const look = () => {

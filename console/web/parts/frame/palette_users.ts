@@ -6,7 +6,7 @@ import type { Offer } from "../../models/palette_model.ts";
 
 const MAX_USERS = 8;
 
-/** Asks the server for the first few; nobody when it does not answer, for the palette goes on without them. */
+/** Asks the server for the first few users; none when it does not answer, because the palette works without them. */
 export async function findUsers({ api, router }: Models, text: string): Promise<readonly Offer[]> {
   try {
     const { rows } = await take(api.users.$get({ query: { q: text, size: String(MAX_USERS) } }));

@@ -9,7 +9,7 @@ interface PickerProps {
   readonly models: Models;
   readonly target: string;
   readonly onPick: (user: string) => Promise<void>;
-  /** Why nobody can be added. */
+  /** Why no member can be added. */
   readonly reason?: string | undefined;
 }
 

@@ -50,7 +50,7 @@ export function ApprovalsPanel({ models }: { models: Models }) {
   );
 }
 
-/** Only the row that has the focus: a key must not decide over somebody who is merely the first in the list. */
+/** Only the row that has the focus: a key must not decide about the first login of the list by accident. */
 function denyFocused(): void {
   document.activeElement?.closest(".approval")?.querySelector<HTMLElement>(".button-bad")?.click();
 }

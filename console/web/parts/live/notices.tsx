@@ -1,4 +1,4 @@
-// What people told the administrators: it stands here until somebody dismisses it.
+// Notices from users to the administrators, until an administrator dismisses them.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

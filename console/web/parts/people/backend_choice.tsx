@@ -1,4 +1,4 @@
-// Which backends a change goes to: all of them, unless somebody takes one out.
+// Which backends a change goes to: all of them, unless the administrator excludes one.
 
 import type { Signal } from "@preact/signals";
 import { t } from "../../words/translate.ts";

@@ -138,7 +138,7 @@ function TruthTable({ record, backends, name }: {
   );
 }
 
-/** What the backend has; of one that is owed a write nobody knows, and of one that never had the user there is nothing. */
+/** What the backend has: unknown while a write is pending, and nothing if it never had the user. */
 type Held = { readonly value: string } | "owed" | null;
 
 /** @param props.keeper the backend, where it keeps the attribute for itself: then nothing differs. */

@@ -163,7 +163,7 @@ function Entries({ prefix, form, name, known }: Place<ListField> & { readonly kn
   );
 }
 
-/** A type that somebody else gave stays among the choices. */
+/** A type from another client stays among the choices. */
 function typesWith(type: string): { value: string; label: string }[] {
   const known = TYPES.map((value) => ({ value, label: t(`people.type_${value}`) }));
   const other = type === "" || TYPES.some((value) => value === type) ? [] : [{ value: type, label: type }];

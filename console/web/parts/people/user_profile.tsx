@@ -1,4 +1,4 @@
-// The profile: fields to change, the differences before they are saved, and somebody else's changes meanwhile.
+// The profile: fields to change, the differences before they are saved, and the changes of other administrators meanwhile.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";

@@ -6,7 +6,7 @@ import { t } from "../../words/translate.ts";
 import type { StateWords } from "../../words.ts";
 import { Chip, Status } from "../status.tsx";
 
-/** Locked stands before inactive: it is what somebody has to undo. */
+/** "Locked" comes before "inactive", because an administrator has to undo it. */
 export function userState({ active, locked }: { active: boolean; locked: boolean }): StateWords {
   if (!active) return { label: t("people.status_inactive"), tone: "idle", shape: "ring" };
   if (locked) return { label: t("people.status_locked"), tone: "bad", shape: "cross" };
