@@ -86,7 +86,7 @@ function checkEither(
 
 const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
 
-/** Unsigned packets show which secret made them by their password alone: with another one it is noise. */
+/** Unsigned packets show which secret made them by their password alone: with another one it is garbled. */
 function isGarbled(view: PacketView, { secret }: Client): boolean {
   const hidden = view.value("userPassword");
   if (hidden === null) return false;

@@ -9,22 +9,22 @@ import type { PacketView } from "../pure/packet.ts";
 import { readAnswer, readAppended } from "../pure/password.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import { type Tuple, tupleOf } from "../pure/tuple.ts";
-import { isPowerless, wasCutOff } from "./answer_rules.ts";
 import { type AnswerDeps, createAnswers } from "./answers.ts";
 import { newAttempt } from "./attempt.ts";
 import { createBeginnings } from "./beginnings.ts";
 import type { Conversation } from "./conversation.ts";
 import { recordJoin } from "./login_audit.ts";
 import type { MachineDeps } from "./turn.ts";
-import { createNoiseCheck } from "./noise.ts";
+import { createNoiseCheck } from "./garbled_password.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";
 import { callingStation, findRefusal, type Refusal, type Request, viewOf } from "./request.ts";
 import { logRequest } from "./request_log.ts";
 import { RequestRunner } from "./request_runner.ts";
-import { findSameLogin, isReissued, isSamePacket } from "./same_packet.ts";
+import { findSameLogin, isReissued, isSamePacket, wasCutOff } from "./same_packet.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import type { UnsignedLimits } from "./unsigned_limits.ts";
+import { isPowerless } from "./unsigned_requests.ts";
 import { createWorks, type Work } from "./works.ts";
 
 export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
@@ -108,7 +108,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     wait(request, { user, pending }, () => admit(request, viewOf(request), user));
   }
 
-  /** An unsigned packet with a password that is noise: anyone could have made it. */
+  /** An unsigned packet with a garbled password: anyone can send it. */
   function findNoise(request: Request, view: PacketView): Refusal | null {
     const length = request.proven ? reveal(request, view) : 0;
     return length > 0 && noise.isNoise(request.octets, plain.subarray(0, length)) ? "garbled_password" : null;

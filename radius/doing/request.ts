@@ -28,7 +28,7 @@ export interface Request {
   readonly slot: Slot;
   /** Whether its Message-Authenticator was verified. */
   readonly signed: boolean;
-  /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Noise is refused. */
+  /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Garbled passwords are refused. */
   readonly proven: boolean;
   /** User-Name as text, without the domain and the realm that the client strips; invalid UTF-8 becomes U+FFFD. */
   readonly userName: string;

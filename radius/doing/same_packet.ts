@@ -1,11 +1,14 @@
 // Whether a packet is the one that was worked on last for its conversation (RFC 5080 §2.2.2).
 
 import { toBase64Url } from "../../runtime.ts";
+import type { Appended } from "../facts/facts.ts";
 import type { Step } from "../facts/steps.ts";
 import { authenticatorOf } from "../pure/packet.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Request } from "./request.ts";
+
+const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 /** The Request Authenticator as it is stored. */
 export function authenticatorText(request: Request): string {
@@ -51,4 +54,14 @@ export function isReissued(
 ): boolean {
   return lastAnswer !== null && lastAnswer.state === step && answerDigest === digest &&
     lastAnswer.atMs >= sinceMs;
+}
+
+/** Whether a restart or the store interrupted the wait of a held login. Its client cannot use a challenge, so a retransmission waits again. */
+export function wasCutOff(
+  { outcome, at, lastAnswer }: Conversation,
+  appended: Appended | null,
+  { device }: Request["client"]["policy"],
+): boolean {
+  return outcome === null && at === DEVICE && lastAnswer?.state === null &&
+    (device === "hold" || appended?.kind === "push");
 }

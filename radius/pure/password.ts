@@ -64,8 +64,8 @@ export function readAnswer(typed: Uint8Array): string {
 }
 
 /**
- * Whether a revealed password is noise: then the sender does not know the shared secret, or the gateway has another one. Noise of 16 octets
- * is taken for text about once in 200,000 times: text is UTF-8 without control characters other than tab and line ends.
+ * Whether a revealed password is garbled: then the sender does not know the shared secret, or the gateway has another one. 16 random octets
+ * are taken for text about once in 200,000 times: text is UTF-8 without control characters other than tab and line ends.
  */
 export function looksGarbled(typed: Uint8Array): boolean {
   for (const octet of typed) {

@@ -9,7 +9,7 @@ import { becomes, metric, openSession } from "./gateway_sessions.ts";
 
 const SEED = "JBSWY3DPEHPK3PXP";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
-const NOISE_PACKETS = 15;
+const GARBLED_PACKETS = 15;
 const unsigned = { messageAuthenticator: "none" } as const;
 const pairings = [
   ["alice", { kind: "totp", seed: fromBase32(SEED) }],
@@ -18,7 +18,7 @@ const pairings = [
 ] as const;
 const code = () => totpCode(fromBase32(SEED), Date.now());
 
-Deno.test("03: noise instead of a password locks no user, sends nothing, and ends no login", async () => {
+Deno.test("03: a garbled password locks no user, sends nothing, and ends no login", async () => {
   await using world = await startFaultWorld({ pairings });
   const { gateway } = world;
   const place = { nasPort: 7 };
@@ -27,17 +27,17 @@ Deno.test("03: noise instead of a password locks no user, sends nothing, and end
   using attacker = gateway.client();
   const refused = () => metric(gateway, "refused_garbled_password_total");
   const send = async (userName: string, state?: string) => {
-    // A sender without the secret hides nothing: what is revealed is noise. One in 200,000 is text by chance; it is left out.
+    // A sender without the secret hides nothing: the revealed password is garbled. One in 200,000 is text by chance; it is left out.
     const password = new Uint8Array(randomBytes(15));
     password[0] = 0xff;
     const more = state === undefined ? {} : { state: new TextEncoder().encode(state) };
     await attacker.sendRaw(attacker.build({ userName, password, ...place, ...unsigned, ...more }).bytes);
   };
-  for (let count = 0; count < NOISE_PACKETS; count++) {
+  for (let count = 0; count < GARBLED_PACKETS; count++) {
     for (const user of ["alice", "bob", "carol"]) await send(user);
     await send("alice", CODE);
   }
-  await becomes("all of it is refused", async () => await refused() === NOISE_PACKETS * 4);
+  await becomes("all of it is refused", async () => await refused() === GARBLED_PACKETS * 4);
   assertEquals([world.secondFactor.initiated().length, world.telephony.requests.length], [0, 0]);
   assertEquals((await alice.answer(code())).kind, "accept");
 });
@@ -83,11 +83,11 @@ Deno.test("03: readable by chance, a password opens no way to hide others under 
   const place = { userName: "bob", nasPort: 9, ...unsigned };
   using client = world.gateway.client();
   const authenticator = new Uint8Array(randomBytes(16));
-  const noise = new Uint8Array(16).fill(0xff);
+  const garbled = new Uint8Array(16).fill(0xff);
   const readable = await client.ask({ ...place, authenticator, password: "readable" });
   assertEquals(readable.code, CODES.accessChallenge);
   // An attacker who guesses the key stream soon sends an unreadable password; from then on nothing is read under this authenticator.
-  assertEquals((await client.ask({ ...place, authenticator, password: noise })).code, CODES.accessReject);
+  assertEquals((await client.ask({ ...place, authenticator, password: garbled })).code, CODES.accessReject);
   assertEquals((await client.ask({ ...place, authenticator, password: "other" })).code, CODES.accessReject);
   assertEquals(
     (await client.ask({ ...place, nasPort: 10, password: "another authenticator" })).code,

@@ -171,7 +171,7 @@ Deno.test("log: a drop is said once a minute, with its reason and source", async
   assertEquals(world.radius.watch.counters()["dropped_wrong_message_authenticator"], 3);
 });
 
-Deno.test("log: an unsigned request whose password is noise gets a hint at the secret", async () => {
+Deno.test("log: an unsigned request whose password is garbled gets a hint at the secret", async () => {
   await using world = await startInProcess();
   using stranger = world.newClient("another-secret-altogether");
   const packet = stranger.build({ userName: "anna", password: "p".repeat(16), messageAuthenticator: "none" });

@@ -1,4 +1,4 @@
-// Tells passwords that are noise: of requests without a signature, whose sender perhaps does not know the shared secret.
+// Finds garbled passwords in unsigned requests: their sender may not know the shared secret (RFC 2865 §5.2).
 
 import type { Random } from "../../runtime.ts";
 import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS } from "../facts/codes.ts";
@@ -7,20 +7,21 @@ import { looksGarbled } from "../pure/password.ts";
 
 export interface NoiseCheck {
   /**
-   * Whether the sender of an unsigned request did not prove that it knows the secret: its password is noise, or another password under the same
-   * Request Authenticator was. RFC 2865 §5.2 hides a password with a stream that depends on the Request Authenticator alone, so whoever may try many
-   * passwords under one of them finds the stream octet by octet, from whether each was readable.
+   * Whether an unsigned request does not prove that its sender knows the secret: its password is garbled, or another password under the same
+   * Request Authenticator was garbled. RFC 2865 §5.2 hides a password with a key stream that depends only on the secret and the Request
+   * Authenticator. An attacker who tries many passwords under one Request Authenticator learns the key stream octet by octet, from which of
+   * them were readable.
    *
    * @param password as it was revealed, not empty.
    */
   isNoise(packet: Uint8Array, password: Uint8Array): boolean;
 }
 
-/** One mark for each slot; with a million of them it takes about as many packets of noise to remove a certain one. */
+/** One mark for each slot. An attacker needs about a million packets with garbled passwords to overwrite a certain mark. */
 const SLOTS = 2 ** 20;
 
 export function createNoiseCheck({ random }: { random: Random }): NoiseCheck {
-  // The key is secret: nobody chooses a Request Authenticator that removes the mark of another one.
+  // The key is secret, so an attacker cannot choose a Request Authenticator that overwrites the mark of another one.
   const hmac = createHmacMd5(random.bytes(32));
   const digest = new Uint8Array(MD5_OCTETS);
   const view = new DataView(digest.buffer);
