@@ -160,6 +160,8 @@ Deno.test("RFC 7643 §8.4: the group's members are its displays, as the document
 
 /** Bodies of users and groups with everything that may stand in one, and with names that are hostile. */
 const name = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => readName(text).ok);
+/** New users and groups may not have a name that looks like another one. */
+const newName = name.filter((text) => !isDeceptiveName(text));
 const text = fc.string({ unit: "binary", maxLength: 20 });
 const entry = fc.record({
   value: text,
@@ -171,8 +173,7 @@ const entry = fc.record({
   requiredKeys: [],
 });
 const userBody = fc.record({
-  // A new user may not have a name that looks like another one.
-  userName: name.filter((text) => !isDeceptiveName(text)),
+  userName: newName,
   active: fc.constantFrom(true, false, "True", "FALSE"),
   name: fc.record({ familyName: text, givenName: text, middleName: text }, { requiredKeys: [] }),
   title: text,
@@ -189,7 +190,7 @@ const userBody = fc.record({
   "urn:x:y:2.0:z": fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 }),
 }, { requiredKeys: ["userName"] });
 const groupBody = fc.record({
-  displayName: name,
+  displayName: newName,
   members: fc.array(fc.oneof(name, fc.record({ value: name }))),
   note: text,
 }, {
