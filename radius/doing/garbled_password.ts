@@ -5,7 +5,7 @@ import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS } from "../facts/codes.ts";
 import { createHmacMd5, MD5_OCTETS } from "../pure/md5.ts";
 import { looksGarbled } from "../pure/password.ts";
 
-export interface NoiseCheck {
+export interface GarbledPasswordCheck {
   /**
    * Whether an unsigned request does not prove that its sender knows the secret: its password is garbled, or another password under the same
    * Request Authenticator was garbled. RFC 2865 §5.2 hides a password with a key stream that depends only on the secret and the Request
@@ -14,13 +14,13 @@ export interface NoiseCheck {
    *
    * @param password as it was revealed, not empty.
    */
-  isNoise(packet: Uint8Array, password: Uint8Array): boolean;
+  isRefused(packet: Uint8Array, password: Uint8Array): boolean;
 }
 
 /** One mark for each slot. An attacker needs about a million packets with garbled passwords to overwrite a certain mark. */
 const SLOTS = 2 ** 20;
 
-export function createNoiseCheck({ random }: { random: Random }): NoiseCheck {
+export function createGarbledPasswordCheck({ random }: { random: Random }): GarbledPasswordCheck {
   // The key is secret, so an attacker cannot choose a Request Authenticator that overwrites the mark of another one.
   const hmac = createHmacMd5(random.bytes(32));
   const digest = new Uint8Array(MD5_OCTETS);
@@ -28,7 +28,7 @@ export function createNoiseCheck({ random }: { random: Random }): NoiseCheck {
   let marks: Uint32Array | null = null;
 
   return {
-    isNoise(packet, password) {
+    isRefused(packet, password) {
       const isGarbled = looksGarbled(password);
       if (marks === null && !isGarbled) return false;
       hmac.signInto(packet, AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, digest, 0);

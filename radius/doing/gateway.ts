@@ -15,7 +15,7 @@ import { createBeginnings } from "./beginnings.ts";
 import type { Conversation } from "./conversation.ts";
 import { recordJoin } from "./login_audit.ts";
 import type { MachineDeps } from "./turn.ts";
-import { createNoiseCheck } from "./garbled_password.ts";
+import { createGarbledPasswordCheck } from "./garbled_password.ts";
 import { createPreparing } from "./preparing.ts";
 import { createRejections } from "./rejections.ts";
 import { callingStation, findRefusal, type Refusal, type Request, viewOf } from "./request.ts";
@@ -24,7 +24,7 @@ import { RequestRunner } from "./request_runner.ts";
 import { findSameLogin, isReissued, isSamePacket, wasCutOff } from "./same_packet.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import type { UnsignedLimits } from "./unsigned_limits.ts";
-import { isPowerless } from "./unsigned_requests.ts";
+import { mustChangeNothing } from "./unsigned_requests.ts";
 import { createWorks, type Work } from "./works.ts";
 
 export interface GatewayDeps extends Omit<MachineDeps, "startOver">, AnswerDeps {
@@ -65,7 +65,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { sharedTuples, unsignedLimits, tokenOf } = deps;
   // The key ends with the process: what is compared with it is never stored.
   const joinKey = createHmacMd5(deps.random.bytes(32));
-  const noise = createNoiseCheck(deps);
+  const garbledPasswords = createGarbledPasswordCheck(deps);
   const { gone, refuse } = createRejections(deps, answers);
   const works = createWorks({ joinWindowMs: deps.loginJoinWindowMs });
   const machine: MachineDeps = { ...deps, startOver };
@@ -95,7 +95,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
   function accept(request: Request, view: PacketView): void {
     counters.count("requests");
-    const refusal = findRefusal(view, request.userName) ?? (request.signed ? null : findNoise(request, view));
+    const refusal = findRefusal(view, request.userName) ??
+      (request.signed ? null : findGarbledPassword(request, view));
     if (refusal === null && !unsignedLimits.mayBegin(request, view)) {
       return answers.drop(request, "rate_limited");
     }
@@ -109,9 +110,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
   }
 
   /** An unsigned packet with a garbled password: anyone can send it. */
-  function findNoise(request: Request, view: PacketView): Refusal | null {
+  function findGarbledPassword(request: Request, view: PacketView): Refusal | null {
     const length = request.proven ? reveal(request, view) : 0;
-    return length > 0 && noise.isNoise(request.octets, plain.subarray(0, length)) ? "garbled_password" : null;
+    return length > 0 && garbledPasswords.isRefused(request.octets, plain.subarray(0, length))
+      ? "garbled_password"
+      : null;
   }
 
   function wait(
@@ -206,7 +209,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       return runner.repeat(request, conversation);
     }
     const work = works.of(conversation);
-    if (isPowerless(request, conversation)) {
+    if (mustChangeNothing(request, conversation)) {
       const isRepeatable = work === undefined && isLive(conversation) && conversation.at === step &&
         request.source === conversation.source;
       return isRepeatable ? runner.repeat(request, conversation) : gone(request, step);

@@ -12,6 +12,9 @@ const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
  * password. Exception: some clients continue a push with such an empty answer (docs/radius-clients.md). It counts while the login waits for
  * a phone, from the address that began the login.
  */
-export function isPowerless(request: Request, { source, at }: Pick<Conversation, "source" | "at">): boolean {
+export function mustChangeNothing(
+  request: Request,
+  { source, at }: Pick<Conversation, "source" | "at">,
+): boolean {
   return !request.proven && (request.source !== source || (at !== DEVICE && at !== PAIRING));
 }
