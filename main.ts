@@ -28,6 +28,7 @@ import { listenRadius, type RadiusSockets } from "./host/listening.ts";
 import { answerArguments } from "./host/program_arguments.ts";
 import { stopSignal } from "./host/stop_signal.ts";
 import { startHeartbeat } from "./host/store_heartbeat.ts";
+import { logUnhandledErrors } from "./host/unhandled_errors.ts";
 import { createLog, wholeWrites } from "./log.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
@@ -73,15 +74,7 @@ const log = createLog({
   clock,
   write: wholeWrites(Deno.stderr),
 });
-globalThis.addEventListener("unhandledrejection", (event) => {
-  event.preventDefault();
-  log.error("something failed that nobody waited for", { fault: String(event.reason) });
-});
-// What a timer's task throws would end the process otherwise, and with it everybody's login.
-globalThis.addEventListener("error", (event) => {
-  event.preventDefault();
-  log.error("a task failed", { fault: String(event.error) });
-});
+logUnhandledErrors(log);
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
