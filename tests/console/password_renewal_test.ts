@@ -1,9 +1,10 @@
 // A password hash of an earlier version is made again at sign-in, so that every sign-in takes the same work.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { adminKey, type AdminRecord } from "../../console/api/sign_in/admin_records.ts";
+import { type Admin, adminKey, type AdminRecord } from "../../console/api/sign_in/admin_records.ts";
 import { type Admins, createAdmins } from "../../console/api/sign_in/admins.ts";
 import { createPasswordHasher, type PasswordHasher } from "../../console/api/sign_in/passwords.ts";
+import { createSessions, type Sessions } from "../../console/api/sign_in/sessions.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { createLog } from "../../log.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
@@ -11,6 +12,7 @@ import { createStore, type Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 
 const PASSWORD = "correct horse battery";
+const PLACE = { source: "192.0.2.1", agent: "a browser", by: "password", freshMs: 0 } as const;
 const random = createSystemRandom();
 const EARLIER = createPasswordHasher({ random, cost: { costLog2: 5 } });
 const CURRENT = createPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
@@ -18,6 +20,7 @@ const CURRENT = createPasswordHasher({ random, cost: { costLog2: 4, parallelizat
 interface Accounts extends AsyncDisposable {
   readonly store: Store;
   adminsWith(hasher: PasswordHasher): Admins;
+  sessionsOf(admins: Admins): Sessions;
   record(): Promise<AdminRecord>;
 }
 
@@ -27,12 +30,15 @@ async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Account
   const password = await EARLIER.make(PASSWORD);
   const ada: AdminRecord = { id: "ada-1", name: "Ada", role: "owner", createdMs: 1, password, ...changes };
   await store.commit({ mutations: [{ type: "set", key: adminKey("Ada"), value: ada }] });
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const settings = { sessionMs: 3_600_000, idleMs: 3_600_000 };
   return {
     store,
+    sessionsOf: (admins) => createSessions({ store, vault, clock: systemClock, random, admins, settings }),
     adminsWith: (hasher) =>
       createAdmins({
         store,
-        vault: createVault(new Uint8Array(32).fill(7), random),
+        vault,
         clock: systemClock,
         random,
         log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
@@ -56,6 +62,25 @@ Deno.test("check() makes a hash of an earlier cost again, once, and the password
   assertEquals((await admins.check("Ada", PASSWORD))?.name, "Ada");
   assertEquals(await accounts.record(), renewed);
   assertEquals(await admins.check("Ada", "another password"), null);
+});
+
+Deno.test("a renewed hash ends no session: neither an older one nor that of the sign-in", async () => {
+  await using accounts = await openAccounts();
+  const admins = accounts.adminsWith(CURRENT);
+  const sessions = accounts.sessionsOf(admins);
+  const begin = async (admin: Admin | null) => {
+    if (admin === null) throw new Error("The right password was refused");
+    return (await sessions.begin(admin, PLACE)).token;
+  };
+  const tokens = [
+    await begin(await accounts.adminsWith(EARLIER).check("Ada", PASSWORD)),
+    // Two sign-ins at once: one of them loses the race to write the new hash.
+    ...await Promise.all([1, 2].map(async () => begin(await admins.check("Ada", PASSWORD)))),
+  ];
+  assertEquals((await accounts.record()).password?.costLog2, 4);
+  for (const token of tokens) {
+    assertEquals((await sessions.resume(token, { countsAsUse: true }))?.admin.name, "Ada");
+  }
 });
 
 Deno.test("check() leaves a hash alone after a wrong password and for a disabled administrator", async () => {

@@ -59,7 +59,7 @@ const STATES: Readonly<Record<string, (page: Page, site: MeConsole) => Promise<v
     await pairThisBrowser(page, site);
     await page.goto(`${site.origin}/me`);
     await page.getByRole("button", { name: "Continue as ada" }).click();
-    await page.getByText("Your last factor stays").waitFor();
+    await page.getByText("You cannot remove it here").waitFor();
   },
   "another phone": async (page, site) => {
     await enterByLink(page, site);

@@ -23,7 +23,7 @@ browserTest(
     await page.getByText("Opened on your paired phone").waitFor();
     const phones = section(page, "Phones");
     await phones.locator(".chip").getByText("This phone", { exact: true }).waitFor();
-    await phones.getByText("Your last factor stays").waitFor();
+    await phones.getByText("You cannot remove it here").waitFor();
     assertEquals(await phones.getByRole("button", { name: "Remove" }).count(), 0);
     await site.addPhone("p2");
     await page.reload();

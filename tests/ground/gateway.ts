@@ -64,6 +64,7 @@ export const PROGRAM_FLAGS = [
   "--deny-ffi",
   "--deny-sys",
 ] as const;
+const BANNER_RULE = "─".repeat(20);
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;
 const LOG_WAIT_MS = 30_000;
@@ -153,7 +154,14 @@ async function launch(
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-  const drained = Promise.all([keep(child.stdout, lines), keep(child.stderr, lines)]);
+  const banner = createBannerWait();
+  const drained = Promise.all([
+    keep(child.stdout, (line) => {
+      addLine(lines, line);
+      banner.see(line);
+    }),
+    keep(child.stderr, (line) => addLine(lines, line)),
+  ]);
   const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 60_000);
   const startedInMs = performance.now() - startedMs;
   if (told === null) {
@@ -162,7 +170,22 @@ async function launch(
     await drained;
     throw new Error(`The gateway did not come up:\n${lines.slice(-30).join("\n")}`);
   }
+  // The banner is written before the ready file, but read from a pipe: without this wait its lines arrive among those of the test.
+  await Promise.race([banner.whole, drained]);
   return { process: { child, drained, startedInMs }, told };
+}
+
+/** Resolves `whole` at the banner's second rule, which is its last line. */
+function createBannerWait(): { whole: Promise<void>; see: (line: string) => void } {
+  const { promise: whole, resolve } = Promise.withResolvers<void>();
+  let rules = 0;
+  return {
+    whole,
+    see(line) {
+      if (line.startsWith(BANNER_RULE)) rules += 1;
+      if (rules === 2) resolve();
+    },
+  };
 }
 
 function environment(paths: GatewayPaths): Record<string, string> {
@@ -217,11 +240,13 @@ async function findLine(lines: readonly string[], text: string): Promise<string>
   throw new Error(`The log has no "${text}" but:\n${lines.slice(-20).join("\n")}`);
 }
 
-async function keep(stream: ReadableStream<Uint8Array>, lines: string[]): Promise<void> {
-  for await (const line of stream.pipeThrough(new TextLineStream())) {
-    lines.push(line);
-    if (lines.length > MAX_LINES) lines.shift();
-  }
+async function keep(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  for await (const line of stream.pipeThrough(new TextLineStream())) onLine(line);
+}
+
+function addLine(lines: string[], line: string): void {
+  lines.push(line);
+  if (lines.length > MAX_LINES) lines.shift();
 }
 
 async function removeIfThere(path: string): Promise<void> {

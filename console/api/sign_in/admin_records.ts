@@ -7,7 +7,7 @@ import type { Vault } from "../../../vault.ts";
 import type { Role } from "../access.ts";
 import type { PasswordHash } from "./passwords.ts";
 
-/** An administrator. `credential` changes with the password or the role, which ends their sessions. */
+/** An administrator. If `credential` changes, their sessions end. It changes with the role and with each reset of the sign-in. */
 export interface Admin {
   /** Names the account for good: another account of the same name has another id. */
   readonly id: string;
@@ -74,12 +74,13 @@ export function adminOfSettings(admin: AdminSettings, vault: Vault): Admin {
 
 /** An account of the store. */
 export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
-  const { id, role, password } = record;
+  const { id, role } = record;
   return {
     id,
     name: record.name,
     role,
-    credential: vault.digest("console credential", `store\0${role}\0${password?.hash ?? ""}\0${id}`),
+    // Without the hash of the password: a new password comes with a new id, and the same password gets a new hash at times.
+    credential: vault.digest("console credential", `store\0${role}\0${id}`),
     ...(record.subject === undefined
       ? { origin: "console" }
       : { origin: "provider", confirmedMs: record.confirmedMs ?? 0 }),

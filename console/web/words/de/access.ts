@@ -92,7 +92,7 @@ export const words: SameWords<typeof en> = {
   renew: "Anmeldung zurücksetzen",
   renew_named: "Link erstellen, mit dem {name} ein neues Passwort oder einen Passkey wählt",
   renew_why:
-    "Wenn Passwort oder Telefon verloren sind. Die bisherige Anmeldung gilt, bis der Link benutzt wird.",
+    "Wenn das Passwort oder das Telefon verloren ist. Die bisherige Anmeldung gilt, bis der Link benutzt wird.",
   remove: "Entfernen",
   remove_named: "{name} entfernen",
   remove_title: "{name} entfernen?",

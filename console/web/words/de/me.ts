@@ -81,7 +81,7 @@ export const words: SameWords<typeof en> = {
   copy_link: "Link kopieren",
   remove: "Entfernen",
   phones_elsewhere: "Telefone koppelt hier ein anderer Dienst. Fragen Sie Ihre Administration.",
-  last_factor: "Ihr letzter Faktor bleibt: Ohne ihn kämen Sie nicht mehr hinein.",
+  last_factor: "Er lässt sich hier nicht entfernen: Ohne ihn hätten Sie keinen Faktor für Anmeldungen.",
   phone_name: "Name des Telefons",
   phone_rename: "Umbenennen",
   phone_renamed: "Das Telefon hat seinen neuen Namen.",

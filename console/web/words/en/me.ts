@@ -74,7 +74,7 @@ export const words = {
   copy_link: "Copy the link",
   remove: "Remove",
   phones_elsewhere: "Phones are paired by another service here. Ask your administrator.",
-  last_factor: "Your last factor stays: without it you could not log in.",
+  last_factor: "You cannot remove it here: without it, no factor is left for your logins.",
   phone_name: "Name of the phone",
   phone_rename: "Rename",
   phone_renamed: "The phone has its new name.",
