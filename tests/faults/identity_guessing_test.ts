@@ -129,7 +129,8 @@ Deno.test("a credential of the command works at once, may what it may, and is re
   assertEquals((await ask(basic(account), { from: "127.0.0.11" })).status, 401);
 });
 
-Deno.test("the log names who was guessed at and from where, once and again, and never what was tried", () => {
+Deno.test("the log names who was guessed at and from where, once and again, and never what was tried", async () => {
+  await gateway.logged("127.0.0.9");
   const lines = gateway.logLines().join("\n");
   assert(lines.includes("127.0.0.9") && lines.includes(WRITER.name));
   assert(!/guess-\d/.test(lines) && !lines.includes(WRITER.password) && !lines.includes(RIGHT));

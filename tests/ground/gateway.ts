@@ -171,7 +171,7 @@ async function launch(
     throw new Error(`The gateway did not come up:\n${lines.slice(-30).join("\n")}`);
   }
   // The banner is written before the ready file, but read from a pipe: without this wait its lines arrive among those of the test.
-  await Promise.race([banner.whole, drained]);
+  if (options.program === undefined) await Promise.race([banner.whole, drained]);
   return { process: { child, drained, startedInMs }, told };
 }
 
