@@ -119,6 +119,24 @@ Deno.test("02, hold: a request that a proxy re-issues waits for the same decisio
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
+Deno.test("02, hold: a login with another password on the same port never gets the decision of the first one", async () => {
+  await using world = await open('[radius]\ndevice = "hold"\nhold_s = 20');
+  const parts = { userName: "alice", nasPort: 7, callingStationId: "198.51.100.7" };
+  using victim = world.gateway.client();
+  using attacker = openSession(world.gateway, parts);
+  const pushes = () => world.secondFactor.initiated().length;
+  const first = victim.ask({ ...parts, password: "the right password" }, { timeoutMs: 3000, tries: 1 });
+  const firstCode = first.then(({ code }) => code, () => null);
+  await becomes("the victim's push is sent", () => pushes() === 1);
+  const second = attacker.login("another password");
+  await becomes("the attacker's push is sent", () => pushes() === 2);
+  approve(world, 0);
+  approve(world, 1, false);
+  assertEquals((await second).kind, "reject");
+  // Without a first factor the newer login takes the place of the first one, so the first one gets no answer.
+  assertEquals(await firstCode, null);
+});
+
 Deno.test("02d: where all users share one port, the bare name of a step selects nothing", async () => {
   await using world = await open();
   const portal = { nasPort: 1, callingStationId: "203.0.113.1" };
