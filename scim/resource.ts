@@ -40,7 +40,7 @@ export type Content = UserContent | GroupContent;
 export interface BackendState {
   readonly state: "present" | "pending" | "failed" | "vanished";
   readonly sinceMs: number;
-  /** What is owed; only with `pending` and `failed`. */
+  /** The pending write; only with `pending` and `failed`. */
   readonly operation?: "put" | "remove";
   readonly why?: string;
   /** What the backend itself calls the resource (a SCIM id, a DN). */

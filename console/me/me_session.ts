@@ -1,4 +1,4 @@
-// Who the account page is open for: ways in, the session's end, and calls that wait until the user is back.
+// The session of the account page: sign-in, end, and requests that wait for a new sign-in.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { ApiFailure, failureText } from "../web/api_client.ts";

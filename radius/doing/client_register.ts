@@ -76,7 +76,7 @@ const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
 /** The only known client while every client is disabled: no address is inside its range, so no request is served. */
-const NOBODY: KnownClient = {
+const NO_CLIENT: KnownClient = {
   name: "nobody",
   address: [],
   secret: "no packet is ever checked with this",
@@ -116,7 +116,9 @@ class StoredClientRegister implements ClientRegister {
     for await (const { value } of store.list<StoredClientRecord>(["client"])) {
       if (value === null) continue;
       if (this.#settingsOf(value.name) !== undefined) {
-        log.warn("a client of the console stands in the settings now, which count", { client: value.name });
+        log.warn("a client is defined in the console and in the settings file: the settings file is used", {
+          client: value.name,
+        });
       } else this.#records.set(value.name, completeRecord(value, anyClient));
     }
     if (this.#records.size > 0) this.#apply();
@@ -239,7 +241,7 @@ class StoredClientRegister implements ClientRegister {
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);
     const known = [...settings, ...stored];
-    clients.replace(known.length === 0 && this.#records.size > 0 ? [NOBODY] : known);
+    clients.replace(known.length === 0 && this.#records.size > 0 ? [NO_CLIENT] : known);
   }
 
   #settingsOf(name: string): ClientSettings | undefined {

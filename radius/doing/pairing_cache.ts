@@ -25,7 +25,7 @@ export class PairingCache {
   readonly #preferences = new Map<string, Factor>();
   /** Prepared and not adopted yet. */
   readonly #prepared = new Set<Pairing>();
-  /** Taken out before they were adopted; `adopted`: that was asked for meanwhile. */
+  /** Removed with their user while their commit was in progress. `adopted`: {@link adopt} was called after that. */
   readonly #taken = new WeakMap<Pairing, { adopted: boolean }>();
 
   /** A user's pairings, oldest first. */
@@ -54,7 +54,7 @@ export class PairingCache {
     else this.#preferences.set(user, factor);
   }
 
-  /** Adds a pairing in place of the one with the same id, unless its user was taken out meanwhile. */
+  /** Adds a pairing, or replaces the one with the same id. Does nothing if {@link takeUser} removed the user during the commit. */
   adopt(pairing: Pairing): void {
     this.#prepared.delete(pairing);
     const gone = this.#taken.get(pairing);

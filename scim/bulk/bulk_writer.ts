@@ -127,7 +127,7 @@ async function inTurns<T>(entries: Iterable<T>, run: (entry: T) => Promise<void>
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** `null`: another request wrote it meanwhile; an operation of the target decides anew. */
+/** `null`: another request changed the resource at the same time. The target then decides with the new content. */
 async function writeInStore(
   { target }: Work,
   { write, outcome }: Extract<Plan, { step: "store" }>,

@@ -61,7 +61,7 @@ export class BatchReads {
     return reading;
   }
 
-  /** Read anew at each call. */
+  /** Each call reads the store again. */
   async tombstone(canonical: string): Promise<Tombstone | null> {
     const { store, keys, indexes } = this.#deps;
     if (!indexes.gone.mayHave(canonical)) return null;

@@ -107,7 +107,7 @@ async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): P
   return mutations;
 }
 
-/** New entries for what is delivered later; and what was owed to a backend that has just been written is owed no more. */
+/** Adds outbox entries for asynchronous backends, and removes the entries of backends that this write has reached. */
 function outboxChanges({ outbox }: CommitDeps, prepared: PreparedWrite): OutboxChange[] {
   const { job: { kind }, options: { password }, plan, before, owed, stored, job } = prepared;
   const name = plan.after.content?.name ?? stored?.content.name ?? job.name;

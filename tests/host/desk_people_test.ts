@@ -68,7 +68,7 @@ Deno.test("desk people.write writes each row by an operation of a target with se
   assertEquals(target.calls[0]?.options?.actor, { name: "command", source: "" });
 });
 
-Deno.test("desk people.write tries again what only another request's write stood in the way of, and says what is owed", async () => {
+Deno.test("desk people.write retries a row after a conflict with another request, and lists the pending backends", async () => {
   const target = createFakeTarget();
   await using stage = await openDeskStage("", { target });
   target.failNext(new ScimRefusal("changed"));
