@@ -1,33 +1,25 @@
 // The effects that reach outside: what is prepared before the claim is recorded, and the call itself. What comes back is noted in the attempt; the
 // flow table decides what follows.
 
-import type { FactorSettings } from "../../config.ts";
-import type { Log } from "../../log.ts";
-import { type Clock, type Random, randomDigits } from "../../runtime.ts";
+import { randomDigits } from "../../runtime.ts";
 import type { Mutation } from "../../store.ts";
-import type { Vault } from "../../vault.ts";
-import type { Denial } from "../facts/denial_causes.ts";
-import type { Facts } from "../facts/facts.ts";
 import type { Effect } from "../facts/flow.ts";
 import { readCode } from "../pure/password.ts";
+import {
+  awaitDecision,
+  CONTINUE_POLL_MS,
+  decisionOf,
+  denialOf,
+  POLL_MS,
+  POLL_WITH_NOTICE_MS,
+} from "./approval_poll.ts";
 import type { Attempt } from "./attempt.ts";
-import { passcodeDigest } from "./guard_context.ts";
 import { ANY_ADDRESS_CLIENT } from "./clients.ts";
 import { type Conversation, newSecretId } from "./conversation.ts";
-import type { Counters } from "./counters.ts";
-import type { Limits } from "./limits.ts";
+import { passcodeDigest } from "./guard_context.ts";
 import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "./message_policy.ts";
-import type { NullAsks } from "./null_asks.ts";
-import type { Pairings } from "./pairings.ts";
-import type {
-  ApprovalRequest,
-  DevicePairing,
-  Fault,
-  FirstFactor,
-  Outcome,
-  SecondFactorService,
-  TelephonyService,
-} from "./ports.ts";
+import type { DevicePairing, Fault, Outcome } from "./ports.ts";
+import { noteFault, type OutsideDeps, type ServiceCall } from "./service_call.ts";
 
 /** Too many passwords wait to be checked: the request gets no answer, so that the client sends it again. */
 export class FirstFactorBusy extends Error {
@@ -37,21 +29,6 @@ export class FirstFactorBusy extends Error {
   }
 }
 
-export interface OutsideDeps {
-  readonly settings: FactorSettings;
-  readonly secondFactor: SecondFactorService;
-  readonly nullAsks: NullAsks;
-  readonly telephony: TelephonyService;
-  readonly firstFactor: FirstFactor;
-  readonly pairings: Pairings;
-  readonly limits: Limits;
-  readonly vault: Vault;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly counters: Counters;
-  readonly log: Log;
-}
-
 /** An effect that is ready: the mutations of its claim, and the call. */
 export interface Prepared {
   readonly mutations: readonly Mutation[];
@@ -59,17 +36,11 @@ export interface Prepared {
   perform(): Promise<void>;
 }
 
-/** How often the service is asked while a decision is awaited. The embedded one also calls back at once. */
-const POLL_MS = 1000;
-const POLL_WITH_NOTICE_MS = 5000;
-/** Within "continue" the wait is short, so the service is asked more often. */
-const CONTINUE_POLL_MS = 500;
-
 /** Prepares one effect. Everything random or counted happens here, so that it stands in the claim. */
 export function prepare(
   deps: OutsideDeps,
   effect: Effect,
-  at: { conversation: Conversation; attempt: Attempt; facts: Facts },
+  at: ServiceCall,
 ): Prepared {
   switch (effect) {
     case "push":
@@ -102,17 +73,11 @@ export function prepare(
   }
 }
 
-interface At {
-  readonly conversation: Conversation;
-  readonly attempt: Attempt;
-  readonly facts: Facts;
-}
-
 function calling(perform: () => Promise<void>): Prepared {
   return { mutations: [], perform };
 }
 
-function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: At): Prepared {
+function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Prepared {
   const forCode = attempt.appended?.kind === "code" ||
     (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
   const wanted = deps.pairings.usable(conversation.user).find((pairing) =>
@@ -151,7 +116,7 @@ function whence({ client, source, place }: Conversation): { client: string; plac
 function prepareMessage(
   deps: OutsideDeps,
   effect: "text" | "call",
-  { conversation, attempt, facts }: At,
+  { conversation, attempt, facts }: ServiceCall,
 ): Prepared {
   const factor = effect === "text" ? "sms" : "voice";
   const typed = conversation.at === "GET_SMS_PHONE_NUMBER" || conversation.at === "GET_VOICE_PHONE_NUMBER";
@@ -205,7 +170,7 @@ function spokenIntro({ settings }: OutsideDeps, name: string): string {
   return `This is ${settings.requesterName}. The passcode of ${name} for ${settings.terminalName} is:`;
 }
 
-async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
+async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     policy: attempt.client.policy,
@@ -218,75 +183,10 @@ async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: At
   attempt.firstFactor = verdict === "unchecked" ? "wrong" : verdict;
 }
 
-/** Asks for the decision until there is one, the time is over, or the conversation ended meanwhile. */
-async function awaitDecision(deps: OutsideDeps, at: At, untilMs: number, pollMs: number): Promise<void> {
-  const { conversation, attempt } = at;
-  const { requestId } = conversation;
-  if (requestId === null) return;
-  const notice = createNotice(deps.clock);
-  const stop = deps.secondFactor.onDecision(requestId, notice.wake);
-  try {
-    while (conversation.outcome === null) {
-      const answer = await deps.secondFactor.status(requestId);
-      attempt.decision = decisionOf(answer);
-      attempt.denial = denialOf(deps, answer);
-      if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
-      // A request that expires together with the login was not denied: the end of the login answers.
-      const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
-      if (loginIsOver && attempt.decision === "denied") attempt.decision = "pending";
-      const left = untilMs - deps.clock.nowMs();
-      if (attempt.decision === "granted" || attempt.decision === "denied" || left <= 0) return;
-      await notice.wait(Math.min(pollMs, left));
-    }
-  } finally {
-    stop();
-  }
-}
-
-/** A wait that ends early when it is woken. */
-function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number) => Promise<void> } {
-  let woken = false;
-  let resume: (() => void) | null = null;
-  return {
-    wake() {
-      woken = true;
-      resume?.();
-    },
-    wait(delayMs) {
-      if (woken) {
-        woken = false;
-        return Promise.resolve();
-      }
-      return new Promise((resolve) => {
-        const cancel = clock.after(delayMs, () => done());
-        const done = () => {
-          cancel();
-          resume = null;
-          woken = false;
-          resolve();
-        };
-        resume = done;
-      });
-    },
-  };
-}
-
-/** `granted` counts only with `pending` false; a service that does not know the request has not approved it. */
-function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] {
-  if (!answer.ok) return answer.fault.kind === "unknown" ? "denied" : null;
-  if (answer.value.pending) return "pending";
-  return answer.value.granted && !answer.value.cancelled ? "granted" : "denied";
-}
-
-/** The cause of a decision that {@link decisionOf} reads as "denied". */
-function denialOf({ secondFactor }: OutsideDeps, answer: Outcome<ApprovalRequest>): Denial | undefined {
-  if (decisionOf(answer) !== "denied") return undefined;
-  // The embedded service forgets a request only long after its deadline.
-  return (answer.ok ? answer.value.denial : undefined) ??
-    { cause: secondFactor.embedded ? "expired" : "service" };
-}
-
-async function createPairing(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
+async function createPairing(
+  deps: OutsideDeps,
+  { conversation, attempt, facts }: ServiceCall,
+): Promise<void> {
   const created = await deps.secondFactor.createPairing({
     phrase: facts.answer,
     userName: conversation.shownUser,
@@ -295,7 +195,7 @@ async function createPairing(deps: OutsideDeps, { conversation, attempt, facts }
   conversation.newPairingId = created.ok ? created.value.id : null;
 }
 
-async function askPairing(deps: OutsideDeps, { conversation, attempt }: At): Promise<void> {
+async function askPairing(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
   const { newPairingId } = conversation;
   if (newPairingId === null) {
     attempt.pairing = "unknown";
@@ -322,7 +222,7 @@ function notePairing(
   attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
 }
 
-async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: At): Promise<void> {
+async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Promise<void> {
   const { requestId } = conversation;
   if (requestId === null) return;
   const code = attempt.appended?.kind === "code" ? attempt.appended.code : readCode(facts.answer);
@@ -351,13 +251,4 @@ export function noteNotSent(
   counters.count(`sends_refused_${reason}`);
   const why = NOT_SENT_REASONS[reason];
   log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, client, reason, why });
-}
-
-function noteFault(deps: OutsideDeps, call: string, conversation: Conversation, fault: Fault): void {
-  deps.log.warn(`upstream call failed: ${call}`, {
-    conversation: conversation.orderedId,
-    user: conversation.shownUser,
-    fault: fault.kind,
-    detail: fault.detail,
-  });
 }

@@ -11,7 +11,7 @@ import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts
 import type { Conversations, RecordWriting } from "./conversations.ts";
 import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
-import type { OutsideDeps } from "./outside.ts";
+import type { OutsideDeps } from "./service_call.ts";
 import type { UnitOfWork } from "./unit_of_work.ts";
 
 /** What one packet changes, until it is committed. */
