@@ -1,6 +1,6 @@
 // Deeds on many users in a real browser: they count first, show how far they are, and can be taken back.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
@@ -112,7 +112,7 @@ browserTest(
     await holds(page);
     await note.getByRole("link", { name: "Show them" }).click();
     await page.getByRole("row", { name: /ada/ }).waitFor();
-    assertMatch(page.url(), /backend=crm&sync=pending/);
+    await page.waitForURL(/backend=crm&sync=pending/);
   },
 );
 

@@ -99,6 +99,6 @@ browserTest("/audit labels the address of the client and the caller of a login",
   await page.setViewportSize({ width: 1440, height: 860 });
   await page.getByRole("table").getByRole("button", { name: CLIENT_ADDRESS }).first().click();
   await page.getByRole("button", { name: "User unlocked" }).waitFor({ state: "detached" });
-  assertEquals(new URL(page.url()).searchParams.get("source"), CLIENT_ADDRESS);
+  await page.waitForURL((url) => url.searchParams.get("source") === CLIENT_ADDRESS);
   await holdsAtAllWidths(page);
 });

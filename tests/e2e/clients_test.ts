@@ -111,6 +111,25 @@ browserTest(
   },
 );
 
+browserTest("clients: the dialog asks for a login only when the server listens", async ({ page }) => {
+  await using gateway = await start();
+  await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
+  const release = Promise.withResolvers<void>();
+  await page.route("**/clients/heard", async (route) => {
+    await release.promise;
+    await route.continue();
+  });
+  const asked = page.waitForRequest("**/clients/heard");
+  await page.getByRole("button", { name: "Add a client" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add a client" });
+  await dialog.getByRole("heading", { name: "Listening for the first packet" }).waitFor();
+  await asked;
+  const hint = dialog.getByText("Send a login from the client now.");
+  assertEquals(await hint.count(), 0);
+  release.resolve();
+  await hint.waitFor();
+});
+
 browserTest(
   "clients: one of the settings file is text, and a viewer reads why nothing can be done",
   async ({ page }) => {

@@ -40,7 +40,7 @@ browserTest(
     const link = await site.admins.setupLink() ?? "";
     await page.goto(link);
     await page.getByLabel("Name").fill("Ada");
-    assertEquals(new URL(page.url()).hash, "");
+    await page.waitForURL((url) => url.hash === "");
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Create the owner" }).click();
     await page.getByRole("button", { name: "Later" }).click();
@@ -100,7 +100,7 @@ browserTest("the inspector tells why a login ended, and its address is a link", 
   const inspector = page.getByRole("complementary", { name: "Chosen login" });
   await inspector.getByText("The push was denied, or it expired").waitFor();
   await inspector.getByText("+6.2 s").waitFor();
-  assertEquals(new URL(page.url()).searchParams.get("c"), view.id);
+  await page.waitForURL((url) => url.searchParams.get("c") === view.id);
   await page.reload();
   await inspector.getByText("The phone was asked").waitFor();
   await inspector.getByRole("button", { name: "Close" }).click();
@@ -116,7 +116,7 @@ browserTest("filters live in the address: shared, reloaded, cleared", async ({ p
   await enterAs(page, { site, role: "viewer" });
   await page.getByRole("button", { name: /^Text/ }).click();
   await waitForUsers(page, ["grace"]);
-  assertEquals(new URL(page.url()).search, "?state=AWAIT_SMS_DELIVERED_PASSCODE");
+  await page.waitForURL((url) => url.search === "?state=AWAIT_SMS_DELIVERED_PASSCODE");
   await page.getByLabel("State", { exact: true }).selectOption("Waiting for the phone");
   await page.getByRole("searchbox").fill("AD");
   await waitForUsers(page, ["ada"]);

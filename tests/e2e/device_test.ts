@@ -13,7 +13,7 @@ browserTest("an invitation pairs the phone by a button, not by being opened", as
   const link = `${site.origin}/device#invite=${FAKE_INVITATION}`;
   await page.goto(link);
   await page.getByText("ada").waitFor();
-  assertEquals(new URL(page.url()).hash, "", "the invitation leaves the address bar");
+  await page.waitForURL((url) => url.hash === "");
   await page.goto("about:blank");
   await page.goto(link);
   const name = page.getByLabel("Name of this phone");

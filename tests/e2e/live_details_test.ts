@@ -126,7 +126,7 @@ browserTest(
     await page.waitForURL(/t=6.24/);
     assertEquals(await page.locator(".moments .to-come").count(), 0);
     await page.getByRole("button", { name: "Show all" }).click();
-    assertEquals(new URL(page.url()).search, "");
+    await page.waitForURL((url) => url.search === "");
   },
 );
 
@@ -247,7 +247,7 @@ browserTest("the history and the charts are narrowed to a target", async ({ page
   const targets = page.getByRole("table", { name: "By target" });
   await targets.getByRole("button", { name: "guests" }).click();
   await page.getByRole("img", { name: "4 accepted, 0 rejected, 0 otherwise" }).waitFor();
-  assertEquals(new URL(page.url()).searchParams.get("target"), "guests");
+  await page.waitForURL((url) => url.searchParams.get("target") === "guests");
   await page.getByRole("button", { name: /Clear the filter Target: guests/ }).waitFor();
 });
 

@@ -37,7 +37,7 @@ for (
     const list = page.getByRole("table", { name: "Logins" });
     await list.getByRole("button", { name, exact: true }).first().click();
     await page.getByText(left).waitFor();
-    assertEquals(new URL(page.url()).search, query);
+    await page.waitForURL((url) => url.search === query);
     assertEquals(await page.getByRole("complementary").count(), 0);
     await page.getByRole("button", { name: "1 filter" }).click();
     await page.getByText("3 logins", { exact: true }).waitFor();
@@ -52,7 +52,7 @@ browserTest("Live is narrowed to one target, in the address too", async ({ page 
   await page.getByText("4 logins", { exact: true }).waitFor();
   await page.getByLabel("Target", { exact: true }).selectOption("guests");
   await page.getByText("1 of 4 logins").waitFor();
-  assertEquals(new URL(page.url()).search, "?target=guests");
+  await page.waitForURL((url) => url.search === "?target=guests");
   await page.getByRole("link", { name: "visitor" }).waitFor();
 });
 
@@ -66,7 +66,7 @@ browserTest(
     await listensFor(page, ["i"]);
     await page.keyboard.press("i");
     await focusIn(page, ".inspector .body");
-    assertEquals(new URL(page.url()).searchParams.get("c"), "c0000000003");
+    await page.waitForURL((url) => url.searchParams.get("c") === "c0000000003");
     // The inspector's own: before it is there, the key would begin at the beginning.
     await page.getByRole("button", { name: "Play" }).waitFor();
     await listensFor(page, ["r"]);
@@ -100,7 +100,7 @@ browserTest("r without a chosen login opens the newest at its beginning", async 
   await listensFor(page, ["r"]);
   await page.keyboard.press("r");
   await page.getByRole("slider", { name: "Moment of the replay" }).waitFor();
-  assertEquals(new URL(page.url()).search, "?c=c0000000003&t=0");
+  await page.waitForURL((url) => url.search === "?c=c0000000003&t=0");
   assertEquals(await page.locator(".moments .to-come").count(), 1);
 });
 

@@ -143,7 +143,7 @@ browserTest(
     await page.getByLabel("Number shown in your login").fill(number);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
-    assertEquals(new URL(page.url()).pathname, path);
+    await page.waitForURL((url) => url.pathname === path);
     assertEquals(await answer(), CODES.accessAccept);
     await page.reload();
     await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();

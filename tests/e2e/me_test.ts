@@ -21,7 +21,7 @@ browserTest(
     const link = await site.link();
     await page.goto(link);
     await page.getByRole("heading", { name: "Open the account of ada?" }).waitFor();
-    assertEquals(new URL(page.url()).hash, "", "the token leaves the address bar");
+    await page.waitForURL((url) => url.hash === "");
     assertEquals(await context.cookies(), []);
     await page.goto("about:blank");
     await page.goto(link);

@@ -102,7 +102,7 @@ browserTest(
     await page.keyboard.press("Escape");
     await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
     await page.locator('tr[data-key="ada"] a:focus').waitFor();
-    assertEquals(new URL(page.url()).search, "?q=ada");
+    await page.waitForURL((url) => url.search === "?q=ada");
     assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
     await page.keyboard.press("j");
     await page.locator('tr[data-key="adam"] a:focus').waitFor();

@@ -1,6 +1,6 @@
 // The pages of users in a real browser, found by role and label.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
@@ -98,7 +98,7 @@ browserTest("users: the list is searched, narrowed and paged in the address", as
   await page.getByText("1 to 50 of 60").waitFor();
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText("51 to 60 of 60").waitFor();
-  assertMatch(page.url(), /page=2/);
+  await page.waitForURL(/page=2/);
   await page.getByLabel("Status").selectOption({ label: "Deactivated" });
   await page.getByRole("link", { name: "user07" }).waitFor();
   await page.getByText("1 to 1 of 1").waitFor();

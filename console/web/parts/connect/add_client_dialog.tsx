@@ -92,7 +92,8 @@ interface HeardProps {
 }
 
 function Heard({ models, secret, onTake }: HeardProps) {
-  const senders = useSignal<readonly HeardSender[]>([]);
+  // Null until the server has answered once: only then does it listen, and an earlier packet would be lost.
+  const senders = useSignal<readonly HeardSender[] | null>(null);
   const problem = useSignal<string | null>(null);
   const candidate = useSignal(secret);
   candidate.value = secret;
@@ -107,13 +108,14 @@ function Heard({ models, secret, onTake }: HeardProps) {
   };
   useEffect(() => void listen(), []);
   useEvery(LISTEN_EVERY_MS, () => void listen());
+  const all = senders.value ?? [];
   return (
     <section class="connect-heard" aria-label={t("connect.listening")}>
       <h3>{t("connect.listening")}</h3>
       <Problem of={problem} />
-      {senders.value.length === 0 && <p class="quiet" role="status">{t("connect.listening_hint")}</p>}
+      <p class="quiet" role="status">{senders.value?.length === 0 && t("connect.listening_hint")}</p>
       <ul class="people-list">
-        {senders.value.map((sender) => (
+        {all.map((sender) => (
           <li key={`${sender.source} ${sender.nasIdentifier}`}>
             <bdi class="mono">{sender.source}</bdi>
             {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
@@ -125,7 +127,7 @@ function Heard({ models, secret, onTake }: HeardProps) {
             <Button
               small
               of={sender.source}
-              onClick={() => onTake(sender, isShared(sender, senders.value))}
+              onClick={() => onTake(sender, isShared(sender, all))}
             >
               {t("connect.take")}
             </Button>
