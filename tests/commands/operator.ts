@@ -44,7 +44,6 @@ export async function openOperator({ toml = "", env = {} }: Options = {}): Promi
       args: ["run", "--quiet", "--no-prompt", ...PERMISSIONS, `${ROOT}commands/${command}.ts`, ...args],
       cwd: home,
       env: { NO_COLOR: "1", COUNTERSIGN_CONFIG: file, COUNTERSIGN_MASTER_KEY: "", ...env },
-      timeoutMs: 30_000,
       ...stdin === undefined ? {} : { stdin },
     });
   return {

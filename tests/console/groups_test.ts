@@ -174,7 +174,10 @@ Deno.test("devices: all pairings are listed masked, narrowed by name and kind, a
 
 Deno.test("devices: a use before the pairing was of another factor, and an old unused factor says since when", async () => {
   await using site = await startPeopleConsole();
-  const nowMs = Date.now();
+  for (const user of ["ada", "bob"]) {
+    await site.pairings.addDevice({ id: `phone of ${user}`, userName: user, totpLength: 6 });
+  }
+  const pairedMs = site.pairings.of("bob")[0]?.createdMs ?? 0;
   const day = 24 * 3_600_000;
   const ended = (user: string, endedMs: number) => {
     const startedMs = endedMs - 2000;
@@ -185,15 +188,12 @@ Deno.test("devices: a use before the pairing was of another factor, and an old u
     const key = historyKey(`${historyKeyAt(startedMs)}${user}`);
     return { type: "set" as const, key, value: packFinished(login) };
   };
-  await site.store.commit({ mutations: [ended("ada", nowMs - day), ended("bob", nowMs + 1000)] });
-  for (const user of ["ada", "bob"]) {
-    await site.pairings.addDevice({ id: `phone of ${user}`, userName: user, totpLength: 6 });
-  }
+  await site.store.commit({ mutations: [ended("ada", pairedMs - day), ended("bob", pairedMs + 1000)] });
   const ask = apiCaller(site, await site.signIn("viewer"));
   const { rows } = await ask<DevicePage>("/console/api/devices");
   assertEquals(rows.map(({ user, usedMs, unusedSinceMs }) => [user, usedMs, unusedSinceMs]), [
     ["ada", null, null],
-    ["bob", nowMs + 1000, null],
+    ["bob", pairedMs + 1000, null],
   ]);
 });
 

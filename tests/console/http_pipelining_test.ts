@@ -6,7 +6,8 @@ import { serveHttp } from "../../console/listener.ts";
 import { createRequestQueue } from "../../console/request_queue.ts";
 import { createUnsentOctets } from "../../console/unsent_octets.ts";
 import { createLog } from "../../log.ts";
-import { systemClock } from "../../runtime.ts";
+import { type Clock, systemClock } from "../../runtime.ts";
+import { createManualClock, eventually } from "../upstream/manual_clock.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
 
@@ -52,21 +53,26 @@ Deno.test("createUnsentOctets() closes the response that made no progress for th
   assertEquals([closed, unsent.total()], [["second"], 500]);
 });
 
-const start = (body: Uint8Array<ArrayBuffer>, stalledMs: number) => {
+/** A reader that takes nothing for so long is disconnected. */
+const STALLED_MS = 300;
+
+const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
   const app: HttpApp = Object.assign(() => Promise.resolve(new Response(body)), { close: () => undefined });
   return serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },
     tls: null,
     app,
     log,
-    clock: systemClock,
+    clock,
     maxConnections: 10,
-    stalledMs,
+    stalledMs: STALLED_MS,
+    // Real connections do not keep pace with a clock that a test moves.
+    probe: () => Promise.resolve({ outcome: "unknown" }),
   });
 };
 
 Deno.test("serveHttp() answers two requests that arrive at once, one after the other", async () => {
-  const listener = await start(new TextEncoder().encode("<body>"), 300);
+  const listener = await start(new TextEncoder().encode("<body>"), createManualClock());
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
   const head = "GET / HTTP/1.1\r\nHost: x\r\n";
   await connection.write(new TextEncoder().encode(`${head}\r\n${head}Connection: close\r\n\r\n`));
@@ -76,20 +82,34 @@ Deno.test("serveHttp() answers two requests that arrive at once, one after the o
 });
 
 /** A listener with one large response; the kernel takes some MB of it. */
-async function startLarge(stalledMs: number) {
+async function startLarge() {
+  const clock = createManualClock();
+  /** How often the response began to wait for its reader. */
+  let waits = 0;
+  const counting: Clock = {
+    ...clock,
+    after(delayMs, task) {
+      if (delayMs === STALLED_MS) waits++;
+      return clock.after(delayMs, task);
+    },
+  };
   const body = new Uint8Array(48_000_000).fill(65);
-  const listener = await start(body, stalledMs);
+  const listener = await start(body, counting);
+  const idleTimers = clock.timers();
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
   await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   return {
+    clock,
     connection,
-    async readAll(pauseMs: number): Promise<number> {
+    waits: () => waits,
+    untilItWaits: () => eventually("the response waits", () => clock.timers() > idleTimers),
+    async readAll(afterEach: () => void = () => undefined): Promise<number> {
       let octets = 0;
       const buffer = new Uint8Array(1_000_000);
       try {
         for (let read = await connection.read(buffer); read !== null; read = await connection.read(buffer)) {
           octets += read;
-          if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+          afterEach();
         }
       } catch (_reset) {
         // A reset is a close.
@@ -105,14 +125,24 @@ async function startLarge(stalledMs: number) {
 }
 
 Deno.test("writeResponse() disconnects a client that reads nothing of a whole response", async () => {
-  await using site = await startLarge(300);
-  await new Promise((resolve) => setTimeout(resolve, 1200));
-  const octets = await site.readAll(0);
+  await using site = await startLarge();
+  await site.untilItWaits();
+  site.clock.advance(STALLED_MS);
+  const octets = await site.readAll();
   assert(octets < site.bodyOctets, `${octets} octets were sent`);
 });
 
 Deno.test("writeResponse() sends everything to a client that reads slowly", async () => {
-  await using site = await startLarge(700);
-  const octets = await site.readAll(20);
+  await using site = await startLarge();
+  let seen = 0;
+  let passedMs = 0;
+  const octets = await site.readAll(() => {
+    // The reader took some since the last time: it may be slow again, for nearly as long as is allowed.
+    if (site.waits() === seen) return;
+    seen = site.waits();
+    site.clock.advance(STALLED_MS - 1);
+    passedMs += STALLED_MS - 1;
+  });
   assert(octets > site.bodyOctets, `only ${octets} octets were sent`);
+  assert(passedMs > 10 * STALLED_MS, `only ${passedMs} ms passed`);
 });

@@ -7,7 +7,7 @@ import type { HttpApp } from "../../console/http.ts";
 import { type ListenerDeps, type ProbeResult, serveHttp } from "../../console/listener.ts";
 import { createLog } from "../../log.ts";
 import { systemClock } from "../../runtime.ts";
-import { healthWithin, INCOMPLETE_HEAD, openHalf } from "../security/half_open.ts";
+import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
 const app: HttpApp = Object.assign(() => Promise.resolve(new Response("ok")), { close: () => undefined });
@@ -26,7 +26,7 @@ for (const [what, text] of [["a silent connection", ""], ["an incomplete head", 
   Deno.test(`serveHttp() closes ${what} after the deadline`, async () => {
     const listener = await start({ silenceMs: 300 });
     using held = await openHalf(listener.address.port, { count: 5, text });
-    assertEquals(await held.closedByServer(5000), 5);
+    assertEquals(await held.closedByServer(30_000), 5);
     await listener.stop({ deadlineMs: 500 });
   });
 }
@@ -50,7 +50,7 @@ Deno.test("serveHttp() opens the listener again when it accepts no connections, 
   });
   await lost;
   dead = false;
-  assertEquals(await healthWithin(`http://127.0.0.1:${port}`, 10_000), 200);
+  assertEquals(await waitForHealth(`http://127.0.0.1:${port}`), 200);
   assertEquals(listener.address.port, port);
   await listener.stop({ deadlineMs: 500 });
 });

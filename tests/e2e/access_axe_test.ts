@@ -12,8 +12,12 @@ const openAccess = (page: Page, { site, hash = "" }: { site: TestConsole; hash?:
   enterAs(page, { site, role: "owner", path: `/access${hash}`, heading: "Access" });
 
 const HOSTILE = '"><img src=x onerror=alert(1)>';
+/** What outlives the way to a state, such as another server. */
+type Kept = Pick<AsyncDisposableStack, "use">;
+type Reach = (page: Page, site: TestConsole, kept: Kept) => Promise<void>;
+
 /** By what a person sees: how to get there. */
-const STATES: Readonly<Record<string, (page: Page, site: TestConsole) => Promise<void>>> = {
+const STATES: Readonly<Record<string, Reach>> = {
   "an invitation with a problem": async (page, site) => {
     await openAccess(page, { site });
     await page.getByRole("button", { name: "Invite an administrator" }).click();
@@ -28,14 +32,17 @@ const STATES: Readonly<Record<string, (page: Page, site: TestConsole) => Promise
     await openAccess(page, { site });
     await page.getByText(HOSTILE).first().waitFor();
   },
-  "one's own factors at a number address": (page, site) => openAccess(page, { site, hash: "#sign-in" }),
+  "one's own factors at a number address": async (page, site) => {
+    await openAccess(page, { site, hash: "#sign-in" });
+    await page.getByText("No passkey yet.").waitFor();
+  },
   "sign-in by a name, with passkeys": async (page, site) => {
     await page.goto(site.origin.replace("127.0.0.1", "localhost"));
     await page.getByText("Use a password and code").click();
     await page.getByLabel("Name").waitFor();
   },
-  "set-up, the first steps, none of them left": async (page) => {
-    await using empty = await startConsole({ dist, admins: [] });
+  "set-up, the first steps, none of them left": async (page, _site, kept) => {
+    const empty = kept.use(await startConsole({ dist, admins: [] }));
     await page.goto(await empty.admins.setupLink() ?? "");
     await page.getByLabel("Name").fill("Ada");
     await page.getByLabel("Password").fill(PASSWORD);
@@ -58,8 +65,9 @@ for (const [name, reach] of Object.entries(STATES)) {
   browserTest(
     `access: ${name} has nothing that axe objects to, in light, dark and at 320 px`,
     async ({ page }) => {
-      await using site = await startConsole({ dist });
-      await reach(page, site);
+      await using kept = new AsyncDisposableStack();
+      const site = kept.use(await startConsole({ dist }));
+      await reach(page, site, kept);
       for (
         const { colorScheme, width } of [
           { colorScheme: "light", width: 1360 },

@@ -201,9 +201,9 @@ browserTest(
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     await asked.getByLabel("Password").fill("wrong");
     await asked.getByRole("button", { name: "Confirm" }).click();
-    assertMatch(await asked.getByRole("alert").innerText(), /do not match/);
+    await asked.getByRole("alert").getByText(/do not match/).waitFor();
     await page.keyboard.press("Escape");
-    assertMatch(await page.getByRole("alert").innerText(), /didn.t confirm your sign-in/);
+    await page.getByRole("alert").getByText(/didn.t confirm your sign-in/).waitFor();
     assertEquals(await page.getByLabel("Name").inputValue(), "Grace");
     await page.getByRole("button", { name: "Make the link" }).click();
     await asked.getByLabel("Password").fill(PASSWORD);

@@ -43,8 +43,10 @@ function fill(site: TestConsole): void {
       site.watch.put(ended(view, { outcome: number % 2 ? "accepted" : "rejected", row: "approved", atMs }));
     }
   }
-  site.desk.wait(approval("r1", { createdMs: nowMs }));
-  site.desk.wait(approval("r2", { userName: "grace", createdMs: nowMs - 40_000 }));
+  // None of them ends while the page is looked at; the second one has less than a half of its time left.
+  const deadlineMs = nowMs + 300_000;
+  site.desk.wait({ ...approval("r1", { createdMs: nowMs }), deadlineMs });
+  site.desk.wait({ ...approval("r2", { userName: "grace", createdMs: nowMs - 600_000 }), deadlineMs });
   site.outbox.put(
     { id: "m1", kind: "text", to: "+15550100", createdMs: nowMs, deadlineMs: nowMs + 300_000 },
     "Code 1234",

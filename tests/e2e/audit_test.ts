@@ -6,7 +6,7 @@ import { AUDIT_ACTIONS } from "../../platform/audit_actions.ts";
 import { STEP_UP_MS } from "../../console/api/access.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { findAccessibilityProblems } from "./axe.ts";
+import { findAccessibilityProblems, laidOut } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 
 closeBrowserAtEnd();
@@ -185,6 +185,7 @@ browserTest("/audit wraps the name of an event, and cuts none, at every width", 
     await page.locator("tbody tr").first().waitFor();
     for (const width of WIDTHS_PX) {
       await page.setViewportSize({ width, height: 800 });
+      await laidOut(page);
       assertEquals(await page.locator("tbody tr td:nth-child(3)").evaluateAll(cutTexts), [], `${width} px`);
     }
   }

@@ -29,6 +29,7 @@ browserTest(
     const bar = page.getByRole("region", { name: "2 chosen" });
     // All rows are seen: what lies below the bar cannot be judged.
     await page.setViewportSize({ width: 1280, height: 2800 });
+    await bar.waitFor();
     await holds(page);
     await bar.getByRole("button", { name: "Deactivate" }).click();
     await page.getByText("2 users were deactivated.").waitFor();
@@ -81,7 +82,8 @@ browserTest(
     await page.getByText("1 to 50 of 60").waitFor();
     await page.getByLabel("Choose all on this page").check();
     await page.getByRole("button", { name: "Choose all 60 that match" }).click();
-    site.backend("ldap").slowBy(150);
+    // A minute for all of them: there is time to see the progress and to stop.
+    site.backend("ldap").slowBy(1000);
     await page.getByRole("region", { name: "60 chosen" }).getByRole("button", { name: "Deactivate" }).click();
     await page.getByText(/^[1-9]\d? of 60 users$/).waitFor();
     await page.getByRole("progressbar").waitFor();

@@ -83,8 +83,11 @@ browserTest("conflict: the dialog of a deletion says who changed the user", asyn
   await using site = await startPeopleConsole({ dist });
   await site.put("ada", { title: "old" });
   await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  const remove = page.getByRole("button", { name: "Delete", exact: true });
+  // The heading is there before the user is; the button comes with the version that the deletion will name.
+  await remove.waitFor();
   await changeTitle(site, "owner", "new");
-  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await remove.click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete ada" }).click();
   await alertOf(page).getByText(new RegExp(`owner changed this on ${TIME}\\. Load it again\\.`)).waitFor();
 });

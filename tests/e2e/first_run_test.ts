@@ -136,8 +136,7 @@ browserTest(
   "a login of before is not the one that is tried, also when it is shown only after the step",
   async ({ page }) => {
     await using site = await startConnectConsole({ dist, shape: { local: "store" } });
-    const nowMs = Date.now();
-    site.watch.put(conversation(1, { startedMs: nowMs - 60_000 }));
+    site.watch.put(conversation(1, { startedMs: Date.now() - 60_000 }));
     const step = page.getByRole("region", { name: "Step 4 of 4: Try a login" });
     // What is there comes once the step stands.
     await page.route("**/console/api/live", async (route) => {
@@ -147,7 +146,7 @@ browserTest(
     await enterAs(page, { site, role: "owner", path: "/live?step=login" });
     await page.getByRole("row").nth(1).waitFor();
     await step.getByText("Waiting for a login").waitFor();
-    site.watch.put(conversation(2, { startedMs: nowMs + 60_000 }));
+    site.watch.put(conversation(2, { startedMs: Date.now() + 60_000 }));
     await page.waitForURL(/[?&]c=/);
     await step.getByText("Waiting for a login").waitFor({ state: "detached" });
   },

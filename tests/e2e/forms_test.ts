@@ -2,7 +2,7 @@
 // typed is lost, and that the same press works afterwards.
 
 import { assertEquals } from "@std/assert";
-import type { ElementHandle, Page } from "../packages/playwright.ts";
+import type { ElementHandle, Locator, Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { findAccessibilityProblems } from "./axe.ts";
@@ -17,8 +17,9 @@ const dist = await currentDist();
 interface FormRow {
   /** Of {@link PLACE_ROWS}. */
   readonly page: string;
+  /** Leads to the dialog; none for a form of the page itself. */
   readonly open: readonly Step[];
-  /** By label, in the dialog if there is one. */
+  /** By label. */
   readonly typed: Readonly<Record<string, string>>;
   /** Leads to the press that sends it. */
   readonly before?: readonly Step[];
@@ -122,9 +123,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
 type Typed = readonly { readonly element: ElementHandle; readonly value: string; readonly label: string }[];
 
 /** Types, and keeps hold of the very fields: one that was drawn anew has lost what was in it. */
-async function type(page: Page, fields: FormRow["typed"]): Promise<Typed> {
-  const dialog = page.getByRole("dialog").last();
-  const within = await dialog.count() > 0 ? dialog : page.locator("main");
+async function type(within: Locator, fields: FormRow["typed"]): Promise<Typed> {
   const typed: { element: ElementHandle; value: string; label: string }[] = [];
   for (const [label, value] of Object.entries(fields)) {
     const field = within.getByLabel(label, { exact: true }).first();
@@ -158,18 +157,26 @@ async function endOnServer(page: Page, site: FullConsole): Promise<void> {
 const problemSaid = (page: Page) =>
   page.getByRole("alert").filter({ hasText: "The server did not answer." }).first();
 
+/** Waits until what the button began is over: others on the page may say the same problem earlier. */
+const isOver = (dialog: Locator, press: string) =>
+  dialog.getByRole("button", { name: press, exact: true, disabled: false }).waitFor();
+
 for (const [name, form] of Object.entries(FORMS)) {
   browserTest(`forms: ${name} although the server went and the session ended`, async ({ page }) => {
     await using site = await startFullConsole({ dist });
     await openPlace(page, { site, row: rowOf(form.page) });
     await take(page, form.open);
-    const typed = await type(page, form.typed);
+    // Dialogs come late, as files of their own.
+    const dialog = page.getByRole("dialog").last();
+    const typed = await type(form.open.length === 0 ? page.locator("main") : dialog, form.typed);
     await take(page, form.before ?? []);
+    await dialog.waitFor();
 
     await failApi(page, "is gone");
     const press: Step = ["button", form.press];
     await take(page, [press]);
     await problemSaid(page).waitFor();
+    await isOver(dialog, form.press);
     assertEquals(await lost(typed), [], "lost when the server was gone");
     await mendApi(page);
 
@@ -189,7 +196,7 @@ for (const [name, form] of Object.entries(FORMS)) {
 browserTest("forms: a sign-in that the server does not answer keeps what was typed", async ({ page }) => {
   await using site = await startFullConsole({ dist });
   await openPlace(page, { site, row: rowOf("sign-in") });
-  const typed = await type(page, { "Name": "owner", "Password": PASSWORD });
+  const typed = await type(page.locator("main"), { "Name": "owner", "Password": PASSWORD });
   await failApi(page, "is gone");
   await take(page, [["button", "Sign in"]]);
   await problemSaid(page).waitFor();

@@ -6,6 +6,7 @@ import { startConsole } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { listensFor } from "./key_rows.ts";
 
 const dist = await currentDist();
 const focusedText = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? "");
@@ -22,7 +23,7 @@ browserTest(
     assertEquals(await palette.getByRole("option").count(), 1);
     await page.keyboard.press("Enter");
     await palette.waitFor({ state: "detached" });
-    assertEquals(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+    await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
     assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
     await page.keyboard.press("Control+k");
     await palette.getByRole("combobox").fill("no such thing");
@@ -57,6 +58,8 @@ browserTest(
     assertEquals(await theme(), "dark");
     await page.reload();
     await page.getByRole("heading", { name: "Live" }).waitFor();
+    // A key before the page listens would prove nothing.
+    await page.locator("html[data-keys]").waitFor({ state: "attached" });
     await page.keyboard.press("t");
     assertEquals([await theme(), await page.evaluate(() => document.documentElement.dataset.density)], [
       "dark",
@@ -153,6 +156,7 @@ browserTest(
     for (const name of ["ada", "bob", "cid", "dot"]) await site.put(name);
     await enterAs(page, { site, role: "user_manager", path: "/users", heading: "Users" });
     await page.getByRole("link", { name: "dot" }).waitFor();
+    await listensFor(page, ["j", "k"]);
     await page.keyboard.press("j");
     assertEquals(await focusedText(page), "ada");
     await page.keyboard.press("j");

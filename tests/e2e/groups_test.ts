@@ -35,8 +35,11 @@ browserTest(
     assertEquals(await membersOf(site, "staff"), ["ada"]);
     await holds(page);
     await table.getByRole("button", { name: "Take out ada" }).click();
+    const undo = page.getByRole("button", { name: "Undo" });
+    // The message stays while the pointer is on it.
+    await undo.hover();
     await page.getByText("This group has no members.").waitFor();
-    await page.getByRole("button", { name: "Undo" }).click();
+    await undo.click();
     await table.getByRole("link", { name: "ada" }).waitFor();
     assertEquals(await membersOf(site, "staff"), ["ada"]);
   },
@@ -119,6 +122,7 @@ browserTest("devices: all are listed, narrowed and revoked", async ({ page }) =>
   await holds(page);
   await page.getByRole("button", { name: "Revoke Text message ada" }).click();
   const dialog = page.getByRole("dialog", { name: "Revoke Text message of ada?" });
+  await dialog.waitFor();
   await holds(page);
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("Nothing matches.").waitFor();

@@ -51,7 +51,8 @@ for (const language of ["en", "de"] as const) {
     const problems: string[] = [];
     for (const { id, step } of [...views, over]) {
       await page.goto(`${site.origin}/live?c=${id}`);
-      await page.locator(".inspector .moments").waitFor();
+      // The replay and the steps come with the stream; the third section is fetched, and the explanation with it.
+      await page.locator(".inspector section").nth(2).waitFor();
       for (const width of WIDTHS_PX) {
         await page.setViewportSize({ width, height: 900 });
         problems.push(...(await cutTexts(page)).map((text) => `${step}, ${width} px: ${text}`));

@@ -6,7 +6,9 @@ import type { Page } from "../packages/playwright.ts";
 export async function listensFor(page: Page, keys: readonly string[]): Promise<void> {
   await page.waitForFunction((keys) => {
     const rows = (document.documentElement.dataset.keys ?? "").split("\n");
-    // Of two after one another the row has both.
-    return keys.every((key) => rows.some((row) => row === key || row.split(" ").includes(key)));
+    // A row has one key, or two after one another: the "c" of "g c" is not the "c" of "c u".
+    return keys.every((key, at) =>
+      [key, `${keys[at - 1]} ${key}`, `${key} ${keys[at + 1]}`].some((row) => rows.includes(row))
+    );
   }, keys.filter((key) => key.length === 1));
 }

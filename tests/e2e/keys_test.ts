@@ -79,10 +79,14 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
     keys: [],
     does: async (page, site) => {
       await listensFor(page, ["d"]);
+      const decisions: string[] = [];
+      page.on("request", (request) => {
+        if (request.url().includes("/approvals/")) decisions.push(request.url());
+      });
       await page.keyboard.press("d");
-      // Only what has the focus is meant: elsewhere the key does nothing.
-      await page.waitForTimeout(100);
-      assertEquals(site.desk.decided, []);
+      // Only what has the focus is meant: elsewhere the key does nothing. A request of the key is told before this answer.
+      await page.evaluate(() => document.readyState);
+      assertEquals(decisions, []);
       await page.getByRole("button", { name: /^Cancel the login of/ }).focus();
       await page.keyboard.press("d");
       await page.getByText("No login is waiting for a phone").waitFor();

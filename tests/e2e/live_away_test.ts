@@ -16,14 +16,23 @@ function openLine(port: number) {
   const conns = new Set<Deno.Conn>();
   let isCut = false;
   const drop = () => {
-    for (const conn of conns) conn.close();
+    for (const conn of conns) {
+      try {
+        conn.close();
+      } catch (_closedByItsEnd) {
+        // One whose other side has ended closes itself, and is taken out a moment later.
+      }
+    }
     conns.clear();
   };
   const join = async (near: Deno.Conn): Promise<void> => {
     if (isCut) return near.close();
+    conns.add(near);
     const far = await Deno.connect({ hostname: "127.0.0.1", port });
+    // Cut meanwhile.
+    if (!conns.has(near)) return far.close();
     const both = [near, far];
-    for (const conn of both) conns.add(conn);
+    conns.add(far);
     // A cut line ends both copies with an error, which is what it is for.
     await Promise.allSettled([
       near.readable.pipeTo(far.writable),
@@ -58,7 +67,8 @@ browserTest(
     await using line = openLine(Number(new URL(site.origin).port));
     const startedMs = Date.now();
     site.watch.put(conversation(1, { user: "ada", startedMs }));
-    site.desk.wait(approval("r1"));
+    // The row of a login that waits goes at its deadline.
+    site.desk.wait({ ...approval("r1"), deadlineMs: startedMs + 3_600_000 });
     await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
     const deny = page.getByRole("button", { name: "Deny the login of ada" });
     await deny.waitFor();

@@ -11,6 +11,8 @@ import { listensFor } from "./key_rows.ts";
 const dist = await currentDist();
 closeBrowserAtEnd();
 
+const LIVE_KEYS = [" ", "n", "i", "r", "j", "k"];
+
 function putThree(site: TestConsole): void {
   const startedMs = Date.now() - 5000;
   site.watch.put(conversation(1, { user: "ada", startedMs }));
@@ -110,11 +112,14 @@ browserTest("the help names every key of Live, and the narrowed list has no barr
   await enterAs(page, { site, role: "viewer", path: "/live?client=wifi" });
   await page.getByRole("link", { name: "alan" }).focus();
   assertEquals(await findAccessibilityProblems(page), []);
+  // The help shows the keys that are on when it opens.
+  await listensFor(page, LIVE_KEYS);
   await page.keyboard.press("?");
   const help = page.getByRole("dialog");
   await help.getByText("Pause or go on").waitFor();
   const keys = await help.locator("dt").allInnerTexts();
-  for (const key of ["Space", "n", "i", "r", "j", "k"]) {
-    assert(keys.some((one) => one.trim() === key), `${key} is not in the help`);
+  for (const key of LIVE_KEYS) {
+    const name = key === " " ? "Space" : key;
+    assert(keys.some((one) => one.trim() === name), `${name} is not in the help`);
   }
 });

@@ -12,7 +12,10 @@ closeBrowserAtEnd();
 const PASSWORD = "a long password of the manager";
 const PHONE = "Pixel of <b>Ada</b>";
 const HOSTILE = `ada"><img src=x onerror=alert(1)>`;
-const SETTINGS = `[[console.admin]]
+const SETTINGS = `[radius]
+conversation_ttl_s = 3600
+
+[[console.admin]]
 name = "manager"
 password = "${PASSWORD}"
 role = "owner"

@@ -4,6 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+import { listensFor } from "./key_rows.ts";
 import { holds, membersOf, open } from "./people_pages.ts";
 
 closeBrowserAtEnd();
@@ -27,12 +28,14 @@ browserTest(
     // Enter before the matches are here picks the single one when it arrives.
     await page.keyboard.type("grac");
     await page.keyboard.press("Enter");
-    await table.getByRole("link", { name: "grace" }).waitFor();
+    // The message goes after a while, so it is waited for first.
     await page.getByText("grace is in staff.").waitFor();
+    await table.getByRole("link", { name: "grace" }).waitFor();
     assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
     assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
-    // Several matches: nothing is picked without a highlight.
-    await page.keyboard.type("ad");
+    // Several matches: nothing is picked without a highlight. The text comes at once: of a text typed key by key, the matches of its
+    // beginning may be shown first, and Enter picks none of those.
+    await page.keyboard.insertText("ad");
     await page.getByRole("option").nth(2).waitFor();
     await page.keyboard.press("Enter");
     assertEquals(await page.getByRole("option", { selected: true }).count(), 0);
@@ -46,12 +49,12 @@ browserTest(
     await table.getByRole("link", { name: "adam" }).waitFor();
     // The exact name among several matches.
     assertEquals(await hasFocus(page), true);
-    await page.keyboard.type("ada");
+    await page.keyboard.insertText("ada");
     await page.getByRole("option", { name: "ada", exact: true, selected: true }).waitFor();
     await page.keyboard.press("Enter");
     await table.getByRole("link", { name: "ada", exact: true }).waitFor();
     // By mouse, too, the focus stays in the field.
-    await page.keyboard.type("adele");
+    await page.keyboard.insertText("adele");
     await page.getByRole("option", { name: "adele" }).click();
     await table.getByRole("link", { name: "adele" }).waitFor();
     assertEquals(await hasFocus(page), true);
@@ -104,6 +107,8 @@ browserTest(
     await page.locator('tr[data-key="ada"] a:focus').waitFor();
     await page.waitForURL((url) => url.search === "?q=ada");
     assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
+    // The row has the focus as soon as it is drawn, and the table's keys come a moment later.
+    await listensFor(page, ["j"]);
     await page.keyboard.press("j");
     await page.locator('tr[data-key="adam"] a:focus').waitFor();
     // A visit from elsewhere starts without a selection.

@@ -4,7 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
-import { findAccessibilityProblems } from "./axe.ts";
+import { findAccessibilityProblems, laidOut } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
 import { PLACE_ROWS, rowOf } from "./place_rows.ts";
 import { openPlace } from "./place_walk.ts";
@@ -160,6 +160,7 @@ for (const width of [1360, 640] as const) {
     for (const [name, row] of MAIN_ROWS) {
       await openPlace(page, { site, row });
       await page.evaluate(() => document.documentElement.style.setProperty("font-size", "200%"));
+      await laidOut(page);
       if (await scrollsSideways(page)) problems.push(`${name}: scrolls sideways`);
       problems.push(...(await cut(page)).map((html) => `${name}: cut ${html}`));
     }

@@ -2,6 +2,9 @@
 
 import type { Page } from "../packages/playwright.ts";
 
+/** Calls that change something by their method, but that pages send by themselves: for the session's end, for what was heard. */
+const SENT_BY_PAGES = /\/(session\/stay|clients\/heard)$/;
+
 /**
  * Does `end`, by default by taking the cookie. Pages ask for things by themselves (parts that come late, the stream, what is
  * asked again every few seconds); what they ask from now on is sent after the next deed is, or else the sign-in dialog that
@@ -13,8 +16,10 @@ export async function endSession(
 ): Promise<void> {
   const deed = Promise.withResolvers<void>();
   await page.route(/\/(console|me)\/api\//, async (route) => {
-    if (route.request().method() === "GET") await deed.promise;
-    else deed.resolve();
+    const request = route.request();
+    const isDeed = request.method() !== "GET" && !SENT_BY_PAGES.test(new URL(request.url()).pathname);
+    if (isDeed) deed.resolve();
+    else await deed.promise;
     await route.fallback();
   });
   await end();

@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
+import { laidOut } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { rowOf } from "./place_rows.ts";
 import { openPlace } from "./place_walk.ts";
@@ -49,10 +50,8 @@ for (const [name, column] of Object.entries(NAME_COLUMNS)) {
       const problems: string[] = [];
       for (const width of WIDTHS_PX) {
         await page.setViewportSize({ width, height: 800 });
-        // The observer reports before the next frame is drawn.
-        await page.evaluate(() =>
-          new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
-        );
+        await page.waitForFunction((width) => innerWidth === width, width);
+        await laidOut(page);
         problems.push(...(await problemsOf(page, column)).map((problem) => `at ${width} px: ${problem}`));
       }
       assertEquals(problems, []);

@@ -6,12 +6,14 @@ import { startFullConsole } from "../fakes/console_full.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
-import { goWithin } from "./place_walk.ts";
+import { rowOf } from "./place_rows.ts";
+import { arrived, goWithin } from "./place_walk.ts";
 
 closeBrowserAtEnd();
 
 const dist = await currentDist();
 const USERS = 30;
+const SAID = "ada may not log in any more.";
 
 /** Controls whose visible part lies below a message, by their text; how many there are in all. */
 function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
@@ -36,6 +38,22 @@ function coveredControls(page: Page): Promise<{ covered: string[]; count: number
   });
 }
 
+/** However the page is scrolled, no control lies below a message. */
+async function coversNothing(page: Page, what: string): Promise<void> {
+  for (const part of [0, 0.5, 1]) {
+    await page.evaluate((part) => {
+      for (const one of [document.documentElement, document.body]) {
+        one.scrollTop = part * one.scrollHeight;
+      }
+    }, part);
+    const { covered, count } = await coveredControls(page);
+    assertEquals(covered, [], `${what}, scrolled by ${part}`);
+    assert(count > 4, what);
+  }
+  assertEquals(await scrollsSideways(page), false, what);
+  assertEquals(await page.locator(".toast").count(), 1);
+}
+
 /** Deactivates the user of the page, which shows a message with "Undo". */
 async function say(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: `More ${name}` }).click();
@@ -53,21 +71,12 @@ for (const [width, height] of [[390, 760], [320, 640]] as const) {
       await page.setViewportSize({ width, height });
       await enterAs(page, { site, role: "owner", path: "/users/zoe", heading: "zoe" });
       await say(page, "zoe");
-      for (const path of ["/users/zoe", "/users", "/history", "/audit", "/clients", "/settings"]) {
-        await goWithin(page, path);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-        for (const part of [0, 0.5, 1]) {
-          await page.evaluate((part) => {
-            for (const one of [document.documentElement, document.body]) {
-              one.scrollTop = part * one.scrollHeight;
-            }
-          }, part);
-          const { covered, count } = await coveredControls(page);
-          assertEquals(covered, [], `${path}, scrolled by ${part}`);
-          assert(count > 4, path);
-        }
-        assertEquals(await scrollsSideways(page), false, path);
-        assertEquals(await page.locator(".toast").count(), 1);
+      await coversNothing(page, "zoe");
+      for (const name of ["users", "history", "audit", "clients", "settings"]) {
+        const row = rowOf(name);
+        await goWithin(page, row.path(site.names));
+        await arrived(page, { site, row });
+        await coversNothing(page, name);
       }
     },
     { look: "small" },
@@ -89,9 +98,12 @@ browserTest(
     const before = await topOf();
     await page.getByRole("button", { name: "More ada" }).evaluate((one: HTMLElement) => one.click());
     await page.getByRole("button", { name: "Deactivate" }).evaluate((one: HTMLElement) => one.click());
-    await page.locator(".toast").waitFor();
-    assert(Math.abs(await topOf() - before) < 120, `${before} and ${await topOf()}`);
+    // Under the pointer it stays.
+    await page.locator(".toast").getByRole("button", { name: "Dismiss" }).hover();
+    // The page says it above the form as well, with a part that comes late.
+    await page.locator("main").getByRole("status").filter({ hasText: SAID }).waitFor();
     const shown = await topOf();
+    assert(Math.abs(shown - before) < 120, `${before} and ${shown}`);
     await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
     await page.locator(".toast").waitFor({ state: "detached" });
     assertEquals(await topOf(), shown);
@@ -108,7 +120,7 @@ browserTest("toasts: the live region is there before and after a message", async
     page.locator(".toasts").evaluate((one, first) => one === first && one.checkVisibility(), region);
   assertEquals(await isThere(), true);
   await page.getByRole("button", { name: "Deactivate" }).click();
-  await page.getByRole("status").filter({ hasText: "ada may not log in any more." }).waitFor();
+  await page.locator(".toasts").filter({ hasText: SAID }).waitFor();
   assertEquals(await isThere(), true);
   await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
   await page.locator(".toast").waitFor({ state: "detached" });

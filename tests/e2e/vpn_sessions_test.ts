@@ -57,8 +57,10 @@ testNeeding(
         /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+any\s+.*\s+1\.5 MB down, 0 B up$/s,
       );
       assertEquals(await rows.count(), 2);
-      await account(gateway, `${ada},Acct-Status-Type=Stop,Acct-Terminate-Cause=Idle-Timeout`);
+      // Before the session ends: Live fetches who is connected every few seconds, and then the link is gone.
       await panel.getByRole("link", { name: "ada" }).click();
+      await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+      await account(gateway, `${ada},Acct-Status-Type=Stop,Acct-Terminate-Cause=Idle-Timeout`);
       await page.getByRole("link", { name: "VPN sessions" }).click();
       await page.getByRole("region", { name: "VPN sessions" })
         .getByText("The session was stopped: Idle-Timeout").waitFor();

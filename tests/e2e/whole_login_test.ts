@@ -54,6 +54,8 @@ async function loginIsApproved(
   await card.getByLabel("Number shown in your login").fill(number);
   await card.getByRole("button", { name: "Approve" }).click();
   await phone.getByText("Approved. Go back to your login.").waitFor();
+  // The next login asks with the same words.
+  await card.waitFor({ state: "detached" });
   await login.answer("");
   assertEquals((await login.end()).verdict, "accept");
   await live.getByText("Accepted", { exact: true }).last().waitFor();

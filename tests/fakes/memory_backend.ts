@@ -50,6 +50,8 @@ export interface MemoryBackend extends Backend {
   trouble(trouble: MemoryTrouble): void;
   /** Every operation takes this long from now on; 0 ends it. */
   slowBy(durationMs: number): void;
+  /** Every operation waits from now on, until it is released; `held` resolves when the first one waits. */
+  hold(): { readonly held: Promise<void>; release(): void };
   heal(): void;
 }
 
@@ -87,6 +89,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
   const calls: MemoryCall[] = [];
   let troubles: { trouble: MemoryTrouble; left: number }[] = [];
   let slowMs = 0;
+  let gate: { readonly held: () => void; readonly free: Promise<void> } | null = null;
   let nextId = 1;
   let closed = false;
 
@@ -108,6 +111,8 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     task: () => T,
   ): Promise<BackendOutcome<T>> => {
     await Promise.resolve();
+    gate?.held();
+    if (gate !== null) await gate.free;
     if (slowMs > 0) await new Promise<void>((resolve) => clock.after(slowMs, resolve));
     const trouble = closed
       ? { how: "before", fault: { detail: "the backend is closed" } } as const
@@ -134,6 +139,18 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     calls,
     trouble: (trouble) => void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
     slowBy: (durationMs) => void (slowMs = durationMs),
+    hold() {
+      const held = Promise.withResolvers<void>();
+      const free = Promise.withResolvers<void>();
+      gate = { held: held.resolve, free: free.promise };
+      return {
+        held: held.promise,
+        release() {
+          gate = null;
+          free.resolve();
+        },
+      };
+    },
     heal: () => void (troubles = []),
     read: (kind, name) =>
       run<Remote | null>({ operation: "read", kind, name }, () => {

@@ -12,7 +12,6 @@ let nasPort = 0;
 
 Deno.test.beforeAll(async () => {
   world = await startFaultWorld({
-    timeoutMs: 2000,
     toml: "[factors.pushes]\nper_user = 1000\n[factors.sends]\nper_user = 1000\nper_number = 1000",
     pairings: [
       ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],

@@ -98,7 +98,7 @@ testNeeding(
         assertEquals(await arrived(world), expected);
         assertEquals((await membersOf(world, "team"))?.sort(), ["changes", "queued1"]);
         assertEquals(await membersOf(world, "brief"), null);
-      }, 20_000);
+      });
       assertEquals(new Set(additions(wire.writes.slice(from))), new Set([1]));
     });
 

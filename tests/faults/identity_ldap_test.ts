@@ -143,7 +143,7 @@ testNeeding(
   NEEDS,
   "slapd that hangs: writes end in time, reads and other targets go on, and nothing is half done afterwards",
   async () => {
-    await using world = await startIdentityWorld("sync");
+    await using world = await startIdentityWorld("sync", { timeoutMs: 3000 });
     const { scim, slapd } = world;
     await scim.post("/Users", userBody("held", "before"));
     Deno.kill(slapd.pid(), "SIGSTOP");

@@ -3,6 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../ground/child.ts";
+import { freeTcpPort } from "../ground/free_port.ts";
 import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 
@@ -20,14 +21,6 @@ const PLANTED = {
 } as const;
 
 const WRITER = { name: "provisioner", password: PLANTED["credential of the settings"] };
-
-/** No process listens there: within a test, another process is unlikely to take the port of a closed listener. */
-function closedPort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
-}
 
 const toml = (port: number) => `
 [server]
@@ -138,7 +131,8 @@ async function filesIn(path: string): Promise<[place: string, octets: Uint8Array
 }
 
 Deno.test("no secret of the identity interface is in logs, answers or files, while they wait and afterwards", async () => {
-  await using gateway = await startGateway({ toml: toml(closedPort()) });
+  // No process listens there: the kernel gives this port to nobody.
+  await using gateway = await startGateway({ toml: toml(freeTcpPort()) });
   const said = await play(gateway);
   await gateway.kill9();
   const crashed = await filesIn(gateway.dataDir);

@@ -19,8 +19,15 @@ export interface IdentityWorld extends AsyncDisposable {
   dispose(): Promise<void>;
 }
 
-/** Starts all three; the backend `directory` is after `local` in the list. */
-export async function startIdentityWorld(mode: "sync" | "async"): Promise<IdentityWorld> {
+/**
+ * Starts all three; the backend `directory` is after `local` in the list.
+ *
+ * @param options.timeoutMs the deadline of an operation at slapd; 30 s unless given, because a busy machine exceeds a short one.
+ */
+export async function startIdentityWorld(
+  mode: "sync" | "async",
+  { timeoutMs = 30_000 } = {},
+): Promise<IdentityWorld> {
   const slapd = await startSlapd();
   const wire = startLdapWire(slapd.url);
   const clear = async () => {
@@ -43,7 +50,7 @@ bind_dn = "${slapd.bindDn}"
 bind_password = "${slapd.bindPassword}"
 users_dn = "${slapd.usersDn}"
 groups_dn = "${slapd.groupsDn}"
-timeout_ms = 1500
+timeout_ms = ${timeoutMs}
 `,
     });
     const dispose = async () => {
@@ -108,10 +115,13 @@ export async function lookAround({ scim, ldap, slapd }: IdentityWorld, q: string
   };
 }
 
-/** Waits until it is so. Throws, with the last fault, when it is not so in time. */
-export async function eventually(what: string, check: () => Promise<void>, withinMs = 10_000): Promise<void> {
+/** A backend that was away is asked again after up to 72 s (scim/targets/delays.ts). */
+const COMES_ABOUT_MS = 120_000;
+
+/** Waits until it is so. Throws, with the last fault, when it is not so in two minutes. */
+export async function eventually(what: string, check: () => Promise<void>): Promise<void> {
   let last: unknown = "nothing was looked at";
-  for (const end = performance.now() + withinMs; performance.now() < end;) {
+  for (const end = performance.now() + COMES_ABOUT_MS; performance.now() < end;) {
     try {
       return await check();
     } catch (fault) {

@@ -1,14 +1,32 @@
-// Ports for programs that cannot choose a free one themselves.
+// Ports for programs that cannot choose a free one themselves, and ports that must stay closed.
 
 /**
- * A UDP port of the loopback interface that is free now. Another process may take it before it is used, so what is started on
- * it must say when it could not bind.
+ * Ports below those that Linux gives to whoever asks for port 0 (from 32768 on): between the choice and the bind no other
+ * test can get one of them by chance, nor while a program that is stopped is to be started again.
  */
+const FIRST_PORT = 20_000;
+const LAST_PORT = 32_767;
+
+type Bind = (address: { readonly hostname: string; readonly port: number }) => { close(): void };
+
+/** A UDP port of the loopback interface that is free now. What is started on it must say when it could not bind. */
 export function freeUdpPort(): number {
-  const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
-  try {
-    return (socket.addr as Deno.NetAddr).port;
-  } finally {
-    socket.close();
+  return freePort((address) => Deno.listenDatagram({ transport: "udp", ...address }));
+}
+
+/** The same for TCP. */
+export function freeTcpPort(): number {
+  return freePort((address) => Deno.listen(address));
+}
+
+function freePort(bind: Bind): number {
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));
+    try {
+      bind({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch (fault) {
+      if (!(fault instanceof Deno.errors.AddrInUse)) throw fault;
+    }
   }
 }

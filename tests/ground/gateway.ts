@@ -68,6 +68,9 @@ const BANNER_RULE = "─".repeat(20);
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;
 const LOG_WAIT_MS = 30_000;
+/** How long a restart waits for a port that another process got meanwhile. */
+const PORT_WAIT_MS = 60_000;
+const PORT_TAKEN = /Cannot listen|Address already in use/;
 
 interface Process {
   readonly child: Deno.ChildProcess;
@@ -127,7 +130,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
     async restart() {
       await stop();
       await prepared.pinPorts(told);
-      ({ process, told } = await launch(options, { paths, lines }));
+      ({ process, told } = await launchAgain(options, { paths, lines }));
     },
     dispose,
     [Symbol.asyncDispose]: dispose,
@@ -175,6 +178,22 @@ async function launch(
   return { process: { child, drained, startedInMs }, told };
 }
 
+/** Starts the program on the ports that it had. While it was stopped, another process may have got one of them; then it tries again. */
+async function launchAgain(
+  options: GatewayOptions,
+  where: { paths: GatewayPaths; lines: string[] },
+): ReturnType<typeof launch> {
+  for (const end = performance.now() + PORT_WAIT_MS;;) {
+    try {
+      return await launch(options, where);
+    } catch (fault) {
+      const isTaken = fault instanceof Error && PORT_TAKEN.test(fault.message);
+      if (!isTaken || performance.now() > end) throw fault;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 /** Resolves `whole` at the banner's second rule, which is its last line. */
 function createBannerWait(): { whole: Promise<void>; see: (line: string) => void } {
   const { promise: whole, resolve } = Promise.withResolvers<void>();
@@ -205,7 +224,6 @@ function runCommand(
     args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}${path}`, ...args],
     cwd: ROOT,
     env: { ...env, ...environment(paths) },
-    timeoutMs: 30_000,
   });
 }
 

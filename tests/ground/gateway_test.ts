@@ -24,6 +24,18 @@ Deno.test("restart() brings the program up again on the same ports, also after k
   assert(gateway.pid !== before[2]);
 });
 
+Deno.test("restart() waits for a port that another process got while the program was stopped", async () => {
+  await using gateway = await startGateway({ program });
+  const { radiusPort } = gateway;
+  await gateway.stop();
+  const holder = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: radiusPort });
+  const restarting = gateway.restart();
+  await gateway.logged("Address already in use");
+  holder.close();
+  await restarting;
+  assertEquals(gateway.radiusPort, radiusPort);
+});
+
 Deno.test("startGateway() fails with the program's own words when it does not come up", async () => {
   const refused = '[server]\nlog_level = "refused"\n';
   const fault = await assertRejects(() => startGateway({ program, toml: refused }), Error);

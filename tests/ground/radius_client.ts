@@ -21,6 +21,11 @@ export interface Patience {
   readonly tries?: number;
 }
 
+/** What a client's socket receives, from {@link RadiusClient.listen} on until it is disposed of. */
+export interface Heard extends Disposable {
+  readonly datagrams: readonly Uint8Array[];
+}
+
 /** A client with one socket, so one source port. Close it, or declare it with `using`. */
 export interface RadiusClient extends Disposable {
   /** Builds a fresh request and waits for its reply; the same datagram is sent again on silence. Throws on silence. */
@@ -31,7 +36,9 @@ export interface RadiusClient extends Disposable {
   build(parts: RequestParts): BuiltRequest;
   /** Sends octets as they are. */
   sendRaw(bytes: Uint8Array): Promise<void>;
-  /** Everything that arrives within `forMs`; for proving silence, or for counting replies. */
+  /** Keeps everything that arrives. To prove silence, look at it once a later request was answered. */
+  listen(): Heard;
+  /** Everything that arrives within `forMs`. */
   collect(forMs: number): Promise<Uint8Array[]>;
   close(): void;
 }
@@ -62,6 +69,12 @@ export function openRadiusClient(options: ClientOptions): RadiusClient {
     }
     throw new Error(`No reply after ${tries} tries of ${timeoutMs} ms`);
   };
+  const listen = (): Heard => {
+    const datagrams: Uint8Array[] = [];
+    const note = (bytes: Uint8Array) => void datagrams.push(bytes);
+    listeners.add(note);
+    return { datagrams, [Symbol.dispose]: () => void listeners.delete(note) };
+  };
   const close = () => {
     socket.close();
     pump.stop();
@@ -73,13 +86,11 @@ export function openRadiusClient(options: ClientOptions): RadiusClient {
     async sendRaw(bytes) {
       await socket.send(bytes, server);
     },
+    listen,
     async collect(forMs) {
-      const seen: Uint8Array[] = [];
-      const note = (bytes: Uint8Array) => void seen.push(bytes);
-      listeners.add(note);
+      using heard = listen();
       await new Promise((resolve) => setTimeout(resolve, forMs));
-      listeners.delete(note);
-      return seen;
+      return [...heard.datagrams];
     },
     close,
     [Symbol.dispose]: close,

@@ -1,6 +1,7 @@
 // A real slapd for the tests, on a free port of the loopback interface, with a database of its own that goes away with it.
 
 import { endChild, runProgram } from "./child.ts";
+import { freeTcpPort } from "./free_port.ts";
 
 export const SLAPD = "/usr/sbin/slapd";
 const SLAPADD = "/usr/sbin/slapadd";
@@ -85,9 +86,10 @@ export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
   const start = async (): Promise<void> => {
     if (child !== null) return;
     const started = spawn(config, urls());
-    if (!await listens(ports.plain, started)) {
+    for (const port of options.tls === undefined ? [ports.plain] : [ports.plain, ports.tls]) {
+      if (await listens(port, started)) continue;
       await endChild(started, 1000);
-      throw new Error(`Cannot start slapd: it does not listen on port ${ports.plain}`);
+      throw new Error(`Cannot start slapd: it does not listen on port ${port}`);
     }
     child = started;
   };
@@ -199,8 +201,9 @@ async function listens(port: number, child: Deno.ChildProcess): Promise<boolean>
 }
 
 function freePorts(): { plain: number; tls: number } {
-  const listeners = [0, 0].map(() => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-  const [plain = 0, tls = 0] = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
-  for (const listener of listeners) listener.close();
-  return { plain, tls };
+  const plain = freeTcpPort();
+  for (;;) {
+    const tls = freeTcpPort();
+    if (tls !== plain) return { plain, tls };
+  }
 }

@@ -7,7 +7,7 @@ import { DataDirFault } from "../../host/data_dir.ts";
 import { type DeskAnswer, done } from "../../host/desk_answer.ts";
 import { MAX_LINE_OCTETS } from "../../host/socket_line.ts";
 import { createLog } from "../../log.ts";
-import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+import { createManualClock, eventually, type ManualClock } from "../upstream/manual_clock.ts";
 
 interface World extends AsyncDisposable {
   readonly path: string;
@@ -87,13 +87,11 @@ function reasonOf(called: ControlCall): string | null {
   return called.reached && !called.answer.ok ? called.answer.reason : null;
 }
 
-/** Waits, in real time, until something is so; fails after a second. */
-async function until(isSo: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + 1000; !isSo();) {
-    if (performance.now() > endMs) throw new Error("it did not come to be so");
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
+/** Waits until as many requests are worked on. */
+const beingAsked = (world: World, count: number) =>
+  eventually(`${count} requests`, () => world.asked.length === count);
+/** Waits until something waits with a deadline. */
+const waiting = ({ clock }: { clock: ManualClock }) => eventually("a deadline", () => clock.timers() > 0);
 
 const octets = (text: string) => new TextEncoder().encode(text);
 
@@ -156,7 +154,7 @@ Deno.test("serveControlSocket() gives up on a request that takes longer than 5 s
   await using world = await openWorld();
   const connection = await world.dial();
   await connection.write(octets('{"op":'));
-  await until(() => world.clock.timers() > 0);
+  await waiting(world);
   world.clock.advance(5000);
   assertEquals(JSON.parse(await readAll(connection)).reason, "too_slow");
 });
@@ -165,7 +163,7 @@ Deno.test("serveControlSocket() says so when the work takes longer than 5 s", as
   const { promise, resolve } = Promise.withResolvers<DeskAnswer>();
   await using world = await openWorld({ handle: () => promise });
   const called = callControlSocket(world.path, { op: "slow" });
-  await until(() => world.asked.length === 1);
+  await beingAsked(world, 1);
   world.clock.advance(5000);
   assertEquals(reasonOf(await called), "too_slow");
   resolve(done("too late"));
@@ -175,7 +173,7 @@ Deno.test("serveControlSocket() works on eight at once and turns the ninth away"
   const { promise, resolve } = Promise.withResolvers<DeskAnswer>();
   await using world = await openWorld({ handle: () => promise });
   const calls = Array.from({ length: 8 }, (_, at) => callControlSocket(world.path, { op: `${at}` }));
-  await until(() => world.asked.length === 8);
+  await beingAsked(world, 8);
   const ninth = await callControlSocket(world.path, { op: "ninth" });
   assertEquals(reasonOf(ninth), "busy");
   resolve(done("all"));
@@ -198,7 +196,7 @@ Deno.test("serveControlSocket() outlives a command that goes away before its ans
   await using world = await openWorld({ handle: () => promise });
   const connection = await Deno.connect({ transport: "unix", path: world.path });
   await connection.write(octets('{"op":"x"}\n'));
-  await until(() => world.asked.length === 1);
+  await beingAsked(world, 1);
   connection.close();
   resolve(done("nobody listens"));
   assertEquals((await callControlSocket(world.path, { op: "y" })).reached, true);
@@ -234,9 +232,9 @@ Deno.test("ControlSocket.close() finishes what is worked on, ends what only arri
   const { promise, resolve } = Promise.withResolvers<DeskAnswer>();
   await using world = await openWorld({ handle: () => promise });
   const arriving = await world.dial();
-  await until(() => world.clock.timers() > 0);
+  await waiting(world);
   const called = callControlSocket(world.path, { op: "x" });
-  await until(() => world.asked.length === 1);
+  await beingAsked(world, 1);
   const closing = world.socket.close();
   assertEquals(await readAll(arriving), "");
   assertEquals((await callControlSocket(world.path, { op: "late" })).reached, false);
@@ -288,7 +286,7 @@ Deno.test("callControlSocket() waits for an answer no longer than its deadline",
   const clock = createManualClock();
   const called = callControlSocket(path, { op: "x" }, { clock });
   using _connection = await listener.accept();
-  await until(() => clock.timers() > 0);
+  await waiting({ clock });
   clock.advance(16_000);
   assertEquals(await called, { reached: false, reason: "silent" });
   await Deno.remove(home, { recursive: true });

@@ -5,14 +5,19 @@ import { answerText } from "../../commands/desk_text.ts";
 import { ScimRefusal } from "../../scim/facts/refusals.ts";
 import type { OwedWrite, RefreshReport, Target } from "../../scim/ports.ts";
 import { createFakeTarget, type FakeTarget, REPORT } from "../fakes/scim_target.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 import { type DeskStage, done, openDeskStage, refusal, refused } from "./desk_stage.ts";
 
-/** Lets promises that are settled be heard. */
-const turns = () => new Promise((resolve) => setTimeout(resolve, 5));
+/** Waits until as many timers are set: the desk's one for each job under way, and those of the work itself. */
+const untilTimers = ({ clock }: DeskStage, count: number) =>
+  eventually(`${count} timers`, () => clock.timers() === count);
 
-/** The answer to a request during which the clock goes on by `byMs`. */
-async function later<T>(stage: DeskStage, { byMs, asked }: { byMs: number; asked: Promise<T> }): Promise<T> {
-  await turns();
+/** The answer to a request during which the clock goes on by `byMs`, once so many timers are set. */
+async function later<T>(
+  stage: DeskStage,
+  { byMs, asked, timers = 1 }: { byMs: number; asked: Promise<T>; timers?: number },
+): Promise<T> {
+  await untilTimers(stage, timers);
   stage.clock.advance(byMs);
   return await asked;
 }
@@ -72,7 +77,11 @@ Deno.test("desk people.write retries a row after a conflict with another request
   const target = createFakeTarget();
   await using stage = await openDeskStage("", { target });
   target.failNext(new ScimRefusal("changed"));
-  const { outcomes } = await later(stage, { byMs: 200, asked: done(stage, write([user("anna")])) });
+  const { outcomes } = await later(stage, {
+    byMs: 200,
+    asked: done(stage, write([user("anna")])),
+    timers: 2,
+  });
   assertEquals([outcomes, verbs(target)], [[{ did: "created", owes: ["directory"] }], [
     "create anna",
     "create anna",
@@ -191,7 +200,7 @@ Deno.test("desk has at most 16 jobs at a time", async () => {
     { length: 17 },
     () => stage.desk.handle({ op: "target.refresh", target: "default" }),
   );
-  await turns();
+  await untilTimers(stage, 16);
   stage.clock.advance(2500);
   const answers = await Promise.all(asked);
   assertEquals(answers.filter(({ ok }) => ok).length, 16);

@@ -21,11 +21,13 @@ const SIGN_IN_WITHIN_MS = 60_000;
 
 const SEED = "12345678901234567890";
 const SEED_BASE32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
-/** Any client address is accepted, as in a first start: the hardest case. A login may last as long as a slow machine needs. */
+/** Any client address is accepted, as in a first start: the hardest case. A login and a lock last as long as a slow machine needs. */
 const SETTINGS = `
 [radius]
 append_mode = true
 conversation_ttl_s = 3600
+[factors.lockout]
+minutes = 1440
 `;
 
 type Secured = Awaited<ReturnType<typeof startSecured>>;

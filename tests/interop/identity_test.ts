@@ -296,7 +296,7 @@ bind_dn = "${slapd.bindDn}"
 bind_password = "${slapd.bindPassword}"
 users_dn = "${slapd.usersDn}"
 groups_dn = "${slapd.groupsDn}"
-timeout_ms = 1000
+timeout_ms = 30000
 `),
     );
     const verdict = async (user: string, password: string) =>

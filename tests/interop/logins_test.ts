@@ -2,6 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { testNeeding } from "../ground/needing.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 import type { Login, PeerSetUp } from "./peers/login.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
 import { decideOnDevice, type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
@@ -54,11 +55,10 @@ device = "hold"`;
 
 /** Waits until the approval is asked for, then grants it: the login itself is held meanwhile. */
 async function grantWhenAsked(world: World, person: Person): Promise<void> {
-  const isAsked = () =>
-    world.secondFactor.initiated().some(({ pairingId }) => pairingId === person.devicePairing);
-  for (const end = performance.now() + 10_000; performance.now() < end && !isAsked();) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await eventually(
+    "the approval is asked for",
+    () => world.secondFactor.initiated().some(({ pairingId }) => pairingId === person.devicePairing),
+  );
   decideOnDevice(world, person, true);
 }
 

@@ -21,7 +21,7 @@ bind_dn = "${slapd.bindDn}"
 bind_password = "${slapd.bindPassword}"
 users_dn = "${slapd.usersDn}"
 groups_dn = "${slapd.groupsDn}"
-timeout_ms = 1000
+timeout_ms = 30000
 `;
 }
 
@@ -35,9 +35,12 @@ async function tableOf(rows: number): Promise<string> {
   return file;
 }
 
-/** Waits, in real time, until something is so; fails after 20 s. */
+/** A directory that was away is asked again after up to 72 s (scim/targets/delays.ts). */
+const COMES_ABOUT_MS = 120_000;
+
+/** Waits, in real time, until something is so; fails after two minutes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 20_000; !await isSo();) {
+  for (const endMs = performance.now() + COMES_ABOUT_MS; !await isSo();) {
     if (performance.now() > endMs) throw new Error("it did not come to be so");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

@@ -112,10 +112,12 @@ Deno.test("an EAP-Message is rejected in one round trip, with EAP-Failure inside
 for (const [title, make] of Object.entries(SILENCED)) {
   Deno.test(`${title} is met with silence, and the next request is answered`, async () => {
     using client = gateway.client();
-    const silence = client.collect(150);
+    using heard = client.listen();
     await client.sendRaw(make(client));
-    assertEquals(await silence, []);
-    assertEquals((await client.ask(login())).code, CODES.accessChallenge);
+    // The program reads datagrams in order, so whatever it says to the first one comes before this answer.
+    const next = await client.ask(login());
+    assertEquals(next.code, CODES.accessChallenge);
+    assertEquals(heard.datagrams.filter(([, identifier]) => identifier !== next.identifier), []);
   });
 }
 

@@ -46,10 +46,13 @@ export async function openHalf(
 /** A request head without its end. */
 export const INCOMPLETE_HEAD = "GET / HTTP/1.1\r\nHost: x\r\nX-A: ";
 
-/** Asks for `/healthz` on connections of its own until it answers, for up to `withinMs`; the last status, or 0. */
-export async function healthWithin(url: string, withinMs: number, client?: Deno.HttpClient): Promise<number> {
+/** Long, for a slow machine: a listener that stopped for good never answers. */
+const HEALTH_MS = 30_000;
+
+/** Asks for `/healthz` on connections of its own until it answers, for a while; the last status, or 0. */
+export async function waitForHealth(url: string, client?: Deno.HttpClient): Promise<number> {
   let status = 0;
-  for (const end = performance.now() + withinMs; performance.now() < end && status !== 200;) {
+  for (const end = performance.now() + HEALTH_MS; performance.now() < end && status !== 200;) {
     try {
       const init: RequestInit & { client?: Deno.HttpClient } = {
         client,

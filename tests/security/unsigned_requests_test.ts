@@ -39,7 +39,7 @@ async function ask(gateway: RunningGateway, parts: RequestParts): Promise<number
   });
   try {
     await socket.send(bytes, { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort });
-    for (const end = performance.now() + 9000; performance.now() < end;) {
+    for (const end = performance.now() + 60_000; performance.now() < end;) {
       if (code !== null) return code;
       if (await dropped(gateway) > before) return "dropped";
     }

@@ -18,7 +18,7 @@ const get = (url: string, overrides: Partial<HttpCall> = {}): HttpCall => ({
   method: "GET",
   url,
   headers: () => ({}),
-  timeoutMs: 5000,
+  timeoutMs: 60_000,
   readError: () => ({ code: undefined, detail: undefined }),
   secrets: [],
   ...overrides,

@@ -41,10 +41,10 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** Waits until something that needs real time, such as a commit, has happened. Throws after 10 s. */
+/** Waits until something that needs real time, such as a commit, has happened. Throws after 30 s. */
 export async function eventually(what: string, hasHappened: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 10_000; !await hasHappened();) {
-    if (performance.now() > endMs) throw new Error(`This did not happen in 10 s: ${what}`);
+  for (const endMs = performance.now() + 30_000; !await hasHappened();) {
+    if (performance.now() > endMs) throw new Error(`This did not happen in 30 s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

@@ -8,14 +8,14 @@ import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../fakes/telephony_server.ts";
-import { CONTEXT, right, USER_AGENT } from "./worlds.ts";
+import { CALL_MS, CONTEXT, right, USER_AGENT } from "./worlds.ts";
 
 async function openSecondFactor({ urlSuffix = "" } = {}) {
   const fake = await startFakeSecondFactor();
   const random = createSystemRandom();
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
-  const settings = { ...fake, url: fake.url + urlSuffix, timeoutMs: 2000 };
+  const settings = { ...fake, url: fake.url + urlSuffix, timeoutMs: CALL_MS };
   const client = createSecondFactorClient({
     caller,
     settings,
@@ -106,7 +106,7 @@ async function openTelephony(twimlEchoUrl: string) {
   const fake = await startFakeTelephony();
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
-  const settings = { ...fake, twimlEchoUrl, timeoutMs: 2000 };
+  const settings = { ...fake, twimlEchoUrl, timeoutMs: CALL_MS };
   const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false });
   return {
     fake,

@@ -21,6 +21,8 @@ import { startFakeTelephony } from "../fakes/telephony_server.ts";
 
 export const CONTEXT = { client: "vpn-1", place: "192.0.2.7", hasPrompt: true } as const;
 export const USER_AGENT = "Countersign/test";
+/** The deadline of a call. No test waits for it, and a busy machine does not exceed it. */
+export const CALL_MS = 30_000;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
 /** A second-factor service and the person with the phone. */
@@ -125,7 +127,7 @@ async function externalWorld(): Promise<SecondFactorWorld> {
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
   const service = createSecondFactorClient({
     caller,
-    settings: { ...fake, timeoutMs: 2000 },
+    settings: { ...fake, timeoutMs: CALL_MS },
     clock: systemClock,
     random,
     userAgent: USER_AGENT,
@@ -209,7 +211,7 @@ async function externalTelephony(twimlEchoUrl: string): Promise<TelephonyWorld> 
   const fake = await startFakeTelephony();
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
-  const settings = { ...fake, twimlEchoUrl, timeoutMs: 2000 };
+  const settings = { ...fake, twimlEchoUrl, timeoutMs: CALL_MS };
   return {
     service: createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false }),
     received: (to) => Promise.resolve(fake.lastPasscode(to)),

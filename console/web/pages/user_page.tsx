@@ -132,9 +132,11 @@ function pageModel(
         failed: t("people.not_retried", { backend }),
       }),
     async lookAtBackends() {
+      const before = loaded.state.peek();
       const now = await calls.backends().catch(() => null);
-      const state = loaded.state.peek();
-      if (now !== null && state.kind === "ready") loaded.put({ ...state.value, ...now });
+      // What was put meanwhile may be newer than this answer.
+      if (now === null || before.kind !== "ready" || loaded.state.peek() !== before) return;
+      loaded.put({ ...before.value, ...now });
     },
   };
   return page;

@@ -73,8 +73,8 @@ export function SearchPicker(props: SearchPickerProps) {
         if (mine !== turn.current) return;
         found.value = { text, offers };
         problem.value = null;
-        const [single] = offers;
-        if (enteredFor.current === text && offers.length === 1 && single !== undefined) pick(single.name);
+        const entered = enteredFor.current === text ? offers[matchOf(offers, text)] : undefined;
+        if (entered !== undefined) pick(entered.name);
       } catch (fault) {
         if (mine === turn.current) problem.value = failureText(fault);
       }

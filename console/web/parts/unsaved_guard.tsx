@@ -1,7 +1,7 @@
 // Asks before unsaved input is lost: when the user leaves a page, closes a dialog, or closes the window.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { Router } from "../router.ts";
 import { t } from "../words/translate.ts";
 import { Button } from "./button.tsx";
@@ -33,7 +33,8 @@ export function DiscardDialog({ onKeep, onDiscard }: DiscardProps) {
 /** Holds the page while it has unsaved input. */
 export function UnsavedGuard({ router, isDirty }: { readonly router: Router; readonly isDirty: boolean }) {
   const proceed = useSignal<(() => void) | null>(null);
-  useEffect(() => {
+  // With the drawing, not after it: a click may follow the first key at once.
+  useLayoutEffect(() => {
     if (!isDirty) return;
     const release = router.hold((go) => proceed.value = go);
     // The browser asks in its own words.

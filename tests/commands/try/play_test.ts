@@ -3,38 +3,56 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { play } from "../../../commands/try/play.ts";
 import { readOptions, type TryOptions } from "../../../commands/try/options.ts";
-import { openWire } from "../../../commands/try/wire.ts";
+import { openWire, type Wire } from "../../../commands/try/wire.ts";
 import { createSystemRandom } from "../../../runtime.ts";
 import { type ChallengeServerOptions, startChallengeServer } from "../../ground/challenge_server.ts";
+import { eventually } from "../../upstream/manual_clock.ts";
 
 const SECRET = "shared";
+
+interface Played {
+  readonly args?: readonly string[];
+  readonly typed?: readonly string[];
+  /** How many packets the server receives, waited for before it closes. */
+  readonly packets?: number;
+  /** How many answers come: each is waited for as long as it takes, and what is waited for after them is silence. */
+  readonly answers?: number;
+}
 
 /** Plays against a server and gives the exit code, and everything that was shown and asked. */
 async function run(
   server: Partial<ChallengeServerOptions>,
-  { args = [], typed = [] }: { args?: string[]; typed?: string[] },
+  { args = [], typed = [], packets = 0, answers }: Played,
 ) {
   using running = startChallengeServer({ secret: SECRET, code: "012345", ...server });
   const words = ["--secret", SECRET, "--user", "alice", "--password", "first", ...args];
   const read = readOptions([`127.0.0.1:${running.port}`, ...words], { get: () => undefined });
   if (read.kind !== "run") throw new Error(JSON.stringify(read));
   const shown: string[] = [];
-  const wire = openWire(read.options);
-  const answers = [...typed];
+  const open = openWire(read.options);
+  const wire = answers === undefined ? open : withoutTime(open, answers);
+  const lines = [...typed];
   const terminal = {
     show: (line: string) => void shown.push(line),
     ask(question: string) {
       shown.push(question);
-      return Promise.resolve(answers.shift() ?? null);
+      return Promise.resolve(lines.shift() ?? null);
     },
   };
   try {
     const nowMs = () => performance.now();
     const code = await play(read.options, { terminal, wire, random: createSystemRandom(), nowMs });
+    await eventually(`${packets} packets arrive`, () => running.received.length >= packets);
     return { code, shown, received: running.received };
   } finally {
     wire.close();
   }
+}
+
+/** The same wire, with so many answers. */
+function withoutTime(wire: Wire, answers: number): Wire {
+  let left = answers;
+  return { ...wire, receive: () => left-- > 0 ? wire.receive(60_000) : Promise.resolve(null) };
 }
 
 Deno.test("play() shows the challenge, returns State with the answer, and ends with 0 when accepted", async () => {
@@ -65,6 +83,7 @@ Deno.test("play() sends the same packet again on silence, and says so when it wa
 Deno.test("play() ends with 2 and possible causes without an answer", async () => {
   const { code, shown, received } = await run({ deafFor: 1000 }, {
     args: ["--timeout-ms", "20", "--retries", "1"],
+    packets: 2,
   });
   assertEquals([code, received.length], [2, 2]);
   assertStringIncludes(shown[0] ?? "", "No answer after 2 tries of 0.02 s");
@@ -74,6 +93,7 @@ Deno.test("play() ends with 2 and possible causes without an answer", async () =
 Deno.test("play() says that the secret is another one when an answer does not verify", async () => {
   const { code, shown } = await run({ secret: "another" }, {
     args: ["--timeout-ms", "40", "--retries", "0"],
+    answers: 1,
   });
   assertEquals(code, 2);
   assertStringIncludes(shown[0] ?? "", "Response Authenticator is wrong");

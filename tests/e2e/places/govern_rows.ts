@@ -8,7 +8,8 @@ export const GOVERN_ROWS: Readonly<Record<string, PlaceRow>> = {
     path: () => "/audit",
     heading: () => "Audit",
     shows: () => "owner",
-    nothing: { says: /./ },
+    // Their own sign-in is there already.
+    nothing: { says: "owner" },
     dialogs: [],
   },
   "settings": {

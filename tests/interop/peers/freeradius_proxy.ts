@@ -2,9 +2,8 @@
 
 import { endChild } from "../../ground/child.ts";
 import { freeUdpPort } from "../../ground/free_port.ts";
-import { openRadiusClient } from "../../ground/radius_client.ts";
-import { CODES } from "../../ground/radius_packets.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { answersStatusServer } from "./proxies.ts";
 import { setUpRadclient } from "./radclient.ts";
 
 export const FREERADIUS_PROXY: PeerRow = {
@@ -30,7 +29,7 @@ async function setUpProxy(gateway: Door): Promise<PeerSetUp> {
     await Deno.remove(run, { recursive: true });
   };
   try {
-    await waitUntilUp(front);
+    await answersStatusServer(front, child);
   } catch (fault) {
     const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
     await dispose();
@@ -51,10 +50,4 @@ async function writeSettings(run: string, { front, gateway }: { front: Door; gat
   ];
   const text = values.reduce((all, [name, value]) => all.replaceAll(`@${name}@`, String(value)), template);
   await Deno.writeTextFile(`${run}/proxy.conf`, text, { mode: 0o600 });
-}
-
-/** The proxy answers Status-Server itself, without asking the gateway. */
-async function waitUntilUp(front: Door): Promise<void> {
-  using client = openRadiusClient(front);
-  await client.ask({ code: CODES.statusServer }, { timeoutMs: 20, tries: 500 });
 }

@@ -4,6 +4,7 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { type Certificate, makeAuthority } from "../../ground/certificates.ts";
 import { endChild } from "../../ground/child.ts";
+import { freeTcpPort } from "../../ground/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { openTerminalLogin } from "./screen.ts";
 
@@ -116,15 +117,6 @@ async function waitUntilUp(port: number, server: Deno.ChildProcess): Promise<voi
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`ocserv does not listen on port ${port}${ended ? ": it ended" : ""}`);
-}
-
-function freeTcpPort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  try {
-    return listener.addr.port;
-  } finally {
-    listener.close();
-  }
 }
 
 /** The form that `--servercert` takes: SHA-256 of the public key. */

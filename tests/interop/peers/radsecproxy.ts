@@ -4,6 +4,7 @@
 import { endChild } from "../../ground/child.ts";
 import { freeUdpPort } from "../../ground/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { answersStatusServer } from "./proxies.ts";
 import { setUpRadclient } from "./radclient.ts";
 
 export const RADSECPROXY: PeerRow = {
@@ -14,7 +15,7 @@ export const RADSECPROXY: PeerRow = {
 
 const FRONT_SECRET = "the-front-door-of-radsecproxy";
 
-/** Starts radsecproxy in front of a door. Its port has no signal that it is open; the first try of radclient may be lost, not the second. */
+/** Starts radsecproxy in front of a door. */
 export async function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
   const run = await Deno.makeTempDir({ prefix: "countersign-radsecproxy-" });
   const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
@@ -46,12 +47,16 @@ realm * {
     stdout: "null",
     stderr: "null",
   }).spawn();
-  const radclient = setUpRadclient(front, { nasPort: true, signed: false });
-  return {
-    login: radclient.login,
-    async [Symbol.asyncDispose]() {
-      await endChild(child, 3000);
-      await Deno.remove(run, { recursive: true });
-    },
+  const dispose = async () => {
+    await endChild(child, 3000);
+    await Deno.remove(run, { recursive: true });
   };
+  try {
+    await answersStatusServer(front, child);
+  } catch (fault) {
+    await dispose();
+    throw new Error("radsecproxy does not come up", { cause: fault });
+  }
+  const radclient = setUpRadclient(front, { nasPort: true, signed: false });
+  return { login: radclient.login, [Symbol.asyncDispose]: dispose };
 }

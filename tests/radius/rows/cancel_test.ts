@@ -1,7 +1,6 @@
 // The rows of Cancel: it starts over under a new conversation, and nothing of the old one counts any more.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { pass } from "./passing_time.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import {
@@ -115,9 +114,7 @@ Deno.test("cancel: an embedded request becomes cancelled and leaves the phone", 
   const login = await played(world, "pw", []);
   assertEquals((await phone.requests()).length, 1);
   await login.answer("cancel");
-  // The answer does not wait for the cancellation.
-  await pass(world.clock, 2000);
-  assertEquals(await phone.requests(), []);
+  await phone.untilRequests(0);
   assertEquals(world.services.embedded?.desk.pendingApprovals(), []);
 });
 

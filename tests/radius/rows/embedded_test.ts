@@ -3,7 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
-import { jump, pass } from "./passing_time.ts";
+import { jump } from "./passing_time.ts";
 import { give, otherThan } from "./people.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -104,8 +104,6 @@ Deno.test("embedded: a request without a decision ends with the login", async ()
   const phone = await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();
   await jump(world.clock, 61_000);
-  // The answer does not wait for the cancellation.
-  await pass(world.clock, 2000);
-  assertEquals(await phone.requests(), []);
+  await phone.untilRequests(0);
   assertEquals(world.radius.watch.alive(), 0);
 });

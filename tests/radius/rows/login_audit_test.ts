@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
-import { jump } from "./passing_time.ts";
+import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
 const CALLER = "198.51.100.23";
@@ -25,6 +25,7 @@ Deno.test("login audit: a decision and a login that expired have the caller besi
   await denied.answer("");
   await world.login({ user: "anna", callingStationId: CALLER }).start();
   await jump(world.clock, 61_000);
+  await becomes("the end is recorded", async () => (await audited(world)).length === 2);
   assertEquals(await audited(world), [
     ["login.rejected", "127.0.0.1", CALLER],
     ["login.expired", "127.0.0.1", CALLER],

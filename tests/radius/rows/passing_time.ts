@@ -55,9 +55,9 @@ export async function jump(clock: ManualClock, byMs: number): Promise<void> {
 }
 
 /** Waits in turns, without the clock, until something is so. Throws after 30 s. */
-export async function becomes(what: string, isSo: () => boolean): Promise<void> {
+export async function becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 30_000; performance.now() < end;) {
-    if (isSo()) return;
+    if (await isSo()) return;
     await turn();
   }
   throw new Error(`It never came to this: ${what}`);

@@ -2,11 +2,14 @@
 
 import type { PhoneRequest } from "../../../upstream/embedded/interfaces.ts";
 import type { InProcess } from "./in_process.ts";
+import { becomes } from "./passing_time.ts";
 
 export interface Phone {
   readonly pairingId: string;
   /** What waits for a decision. */
   requests(): Promise<readonly PhoneRequest[]>;
+  /** Waits until so many wait for a decision: no answer to a login waits for a cancellation. No request runs out of time meanwhile. */
+  untilRequests(count: number): Promise<void>;
   /** Decides about the only request. `number`: the two digits of the prompt, where they are asked for. */
   approve(number: string | null): Promise<string>;
   deny(): Promise<void>;
@@ -32,6 +35,7 @@ export async function pairPhone(world: InProcess, user: string, name: string | n
   return {
     pairingId,
     requests,
+    untilRequests: (count) => becomes(`${count} requests`, async () => (await requests()).length === count),
     async approve(number) {
       const decided = await phone.decide(token, await only(), { approve: true, number });
       return decided.ok ? "approved" : decided.reason;

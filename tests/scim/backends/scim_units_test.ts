@@ -1,7 +1,7 @@
 // The SCIM backend against a server that is written out answer by answer: dialects, limits, refusals, and what is never sent twice.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../../runtime.ts";
 import { BackendListFault } from "../../../scim/backends/list_fault.ts";
 import { readRetryAfter } from "../../../scim/backends/scim_codes.ts";
 import { memberPatches } from "../../../scim/backends/scim_members.ts";
@@ -9,6 +9,7 @@ import { createScimBackend } from "../../../scim/backends/scim_server.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
 import type { JsonObject } from "../../../scim/resource.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
+import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
 import { scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";
 import { group, listAll, user, value } from "./suite.ts";
@@ -33,17 +34,17 @@ const EMPTY = { totalResults: 0, Resources: [] };
 /** A backend whose server is `answer`; `calls` are all but the reading of the configuration. */
 function open(
   answer: (call: Call) => Answer,
-  { url = "https://saas.example/scim/v2", config = CONFIG, timeoutMs = 500 }: {
+  { url = "https://saas.example/scim/v2", config = CONFIG, clock = systemClock }: {
     url?: string;
     config?: unknown;
-    timeoutMs?: number;
+    clock?: Clock;
   } = {},
 ): { backend: Backend; calls: Call[] } {
   const calls: Call[] = [];
   const backend = createScimBackend({
-    settings: scimSettings({ url, token: "planted-token", timeoutMs }),
+    settings: scimSettings({ url, token: "planted-token" }),
     mapping: createMapping({ user: {}, group: {} }),
-    clock: systemClock,
+    clock,
     random: createSystemRandom(),
     log: silentLog(),
     fetch: async (input, init) => {
@@ -205,12 +206,13 @@ for (const [status, kind, unsure, retry] of STATUSES) {
 
 Deno.test("put() gives up at its deadline, and says that a write may have arrived", async () => {
   const never = new Promise<Response>(() => undefined);
-  // The clock's own timers keep no process alive.
-  const awake = setTimeout(() => undefined, 5000);
-  const { backend } = open(({ method }) => method === "GET" ? json(200, EMPTY) : never, { timeoutMs: 100 });
-  const fault = faultOf(await backend.put({ content: user("anna") }));
+  const clock = createManualClock();
+  const { backend, calls } = open(({ method }) => method === "GET" ? json(200, EMPTY) : never, { clock });
+  const putting = backend.put({ content: user("anna") });
+  await eventually("the write is sent", () => calls.some(({ method }) => method !== "GET"));
+  clock.advance(scimSettings({}).timeoutMs);
+  const fault = faultOf(await putting);
   assertEquals([fault.kind, fault.unsure], ["unreachable", true]);
-  clearTimeout(awake);
 });
 
 for (const status of [404, 500, 501]) {

@@ -30,11 +30,10 @@ function Profile(part: UserPart & { record: UserRecord }) {
   const base = formOf(began.value.attributes);
   const changed = changedFields(base, form.value);
   useEffect(() => {
-    if (changed.length > 0 && !reviewing.value) return;
-    if (changed.length === 0) {
-      began.value = record;
-      form.value = formOf(record.attributes);
-    }
+    // An effect runs late: what was typed since this was drawn counts, too.
+    if (changedFields(formOf(began.peek().attributes), form.peek()).length > 0) return;
+    began.value = record;
+    form.value = formOf(record.attributes);
   }, [record.version]);
   const others = useMemo(() => otherAttributes(record.attributes), [record.version]);
   return (

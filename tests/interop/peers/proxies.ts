@@ -1,0 +1,14 @@
+// What the proxies in front of the gateway have in common.
+
+import { openRadiusClient } from "../../ground/radius_client.ts";
+import { CODES } from "../../ground/radius_packets.ts";
+import type { Door } from "./login.ts";
+
+/** Waits until a proxy answers at its front door: each answers Status-Server itself, without asking the gateway. Throws when it ends. */
+export async function answersStatusServer(front: Door, proxy: Deno.ChildProcess): Promise<void> {
+  using client = openRadiusClient(front);
+  const ended = proxy.status.then(({ code }) => {
+    throw new Error(`It ended with code ${code}`);
+  });
+  await Promise.race([client.ask({ code: CODES.statusServer }, { timeoutMs: 20, tries: 3000 }), ended]);
+}
