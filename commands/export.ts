@@ -1,14 +1,14 @@
 // `deno task export`: the users and groups of a target as lines of JSON or as a table, beside a running server as well as without one.
 
-import type { DeskDone } from "../host/desk_answer.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../scim/resource.ts";
 import { createMapping } from "../scim/pure/mapping.ts";
-import { type CommandOutcome, finish, refusal, withDesk } from "./desk_call.ts";
-import type { DeskLine } from "./desk_line.ts";
-import { printable } from "./desk_text.ts";
+import { type AdminApi, pathName, readLines, valueOf } from "./admin_connection.ts";
 import { fileOutput, type Output, standardOutput } from "./export/output.ts";
 import { createTableOut } from "./export/table_out.ts";
+import { printable } from "./format.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
+import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_command.ts";
+import { checkTarget } from "./target_names.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
@@ -51,34 +51,31 @@ export function planExport(args: readonly string[]): ExportPlan | string {
   return { target, format, kinds: hasGroups ? withGroups : ["user"], output };
 }
 
-/** The export cannot go on. */
-class ExportRefused extends Error {}
-
 async function run(plan: ExportPlan, progress: Progress): Promise<CommandOutcome> {
   try {
-    return await withDesk(async (desk, config) => {
-      const settings = config.targets.find(({ name }) => name === plan.target);
-      return await exportTarget(plan, {
-        desk,
-        mapping: settings === undefined ? null : createMapping(settings.mapping),
-        progress,
-      });
+    return await runCommand((api, config) => {
+      const mapping = createMapping(checkTarget(plan.target, config).mapping);
+      return exportTarget(plan, { api, mapping, progress });
     });
   } finally {
     progress.clear();
   }
 }
 
-interface Hands {
-  readonly desk: DeskLine;
-  /** `null`: the settings have no such target; the desk says so. */
-  readonly mapping: Mapping | null;
+interface ExportDeps {
+  readonly api: AdminApi;
+  readonly mapping: Mapping;
   readonly progress: Progress;
 }
 
-async function exportTarget(plan: ExportPlan, { desk, mapping, progress }: Hands): Promise<CommandOutcome> {
-  const about = await desk.ask({ op: "target.about", target: plan.target });
-  if (!about.ok) return refusal(`${printable(about.message)}\n`);
+async function exportTarget(
+  plan: ExportPlan,
+  { api, mapping, progress }: ExportDeps,
+): Promise<CommandOutcome> {
+  const { users, groups } = await valueOf(
+    api.targets[":id"].$get({ param: { id: pathName(plan.target, "target") } }),
+  );
+  const total = plan.kinds.reduce((sum, kind) => sum + (kind === "user" ? users : groups), 0);
   let output: Output;
   try {
     output = plan.output === null ? standardOutput() : await fileOutput(plan.output);
@@ -86,23 +83,17 @@ async function exportTarget(plan: ExportPlan, { desk, mapping, progress }: Hands
     if (!(fault instanceof Error) || !(fault.name in Deno.errors)) throw fault;
     return refusal(`Cannot write the file (${fault.name}).\n`);
   }
-  const total = plan.kinds.reduce((sum, kind) => sum + countOf(about, kind), 0);
-  const source = { desk, plan, tell: (done: number) => progress.tell("exporting", { done, total }) };
+  const source = { api, plan, tell: (done: number) => progress.tell("exporting", { done, total }) };
   try {
-    const lost = plan.format === "json" || mapping === null
+    const lost = plan.format === "json"
       ? await writeJson(source, output)
       : await writeTable(source, { output, mapping });
     await output.finish();
     return { out: "", err: lostText(lost), exitCode: 0 };
   } catch (fault) {
     await output.abandon();
-    if (!(fault instanceof ExportRefused)) throw fault;
-    return refusal(`${printable(fault.message)}\n`);
+    throw fault;
   }
-}
-
-function countOf({ about }: DeskDone, kind: ResourceKind): number {
-  return (kind === "user" ? about?.users : about?.groups) ?? 0;
 }
 
 function lostText(lost: readonly string[]): string {
@@ -115,23 +106,21 @@ function lostText(lost: readonly string[]): string {
 }
 
 interface Source {
-  readonly desk: DeskLine;
+  readonly api: AdminApi;
   readonly plan: ExportPlan;
   readonly tell: (done: number) => void;
 }
 
-/** The resources of the export as lines, step by step. */
-async function* steps({ desk, plan: { target, kinds }, tell }: Source): AsyncGenerator<readonly string[]> {
+/** The resources of the export as lines, as they arrive. */
+async function* steps({ api, plan: { target, kinds }, tell }: Source): AsyncGenerator<readonly string[]> {
   let done = 0;
   for (const kind of kinds) {
-    let answer = await desk.ask({ op: "people.list", target, kind });
-    while (answer.ok && answer.listed !== undefined && !answer.listed.isEnd) {
-      const { id, lines } = answer.listed;
+    const query = { target, format: "jsonl" as const };
+    const call = kind === "user" ? api.export.users.$get({ query }) : api.export.groups.$get({ query });
+    for await (const lines of readLines(call)) {
       yield lines;
       tell(done += lines.length);
-      answer = await desk.ask({ op: "people.next", listing: id });
     }
-    if (!answer.ok) throw new ExportRefused(answer.message);
   }
 }
 
@@ -158,14 +147,14 @@ async function writeTable(
   return [...table.lost];
 }
 
-/** Lines come from a desk of this version. */
+/** Lines come from a server of this version. */
 function resourceOf(line: string): JsonObject {
   return JSON.parse(line) as JsonObject;
 }
 
 if (import.meta.main) {
   const plan = planExport(Deno.args);
-  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  if (asksHelp(Deno.args)) finish(success(USAGE));
   else if (typeof plan === "string") {
     finish({ out: "", err: `Cannot export: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
   } else finish(await run(plan, terminalProgress()));

@@ -1,15 +1,22 @@
 // `deno task import`: users and groups from a file into a target, beside a running server as well as without one.
 
-import type { Config, TargetSettings } from "../config.ts";
+import type { Config } from "../config.ts";
 import { createMapping } from "../scim/pure/mapping.ts";
-import { type CommandOutcome, finish, refusal, withDesk } from "./desk_call.ts";
-import type { DeskLine } from "./desk_line.ts";
-import { printable } from "./desk_text.ts";
+import { printable } from "./format.ts";
 import { checkFile, type FileCheck } from "./import/checked_rows.ts";
 import { createFaultList, type FaultList } from "./import/fault_list.ts";
 import { FileFault, type FileRow, openRowFile, type RowFile } from "./import/file_rows.ts";
-import { createImportRun, type ImportCounts, type ImportRun, ImportStopped } from "./import/import_run.ts";
+import {
+  createImportRun,
+  type ImportCounts,
+  type ImportRun,
+  ImportStopped,
+  type WriteRows,
+  writeRowsOf,
+} from "./import/import_run.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
+import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_command.ts";
+import { checkTarget } from "./target_names.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
@@ -72,34 +79,35 @@ export function planImport(args: readonly string[]): ImportPlan | string {
 /** Runs an import with the settings of the environment. */
 async function run(plan: ImportPlan, progress: Progress): Promise<CommandOutcome> {
   try {
-    return await withDesk((desk, config) => importFile(plan, { desk, config, progress }));
+    return await runCommand((api, config) => importFile(plan, { write: writeRowsOf(api), config, progress }));
   } finally {
     progress.clear();
   }
 }
 
-interface Hands {
-  readonly desk: DeskLine;
+interface ImportDeps {
+  readonly write: WriteRows;
   readonly config: Config;
   readonly progress: Progress;
 }
 
-async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): Promise<CommandOutcome> {
-  const settings = config.targets.find(({ name }) => name === plan.target);
-  if (settings === undefined) return refusal(unknownTarget(plan.target, config.targets));
-  const mapping = createMapping(settings.mapping);
+async function importFile(
+  plan: ImportPlan,
+  { write, config, progress }: ImportDeps,
+): Promise<CommandOutcome> {
+  const mapping = createMapping(checkTarget(plan.target, config).mapping);
   try {
     const file = await openRowFile(plan.file, { mapping });
     const faults = createFaultList();
     const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
     const tell = (done: number) => progress.tell("checking", { done, total: null });
-    const contactRefusal = (row: FileRow) => refusalOfContacts(plan, { row, desk, covers: file.covers });
+    const contactRefusal = (row: FileRow) => refusalOfContacts(plan, { row, write, covers: file.covers });
     const checked = await checkFile(file, { mapping, faults, seed, tell, contactRefusal });
     if (faults.count > 0) {
       return refusal(`${faultTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
     }
-    const importRun = createImportRun({ ...plan, ask: desk.ask, mapping, covers: file.covers, faults });
-    return await write(plan, { file, checked, faults, importRun, progress });
+    const importRun = createImportRun({ ...plan, write, mapping, covers: file.covers, faults });
+    return await writeFile(plan, { file, checked, faults, importRun, progress });
   } catch (fault) {
     if (!(fault instanceof FileFault)) throw fault;
     return refusal(`${printable(fault.message)}\n`);
@@ -109,16 +117,14 @@ async function importFile(plan: ImportPlan, { desk, config, progress }: Hands): 
 /** Why the target refuses an address or a number of a row; `null` for values that the user already has. */
 async function refusalOfContacts(
   { target, backends }: ImportPlan,
-  { row: { kind, body }, desk, covers }: {
+  { row: { kind, body }, write, covers }: {
     row: FileRow;
-    desk: DeskLine;
+    write: WriteRows;
     covers: readonly string[] | null;
   },
 ): Promise<string | null> {
   const rows = [{ kind, body, groups: [] }];
-  const request = { op: "people.write", target, rows, mayUpdate: true, isDryRun: true, backends, covers };
-  const answer = await desk.ask(request);
-  const outcome = answer.ok ? answer.outcomes?.[0] : undefined;
+  const [outcome] = await write({ target, rows, mayUpdate: true, isDryRun: true, backends, covers });
   return outcome?.did === "refused" && outcome.code === "invalid_value" ? outcome.detail : null;
 }
 
@@ -130,7 +136,7 @@ interface Writing {
   readonly progress: Progress;
 }
 
-async function write(plan: ImportPlan, writing: Writing): Promise<CommandOutcome> {
+async function writeFile(plan: ImportPlan, writing: Writing): Promise<CommandOutcome> {
   const { file, checked, faults, importRun, progress } = writing;
   const total = checked.users + checked.groups;
   const started = performance.now();
@@ -153,11 +159,6 @@ async function write(plan: ImportPlan, writing: Writing): Promise<CommandOutcome
   }`;
   if (faults.count === 0) return { out, err: "", exitCode: 0 };
   return { out, err: `${faultTitle(faults, plan)}:\n${faults.text()}`, exitCode: 1 };
-}
-
-function unknownTarget(name: string, targets: readonly TargetSettings[]): string {
-  const known = targets.slice(0, 20).map((one) => JSON.stringify(one.name)).join(", ");
-  return `There is no target ${printable(JSON.stringify(name))}. The settings have ${known}.\n`;
 }
 
 function faultTitle({ count }: FaultList, { isDryRun }: ImportPlan): string {
@@ -196,7 +197,7 @@ function stoppedText(
 
 if (import.meta.main) {
   const plan = planImport(Deno.args);
-  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  if (asksHelp(Deno.args)) finish(success(USAGE));
   else if (typeof plan === "string") {
     finish({ out: "", err: `Cannot import: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
   } else finish(await run(plan, terminalProgress()));

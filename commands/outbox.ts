@@ -1,8 +1,10 @@
 // `deno task outbox`: what a target still owes its backends, and trying again what was given up.
 
-import type { DeskRequest } from "../host/desk_answer.ts";
-import { finish, runRequest } from "./desk_call.ts";
-import { printable } from "./desk_text.ts";
+import type { OneTarget } from "../console/api/connect/target_shapes.ts";
+import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
+import { counted, owedTable, printable, quoted, resultText } from "./format.ts";
+import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
+import { checkTarget } from "./target_names.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
@@ -17,8 +19,14 @@ A dead letter is a write that a backend refused for good, or too often. Deliveri
 Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 
-/** The operation that the arguments ask for, or what is wrong with them. */
-export function planOutbox(args: readonly string[]): DeskRequest | string {
+export interface OutboxPlan {
+  readonly target: string;
+  /** Backends whose dead letters are tried again: one, all, or none. */
+  readonly retry: { readonly backend: string } | "all" | "none";
+}
+
+/** What the arguments ask for, or what is wrong with them. */
+export function planOutbox(args: readonly string[]): OutboxPlan | string {
   const typed = readTyped(args.map(spelled), new Map([["--retry", "alone"], ["--retry-of", "value"]]));
   if (!typed.ok) return typed.problem;
   const { words: [target, backend, third], options } = typed;
@@ -26,10 +34,11 @@ export function planOutbox(args: readonly string[]): DeskRequest | string {
   if (third !== undefined) return "there is more than one backend";
   const ofOne = options.get("--retry-of") ?? null;
   if (!options.has("--retry") && ofOne === null) {
-    return backend === undefined ? { op: "target.owed", target } : "a backend belongs to --retry";
+    return backend === undefined ? { target, retry: "none" } : "a backend belongs to --retry";
   }
   if (ofOne !== null && backend !== undefined) return "there is more than one backend";
-  return { op: "target.retry", target, backend: ofOne ?? backend ?? null };
+  const one = ofOne ?? backend;
+  return { target, retry: one === undefined ? "all" : { backend: one } };
 }
 
 /** `--retry=<backend>` as well as `--retry <backend>`. */
@@ -37,10 +46,63 @@ function spelled(arg: string): string {
   return arg.startsWith("--retry=") ? `--retry-of=${arg.slice("--retry=".length)}` : arg;
 }
 
+/** Writes that the API lists, the oldest first. */
+const MAX_LISTED = 200;
+
+/** Lists pending writes, or tries dead letters again. */
+export async function outbox(api: AdminApi, { target, retry }: OutboxPlan): Promise<CommandOutcome> {
+  const one = await valueOf(api.targets[":id"].$get({ param: { id: pathName(target, "target") } }));
+  return retry === "none" ? success(listText(one)) : success(await retryText(api, one, retry));
+}
+
+function listText({ name, owed }: OneTarget): string {
+  if (owed.length === 0) return resultText(`Target ${quoted(name)} owes its backends nothing.`);
+  const dead = owed.filter(({ nextMs }) => nextMs === null).length;
+  const many = owed.length >= MAX_LISTED
+    ? `${MAX_LISTED} writes or more; the oldest are listed,`
+    : `${counted(owed.length, "write")},`;
+  const did = `Target ${quoted(name)} owes its backends ${many} ${dead === 0 ? "no" : dead} dead ${
+    dead === 1 ? "letter" : "letters"
+  } among them.`;
+  const notes = dead === 0 ? [] : ["Dead letters are tried again with --retry."];
+  return resultText(did, { blocks: [owedTable(owed)], notes });
+}
+
+async function retryText(
+  api: AdminApi,
+  { name, backends }: OneTarget,
+  retry: Exclude<OutboxPlan["retry"], "none">,
+): Promise<string> {
+  const names = backends.map((backend) => backend.name);
+  if (retry !== "all" && !names.includes(retry.backend)) {
+    const known = names.map(quoted).join(", ");
+    throw new AdminRefusal(
+      "unknown_backend",
+      `Target ${quoted(name)} has no backend of that name. It has ${known}.`,
+    );
+  }
+  let tried = 0;
+  for (const backend of retry === "all" ? names : [retry.backend]) {
+    const call = api.targets[":id"].retry.$post({
+      param: { id: pathName(name, "target") },
+      json: { backend },
+    });
+    tried += (await valueOf(call)).tried;
+  }
+  return resultText(
+    tried === 0 ? "There are no dead letters." : `${counted(tried, "dead letter")} tried again.`,
+  );
+}
+
 if (import.meta.main) {
   const plan = planOutbox(Deno.args);
-  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  if (asksHelp(Deno.args)) finish(success(USAGE));
   else if (typeof plan === "string") {
     finish({ out: "", err: `Cannot do that: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
-  } else finish(await runRequest(plan));
+  } else {finish(
+      await runCommand((api, config) => {
+        checkTarget(plan.target, config);
+        return outbox(api, plan);
+      }),
+    );}
 }

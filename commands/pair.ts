@@ -1,7 +1,8 @@
 // `deno task pair`: gives a user a second factor, lists and revokes them, beside a running server as well as without one.
 
-import type { DeskRequest } from "../host/desk_answer.ts";
-import { type CommandOutcome, finish, runRequest } from "./desk_call.ts";
+import { type Factor, FACTORS } from "../radius/facts/factors.ts";
+import { addFactor, type Addition, invite, listAll, listOf, prefer, revoke } from "./pair/actions.ts";
+import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 import { readSecretLine } from "./typed_secret.ts";
 
@@ -23,108 +24,134 @@ Reads the settings that COUNTERSIGN_CONFIG names, else countersign.toml in the w
 COUNTERSIGN_MASTER_KEY where the server does. Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 
-interface Action {
-  readonly takes: "value" | "alone";
-  /** Whether a user must be named. */
-  readonly user: "needed" | "may_be_named";
-  request(typed: { user: string | null; value: string; totpLength: string | null }): DeskRequest;
+/** What a command does. */
+export type PairAction =
+  | { readonly does: "add"; readonly user: string; readonly factor: Addition }
+  | { readonly does: "invite"; readonly user: string }
+  | { readonly does: "prefer"; readonly user: string; readonly factor: Factor | null }
+  | { readonly does: "list"; readonly user: string | null }
+  | { readonly does: "revoke"; readonly user: string | null; readonly id: string };
+
+interface Typed {
+  readonly value: string;
+  readonly totpLength: string | null;
 }
 
-/** By the option that asks for it; exactly one stands in a command. */
-const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
-  ["--device", {
-    takes: "value",
-    user: "needed",
-    request: ({ user, value, totpLength }) => ({
-      op: "pair.device",
-      user,
-      id: value,
-      // Digits only: Number() would take "" for 0 and "0x6" for 6.
-      ...totpLength === null
-        ? {}
-        : { totpLength: /^[0-9]{1,2}$/.test(totpLength) ? Number(totpLength) : totpLength },
-    }),
-  }],
-  ["--sms", {
-    takes: "value",
-    user: "needed",
-    request: ({ user, value }) => ({ op: "pair.sms", user, number: value }),
-  }],
-  ["--voice", {
-    takes: "value",
-    user: "needed",
-    request: ({ user, value }) => ({ op: "pair.voice", user, number: value }),
-  }],
-  ["--totp", {
-    takes: "value",
-    user: "needed",
-    request: ({ user, value }) => ({ op: "pair.totp", user, seed: value }),
-  }],
-  ["--invite", { takes: "alone", user: "needed", request: ({ user }) => ({ op: "pair.invite", user }) }],
-  ["--prefer", {
-    takes: "value",
-    user: "needed",
-    request: ({ user, value }) => ({ op: "pair.prefer", user, factor: value }),
-  }],
-  ["--list", { takes: "alone", user: "may_be_named", request: ({ user }) => ({ op: "pair.list", user }) }],
-  ["--revoke", {
-    takes: "value",
-    user: "may_be_named",
-    request: ({ user, value }) => ({ op: "pair.revoke", user, id: value }),
-  }],
-]);
+/** What an option asks for; a text says what is wrong. */
+type Read = (user: string, typed: Typed) => PairAction | string;
+
+/** The options that need a user. A command has exactly one of all options. */
+const FOR_USER: ReadonlyMap<string, { readonly takes: "value" | "alone"; readonly read: Read }> = new Map(
+  [
+    ["--device", { takes: "value", read: readDevice }],
+    ["--sms", { takes: "value", read: readNumber("sms") }],
+    ["--voice", { takes: "value", read: readNumber("voice") }],
+    ["--totp", { takes: "value", read: readSeed }],
+    ["--invite", { takes: "alone", read: (user) => ({ does: "invite", user }) }],
+    ["--prefer", { takes: "value", read: readPreference }],
+  ] satisfies [string, { takes: "value" | "alone"; read: Read }][],
+);
+const LIST = "--list";
+const REVOKE = "--revoke";
+
+const DEFAULT_TOTP_LENGTH = 6;
+const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10] as const;
+
+function readDevice(user: string, { value: id, totpLength: given }: Typed): PairAction | string {
+  const length = given === null ? DEFAULT_TOTP_LENGTH : /^[0-9]{1,2}$/.test(given) ? Number(given) : NaN;
+  const totpLength = TOTP_LENGTHS.find((one) => one === length);
+  if (totpLength === undefined) return "the length of a device's passcodes is 4 to 10, or 0 for none";
+  return { does: "add", user, factor: { kind: "device", id, totpLength } };
+}
+
+function readNumber(kind: "sms" | "voice"): Read {
+  return (user, { value: number }) => ({ does: "add", user, factor: { kind, number } });
+}
+
+function readSeed(user: string, { value: seed }: Typed): PairAction {
+  return { does: "add", user, factor: { kind: "totp", seed } };
+}
+
+function readPreference(user: string, { value }: Typed): PairAction | string {
+  if (value === "none") return { does: "prefer", user, factor: null };
+  return isFactor(value)
+    ? { does: "prefer", user, factor: value }
+    : `what comes first is one of ${Object.keys(FACTORS).join(", ")}, or none`;
+}
+
+function isFactor(value: string): value is Factor {
+  return Object.hasOwn(FACTORS, value);
+}
 
 const TOTP_LENGTH = "--totp-length";
 const OPTIONS = new Map([
-  ...[...ACTIONS].map(([name, { takes }]) => [name, takes] as const),
+  ...[...FOR_USER].map(([name, { takes }]) => [name, takes] as const),
+  [LIST, "alone"] as const,
+  [REVOKE, "value"] as const,
   [TOTP_LENGTH, "value"] as const,
 ]);
+const ACTIONS = [...FOR_USER.keys(), LIST, REVOKE];
 
-/** What the arguments ask for. `secret`: the request still lacks what standard input brings. */
+/** What the arguments ask for. `readsSeed`: the TOTP secret comes from standard input. */
 export type PairPlan =
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly problem: string }
-  | { readonly kind: "request"; readonly request: DeskRequest; readonly secret: boolean };
+  | { readonly kind: "action"; readonly action: PairAction; readonly readsSeed: boolean };
 
 /** Reads the arguments of `deno task pair`. */
 export function planPair(args: readonly string[]): PairPlan {
   if (asksHelp(args)) return { kind: "help" };
+  const action = readAction(args);
+  if (typeof action === "string") return { kind: "wrong", problem: action };
+  const readsSeed = action.does === "add" && action.factor.kind === "totp" && action.factor.seed === "-";
+  return { kind: "action", action, readsSeed };
+}
+
+function readAction(args: readonly string[]): PairAction | string {
   const typed = readTyped(args, OPTIONS);
-  if (!typed.ok) return { kind: "wrong", problem: typed.problem };
-  const { words, options } = typed;
-  const [user = null, second] = words;
-  if (second !== undefined) return { kind: "wrong", problem: "there is more than one user name" };
-  const asked = [...ACTIONS].filter(([name]) => options.has(name));
-  const [first, another] = asked;
-  if (first === undefined) return { kind: "wrong", problem: "what should be done is missing" };
-  if (another !== undefined) {
-    return { kind: "wrong", problem: `${first[0]} and ${another[0]} exclude each other` };
-  }
-  const [name, action] = first;
+  if (!typed.ok) return typed.problem;
+  const { words: [user = null, second], options } = typed;
+  if (second !== undefined) return "there is more than one user name";
+  const [name, another] = ACTIONS.filter((option) => options.has(option));
+  if (name === undefined) return "what should be done is missing";
+  if (another !== undefined) return `${name} and ${another} exclude each other`;
   const totpLength = options.get(TOTP_LENGTH) ?? null;
-  if (totpLength !== null && name !== "--device") {
-    return { kind: "wrong", problem: `${TOTP_LENGTH} belongs to --device` };
-  }
-  if (user === null && action.user === "needed") return { kind: "wrong", problem: "a user name is missing" };
+  if (totpLength !== null && name !== "--device") return `${TOTP_LENGTH} belongs to --device`;
   const value = options.get(name) ?? "";
-  return {
-    kind: "request",
-    request: action.request({ user, value, totpLength }),
-    secret: name === "--totp" && value === "-",
-  };
+  if (name === LIST) return { does: "list", user };
+  if (name === REVOKE) return { does: "revoke", user, id: value };
+  if (user === null) return "a user name is missing";
+  return FOR_USER.get(name)?.read(user, { value, totpLength }) ?? "what should be done is missing";
 }
 
 async function run(args: readonly string[]): Promise<CommandOutcome> {
   const plan = planPair(args);
-  if (plan.kind === "help") return { out: USAGE, err: "", exitCode: 0 };
+  if (plan.kind === "help") return success(USAGE);
   if (plan.kind === "wrong") {
     return { out: "", err: `Cannot pair: ${plan.problem}.\n\n${USAGE}`, exitCode: 2 };
   }
-  if (!plan.secret) return await runRequest(plan.request);
+  if (!plan.readsSeed || plan.action.does !== "add") return await perform(plan.action);
   const encoder = new TextEncoder();
   const seed = await readSecretLine(Deno.stdin, (text) => void Deno.stderr.writeSync(encoder.encode(text)));
   if (seed === null) return { out: "", err: "Cannot pair: no secret was given.\n", exitCode: 1 };
-  return await runRequest({ ...plan.request, seed });
+  return await perform({ ...plan.action, factor: { kind: "totp", seed } });
+}
+
+function perform(action: PairAction): Promise<CommandOutcome> {
+  return runCommand(async (api, config) => {
+    switch (action.does) {
+      case "add":
+        return success(await addFactor({ api, config }, action.user, action.factor));
+      case "invite":
+        return success(await invite({ api, config }, action.user));
+      case "prefer":
+        return success(await prefer({ api, config }, action.user, action.factor));
+      case "list":
+        return success(action.user === null ? await listAll(api) : await listOf(api, action.user));
+      case "revoke":
+        return success(await revoke({ api, config }, action));
+    }
+  });
 }
 
 if (import.meta.main) finish(await run(Deno.args));

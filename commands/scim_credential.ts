@@ -1,7 +1,10 @@
 // `deno task scim-credential`: makes, lists and ends credentials of the identity interface, beside a running server as well as without one.
 
-import type { DeskRequest } from "../host/desk_answer.ts";
-import { type CommandOutcome, finish, runRequest } from "./desk_call.ts";
+import type { Config } from "../config.ts";
+import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
+import { credentialTable, madeText, quoted, resultText } from "./format.ts";
+import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
+import { checkTarget, namesText } from "./target_names.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 import { readSecretLine } from "./typed_secret.ts";
 
@@ -26,11 +29,20 @@ const OPTIONS = new Map(
   [[TARGET, "values"], [ACCESS, "value"], [PASSWORD_STDIN, "alone"]] as const,
 );
 
-/** What the arguments ask for. `secret`: the request still lacks the password that standard input brings. */
+/** What the arguments ask for. `readsPassword`: the password comes from standard input. */
 export type CredentialPlan =
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly problem: string }
-  | { readonly kind: "request"; readonly request: DeskRequest; readonly secret: boolean };
+  | { readonly kind: "list" }
+  | { readonly kind: "revoke"; readonly name: string }
+  | {
+    readonly kind: "add";
+    readonly name: string;
+    /** Names with commas between them; `null`: the only target of the settings. */
+    readonly targets: string | null;
+    readonly access: "read" | "write";
+    readonly readsPassword: boolean;
+  };
 
 /** Reads the arguments of `deno task scim-credential`. */
 export function planScimCredential(args: readonly string[]): CredentialPlan {
@@ -41,35 +53,38 @@ export function planScimCredential(args: readonly string[]): CredentialPlan {
   if (verb === undefined) return wrong("what should be done is missing");
   if (verb !== "add" && options.size > 0) return wrong(`${[...options.keys()].join(" and ")} belongs to add`);
   if (verb === "list") {
-    return name === undefined ? request({ op: "scim_credential.list" }) : wrong("list takes no name");
+    return name === undefined ? { kind: "list" } : wrong("list takes no name");
   }
   if (verb !== "add" && verb !== "revoke") return wrong(`there is no ${JSON.stringify(verb)}`);
   if (name === undefined) return wrong("a credential's name is missing");
   if (third !== undefined) return wrong("there is more than one name");
-  if (verb === "revoke") return request({ op: "scim_credential.revoke", name });
-  return request({
-    op: "scim_credential.add",
+  if (verb === "revoke") return { kind: "revoke", name };
+  const access = options.get(ACCESS) ?? "read";
+  if (access !== "read" && access !== "write") return wrong(`${ACCESS} is read or write`);
+  return {
+    kind: "add",
     name,
     targets: options.get(TARGET) ?? null,
-    access: options.get(ACCESS) ?? null,
-  }, { secret: options.has(PASSWORD_STDIN) });
+    access,
+    readsPassword: options.has(PASSWORD_STDIN),
+  };
 }
 
 function wrong(problem: string): CredentialPlan {
   return { kind: "wrong", problem };
 }
 
-function request(asked: DeskRequest, { secret = false } = {}): CredentialPlan {
-  return { kind: "request", request: asked, secret };
-}
-
 async function run(args: readonly string[]): Promise<CommandOutcome> {
   const plan = planScimCredential(args);
-  if (plan.kind === "help") return { out: USAGE, err: "", exitCode: 0 };
+  if (plan.kind === "help") return success(USAGE);
   if (plan.kind === "wrong") {
     return { out: "", err: `Cannot do that: ${plan.problem}.\n\n${USAGE}`, exitCode: 2 };
   }
-  if (!plan.secret) return await runRequest(plan.request);
+  if (plan.kind === "list") return await runCommand(list);
+  if (plan.kind === "revoke") return await runCommand((api) => revoke(api, plan.name));
+  if (!plan.readsPassword) {
+    return await runCommand((api, config) => add(api, config, { ...plan, password: null }));
+  }
   const encoder = new TextEncoder();
   const password = await readSecretLine(
     Deno.stdin,
@@ -79,7 +94,70 @@ async function run(args: readonly string[]): Promise<CommandOutcome> {
   if (password === null || password === "") {
     return { out: "", err: "Cannot make the credential: no password was given.\n", exitCode: 1 };
   }
-  return await runRequest({ ...plan.request, password });
+  return await runCommand((api, config) => add(api, config, { ...plan, password }));
+}
+
+type AddPlan = Extract<CredentialPlan, { kind: "add" }> & { readonly password: string | null };
+
+async function add(
+  api: AdminApi,
+  config: Config,
+  { name, access, password, targets }: AddPlan,
+): Promise<CommandOutcome> {
+  const wanted = wantedTargets(targets, config);
+  const given = { name, access, targets: wanted, ...password === null ? {} : { password } };
+  const made = await refusedAs(
+    `Cannot make the credential ${quoted(name)}`,
+    valueOf(api.credentials.$post({ json: given })),
+  );
+  const did = `Credential ${quoted(name)} may ${access} ${namesText(wanted.map((one) => ({ name: one })))}.`;
+  // The caller already knows a password that it sent.
+  return success(
+    resultText(did, { blocks: [madeText({ ...made, password: password === null ? made.password : null })] }),
+  );
+}
+
+async function list(api: AdminApi): Promise<CommandOutcome> {
+  const { items } = await valueOf(api.credentials.$get());
+  const count = items.length === 1
+    ? "one credential"
+    : `${items.length === 0 ? "no" : items.length} credentials`;
+  const did = `There ${items.length === 1 ? "is" : "are"} ${count} of the identity interface.`;
+  return success(resultText(did, { blocks: items.length === 0 ? [] : [credentialTable(items)] }));
+}
+
+async function revoke(api: AdminApi, name: string): Promise<CommandOutcome> {
+  const call = api.credentials[":id"].$delete({ param: { id: pathName(name, "credential") } });
+  await refusedAs(`Cannot revoke ${quoted(name)}`, valueOf(call));
+  return success(resultText(`Credential ${quoted(name)} is revoked.`));
+}
+
+/** The targets that were named, or the only one there is. */
+function wantedTargets(given: string | null, config: Config): string[] {
+  const known = config.targets;
+  if (given === null) {
+    const [only, second] = known;
+    if (only !== undefined && second === undefined) return [only.name];
+    throw new AdminRefusal(
+      "unknown_target",
+      `Cannot make the credential: say for which targets, with --target. The settings have ${
+        namesText(known)
+      }.`,
+    );
+  }
+  const names = [...new Set(given.split(",").map((name) => name.trim()).filter((name) => name !== ""))];
+  if (names.length === 0) {
+    throw new AdminRefusal("unknown_target", "Cannot make the credential: no target is named.");
+  }
+  for (const name of names) checkTarget(name, config);
+  return names;
+}
+
+/** The value, or the refusal with what was tried before its sentence. */
+async function refusedAs<T>(tried: string, value: Promise<T>): Promise<T> {
+  return await value.catch((fault: unknown) => {
+    throw fault instanceof AdminRefusal ? new AdminRefusal(fault.code, `${tried}: ${fault.message}`) : fault;
+  });
 }
 
 if (import.meta.main) finish(await run(Deno.args));

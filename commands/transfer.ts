@@ -10,13 +10,15 @@ import { checkUploaded, readUpload } from "./import/upload.ts";
 
 /** @param deps.publicUrl what the resources' addresses begin with. */
 export function createTransfer(
-  { bulk, publicUrl }: { bulk: Pick<Bulk, "write">; publicUrl: string },
+  { bulk, publicUrl }: { bulk: Bulk; publicUrl: string },
 ): Transfer {
   return {
     readUpload,
     checkRow: checkUploaded,
     soundNames,
+    readRows: bulk.readRows,
     write: bulk.write,
+    lines: bulk.lines,
     table: createTableOut,
     resourceText({ name: target, mapping }, stored) {
       const { kind, name } = stored.content;

@@ -1,6 +1,9 @@
-// `deno task unlock`: forgets a user's failures, so that they can log in again.
+// `deno task unlock`: deletes the failures of a user, so that the user can log in again.
 
-import { finish, runRequest } from "./desk_call.ts";
+import type { LockView, UserView } from "../console/api/people/user_shapes.ts";
+import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
+import { counted, lockTable, quoted, resultText } from "./format.ts";
+import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
 import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE = `Unlock a user who failed too often. Works beside a running server as well as without one.
@@ -11,20 +14,63 @@ const USAGE = `Unlock a user who failed too often. Works beside a running server
 Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 
-/** The operation that the arguments ask for, or what is wrong with them. */
-export function planUnlock(args: readonly string[]): { op: string; user: string } | string {
+export interface UnlockPlan {
+  readonly user: string;
+  /** Shows the lock and changes nothing. */
+  readonly isShown: boolean;
+}
+
+/** What the arguments ask for, or what is wrong with them. */
+export function planUnlock(args: readonly string[]): UnlockPlan | string {
   const typed = readTyped(args, new Map([["--show", "alone"]]));
   if (!typed.ok) return typed.problem;
   const [user, second] = typed.words;
   if (user === undefined) return "a user name is missing";
   if (second !== undefined) return "there is more than one user name";
-  return { op: typed.options.has("--show") ? "lock.show" : "unlock", user };
+  return { user, isShown: typed.options.has("--show") };
+}
+
+/** Unlocks a user, or shows the lock. */
+export async function unlock(api: AdminApi, { user, isShown }: UnlockPlan): Promise<CommandOutcome> {
+  const one = api.users[":id"];
+  const param = { id: pathName(user, "user") };
+  const before = lockOf(await valueOf(one.$get({ param, query: {} })));
+  if (isShown) {
+    const did = `${quoted(user)} is ${before.locked ? "locked" : "not locked"}.`;
+    return success(resultText(did, { blocks: [lockTable(before)] }));
+  }
+  const after = lockOf((await valueOf(one.unlock.$post({ param, json: {} }))).user);
+  const notes = [
+    ...limitNote(after.pushesBlockedUntilMs, "pushes"),
+    ...limitNote(after.sendsBlockedUntilMs, "sends"),
+  ];
+  if (!before.locked && before.failures === 0 && before.locks === 0) {
+    return success(resultText(`${quoted(user)} is not locked and has no failures.`, { notes }));
+  }
+  const was = before.locked ? "is unlocked" : "was not locked";
+  const failures = before.failures === 1 ? "one failure is" : `${counted(before.failures, "failure")} are`;
+  return success(resultText(`${quoted(user)} ${was}; ${failures} forgotten.`, { notes }));
+}
+
+/** @throws AdminRefusal when the server does not know of logins. */
+function lockOf({ login }: Pick<UserView, "login">): LockView {
+  if (login === null) {
+    throw new AdminRefusal("unknown_object", "Cannot do that: this target's users do not log in.");
+  }
+  return login.lock;
+}
+
+/** A limit can refuse logins without a lock. Unlocking leaves it. */
+function limitNote(blockedUntilMs: number | null, limit: "pushes" | "sends"): string[] {
+  return blockedUntilMs === null ? [] : [
+    `The limit of factors.${limit} is reached; it ends by itself. Unlocking leaves it; the user page of the console resets it.`,
+  ];
 }
 
 if (import.meta.main) {
   const plan = planUnlock(Deno.args);
-  if (asksHelp(Deno.args)) finish({ out: USAGE, err: "", exitCode: 0 });
+  if (asksHelp(Deno.args)) finish(success(USAGE));
   else if (typeof plan === "string") {
     finish({ out: "", err: `Cannot unlock: ${plan}.\n\n${USAGE}`, exitCode: 2 });
-  } else finish(await runRequest(plan));
+  } else finish(await runCommand((api) => unlock(api, plan)));
 }

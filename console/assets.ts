@@ -38,6 +38,12 @@ export interface Dist {
   read(name: string): Asset | null;
 }
 
+/** No files: the API works without them. */
+export const NO_DIST: Dist = {
+  manifest: { inputs: "", pages: {}, icon: "", sprite: "", words: {}, late: {} },
+  read: () => null,
+};
+
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",

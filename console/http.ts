@@ -105,9 +105,12 @@ export interface HttpAppDeps {
   readonly isProxy?: (address: string) => boolean;
 }
 
-/** Answers requests; never rejects. `close` ends the event streams, so that the listener can stop. */
+/** Answers requests; never rejects. */
 export interface HttpApp {
   (request: Request, info: PeerInfo): Promise<Response>;
+  /** Answers a request of the control socket: only the console's API, for the operator of this machine. */
+  answerOperator(request: Request): Promise<Response>;
+  /** Ends the event streams, so that the listener can stop. */
   close(): void;
 }
 
@@ -151,16 +154,19 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const routes = createRoutes(deps, { streams, charts });
 
   let inProgress = 0;
-  const answer = async (request: Request, info: PeerInfo & { secure: boolean }): Promise<Response> => {
-    const mount = mountOf(request.url, deps.mounts ?? []);
+  type Known = Pick<HttpEnv["Bindings"], "remoteAddress" | "secure" | "viaControlSocket">;
+  const answer = async (request: Request, info: Known): Promise<Response> => {
+    const path = URL.parse(request.url)?.pathname ?? "";
+    const mount = info.viaControlSocket ? undefined : mountOf(path, deps.mounts ?? []);
     let admitted: AdmittedRequest | null = null;
-    const isUnlimited = UNLIMITED_PATHS.has(URL.parse(request.url)?.pathname ?? "");
+    const isUnlimited = info.viaControlSocket || UNLIMITED_PATHS.has(path);
     inProgress += 1;
     try {
       if (inProgress > MAX_IN_PROGRESS && !isUnlimited) {
         throw new Refusal("overloaded", { "retry-after": "1" });
       }
-      admitted = gate.admit(request, info.remoteAddress);
+      if (info.viaControlSocket && !path.startsWith(`${CONSOLE_API_PATH}/`)) throw new Refusal("not_found");
+      admitted = gate.admit(request, info.remoteAddress, info);
       const { allowLargeBody } = admitted;
       const known = { ...info, allowLargeBody, listenerRefusal: (fault: unknown) => refusalOf(fault) };
       return await (mount?.handle(admitted.request, known) ?? routes.fetch(admitted.request, known));
@@ -179,9 +185,12 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       forwarded: request.headers.get("x-forwarded-for"),
       isProxy: deps.isProxy ?? (() => false),
     });
-    return withSecurityHeaders(await answer(request, { remoteAddress, secure }), { secure });
+    const known = { remoteAddress, secure, viaControlSocket: false };
+    return withSecurityHeaders(await answer(request, known), { secure });
   };
   return Object.assign(app, {
+    answerOperator: (request: Request) =>
+      answer(request, { remoteAddress: "", secure: false, viaControlSocket: true }),
     close() {
       charts.stop();
       streams.console.closeAll();
@@ -191,9 +200,8 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
   });
 }
 
-/** The part that an address belongs to, if it is mounted; also for an address that will be refused. */
-function mountOf(address: string, mounts: readonly Mount[]): Mount | undefined {
-  const path = URL.parse(address)?.pathname ?? "";
+/** The part that a path belongs to, if it is mounted; also for a request that will be refused. */
+function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
   return mounts.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
 }
 

@@ -16,8 +16,11 @@ export interface HttpSettings {
 
 /** Lets requests through, or throws a {@link Refusal}. */
 export interface RequestGate {
-  /** @param address who sent it: each source may have a few bodies that are waited for before it proves who it is. */
-  admit(request: Request, address?: string): AdmittedRequest;
+  /**
+   * @param address who sent it: each source may have a few bodies that are waited for before it proves who it is.
+   * @param options.viaControlSocket the control socket has no name, so `Host` is not checked.
+   */
+  admit(request: Request, address?: string, options?: { viaControlSocket?: boolean }): AdmittedRequest;
 }
 
 /** A request whose body is limited while it is read; routes read it only after their own checks. */
@@ -60,12 +63,12 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const maxBuffered = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
   let buffered = 0;
   return {
-    admit(request, address = "") {
+    admit(request, address = "", { viaControlSocket = false } = {}) {
       if (!METHODS.some((method) => method === request.method)) {
         throw new Refusal("method", { allow: METHODS.join(", ") });
       }
       if (request.url.length > MAX_TARGET_CHARACTERS) throw new Refusal("target_too_long");
-      checkHost(request, isOurs);
+      if (!viaControlSocket) checkHost(request, isOurs);
       if (request.body === null) {
         return {
           request,

@@ -1,6 +1,6 @@
 // What is wrong with rows: the first of them with their lines, and how many there are.
 
-import { printable } from "../desk_text.ts";
+import { printable } from "../format.ts";
 
 export interface FaultList {
   readonly count: number;

@@ -1,10 +1,9 @@
-// The rows of an import on their way: in batches that fit a line of the control socket, their memberships gathered, and what became of them counted.
+// Sends the rows of an import in batches, collects memberships, and counts the outcomes.
 
 import { canonicalName } from "../../canonical_name.ts";
-import type { DeskAnswer, DeskRequest } from "../../host/desk_answer.ts";
 import type { RowOutcome } from "../../scim/bulk/rows.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../../scim/resource.ts";
-import { DeskUnreachable } from "../desk_line.ts";
+import { type AdminApi, AdminRefusal, AdminUnreachable, valueOf } from "../admin_connection.ts";
 import { type Identified, identify, soundNames } from "./checked_rows.ts";
 import type { FaultList } from "./fault_list.ts";
 import type { FileRow } from "./file_rows.ts";
@@ -38,7 +37,7 @@ export class ImportStopped extends Error {
 }
 
 export interface ImportRunDeps {
-  ask(request: DeskRequest): Promise<DeskAnswer>;
+  readonly write: WriteRows;
   readonly target: string;
   readonly mapping: Mapping;
   readonly mayUpdate: boolean;
@@ -48,6 +47,27 @@ export interface ImportRunDeps {
   readonly faults: FaultList;
 }
 
+/** Writes rows into the target of the import, or says what writing them would do. */
+export type WriteRows = (
+  request: Pick<ImportRunDeps, "target" | "mayUpdate" | "isDryRun" | "backends" | "covers"> & {
+    readonly rows: readonly JsonObject[];
+  },
+) => Promise<readonly RowOutcome[]>;
+
+/** The rows' way through the administration API. */
+export function writeRowsOf(api: AdminApi): WriteRows {
+  return async ({ rows, backends, covers, ...options }) => {
+    const json = {
+      ...options,
+      rows: [...rows],
+      covers: covers === null ? null : [...covers],
+      ...(backends === null ? {} : { backends: [...backends] }),
+    };
+    const { outcomes } = await valueOf(api.imports.rows.$post({ json }));
+    return outcomes as readonly RowOutcome[];
+  };
+}
+
 interface Waiting {
   readonly line: number;
   readonly request: JsonObject;
@@ -55,7 +75,7 @@ interface Waiting {
   readonly name: string | null;
 }
 
-/** With the request around it well below 64 KiB; a larger row goes alone. */
+/** Small enough that each response comes soon, and that a server works on other requests in between. A larger row goes alone. */
 const BATCH_CHARACTERS = 48_000;
 const BATCH_ROWS = 250;
 const MOST_FLYING = 2;
@@ -76,14 +96,18 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
   let characters = 0;
 
   const ask = async (sent: readonly Waiting[]): Promise<void> => {
-    const { target, mayUpdate, isDryRun, backends, covers } = deps;
-    const requests = sent.map(({ request }) => request);
-    const request = { op: "people.write", target, rows: requests, mayUpdate, isDryRun, backends, covers };
-    const answer = await deps.ask(request).catch((fault: unknown) => {
-      if (!(fault instanceof DeskUnreachable)) throw fault;
-      throw new ImportStopped(sent[0]?.line ?? 0, fault.message);
-    });
-    note(sent, outcomesOf(answer, sent));
+    const { write, target, mayUpdate, isDryRun, backends, covers } = deps;
+    const rows = sent.map(({ request }) => request);
+    const outcomes = await write({ target, rows, mayUpdate, isDryRun, backends, covers }).catch(
+      (fault: unknown) => {
+        if (fault instanceof AdminRefusal && fault.code === "body_too_large" && sent.length === 1) {
+          return TOO_LARGE;
+        }
+        if (!(fault instanceof AdminUnreachable) && !(fault instanceof AdminRefusal)) throw fault;
+        throw new ImportStopped(sent[0]?.line ?? 0, fault.message);
+      },
+    );
+    note(sent, outcomes);
   };
   /** Sends what waits; a few requests are on their way at the same time. */
   const send = async (): Promise<void> => {
@@ -192,9 +216,6 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
 /** What stands in the way of every row alike. */
 const AWAY: ReadonlySet<string> = new Set(["backend_unreachable", "busy"]);
 
-function outcomesOf(answer: DeskAnswer, sent: readonly Waiting[]): readonly RowOutcome[] {
-  if (answer.ok) return answer.outcomes ?? [];
-  const tooLong = answer.reason === "too_long" && sent.length === 1;
-  if (tooLong) return [{ did: "refused", code: "too_large", detail: "It is too large to be sent." }];
-  throw new ImportStopped(sent[0]?.line ?? 0, answer.message);
-}
+const TOO_LARGE: readonly RowOutcome[] = [
+  { did: "refused", code: "too_large", detail: "It is too large to be sent." },
+];

@@ -2,6 +2,7 @@
 
 import type { Context, MiddlewareHandler } from "hono";
 import * as v from "valibot";
+import type { Actor } from "../../scim/ports.ts";
 import { Refusal } from "./refusal.ts";
 import type { Session } from "./sign_in/sessions.ts";
 
@@ -10,6 +11,8 @@ export interface HttpEnv {
   Bindings: {
     /** The peer's address. */
     readonly remoteAddress: string;
+    /** Whether the request came through the control socket, which only the operator of this machine can open. */
+    readonly viaControlSocket: boolean;
     /** Whether the browser reached us over https, so that cookies may be Secure. */
     readonly secure: boolean;
     /** Called once the sender is known; before, a body may have 64 KiB only. */
@@ -28,6 +31,7 @@ export interface HttpEnv {
   };
 }
 
+/** Levels of a body unless a route allows more. */
 const MAX_JSON_DEPTH = 16;
 
 /** Refuses state changes that another site's page could have caused: SameSite cookies are the first line, this the second. */
@@ -46,6 +50,12 @@ export const sameOrigin: MiddlewareHandler<HttpEnv> = async (c, next) => {
 /** The site's own address, as the browser that asks knows it. */
 export function ownOrigin(c: Context<HttpEnv>): string {
   return `${c.env.secure ? "https" : "http"}://${new URL(c.req.url).host}`;
+}
+
+/** Who asks, for the audit log of the directory. */
+export function actorOf(c: Context<HttpEnv>): Actor {
+  const { name } = c.var.session.admin;
+  return { name: c.env.viaControlSocket ? name : `console:${name}`, source: c.env.remoteAddress };
 }
 
 /** Where a request comes from, for the list of sessions. */
@@ -71,11 +81,12 @@ type JsonTypes<S extends v.GenericSchema> = {
 /** Reads a JSON body of the given shape, or refuses. */
 export function jsonBody<S extends v.GenericSchema, P extends string>(
   schema: S,
+  { maxDepth = MAX_JSON_DEPTH }: { maxDepth?: number } = {},
 ): MiddlewareHandler<HttpEnv, P, JsonTypes<S>> {
   return async (c, next) => {
     const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") throw new Refusal("not_json");
-    const parsed = v.safeParse(schema, parseJson(await c.req.text()));
+    const parsed = v.safeParse(schema, parseJson(await c.req.text(), maxDepth));
     if (!parsed.success) throw new Refusal("malformed");
     c.req.addValidatedData("json", parsed.output as object);
     await next();
@@ -83,8 +94,8 @@ export function jsonBody<S extends v.GenericSchema, P extends string>(
 }
 
 /** JSON text as a value. The depth is checked first: the parser itself knows no bound. */
-function parseJson(text: string): unknown {
-  if (!isShallow(text)) throw new Refusal("malformed");
+function parseJson(text: string, maxDepth: number): unknown {
+  if (!isShallow(text, maxDepth)) throw new Refusal("malformed");
   try {
     return JSON.parse(text);
   } catch (_notJson) {
@@ -92,7 +103,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function isShallow(text: string): boolean {
+function isShallow(text: string, maxDepth: number): boolean {
   let depth = 0;
   let inString = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -103,7 +114,7 @@ function isShallow(text: string): boolean {
     } else if (one === '"') inString = true;
     else if (one === "{" || one === "[") {
       depth += 1;
-      if (depth > MAX_JSON_DEPTH) return false;
+      if (depth > maxDepth) return false;
     } else if (one === "}" || one === "]") depth -= 1;
   }
   return true;

@@ -69,6 +69,7 @@ export const REFUSALS = {
   too_many_administrators: { status: 409, message: "There are 1,000 administrators already." },
   unknown_session: { status: 404, message: "That session is over." },
   bad_api_token: { status: 401, message: "That API token is not good: expired, revoked or not ours." },
+  browser_only: { status: 403, message: "Only a browser that is signed in can do that." },
   not_for_tokens: { status: 403, message: "An API token cannot do that. Sign in." },
   too_many_tokens: { status: 409, message: "There are 200 API tokens already. Revoke one first." },
   changed_meanwhile: { status: 409, message: "This was changed in the meantime. Load it again." },
@@ -129,11 +130,22 @@ export const REFUSALS = {
     status: 400,
     message: "A phone number is +, country code and digits, 8 to 15 digits in all, such as +14155550123.",
   },
+  bad_user_name: {
+    status: 400,
+    message: "A user name has 1 to 256 characters, no control character and no slash.",
+  },
   bad_phone_name: {
     status: 400,
     message:
       "A phone's name has 1 to 60 characters, none of them a control character or a turn of direction.",
   },
+  bad_device_id: {
+    status: 400,
+    message: "The pairing id of a device has 1 to 128 printable characters and no blank.",
+  },
+  bad_seed: { status: 400, message: "A TOTP secret is base32 (A to Z, 2 to 7) of at least 16 characters." },
+  known_seed: { status: 409, message: "The user has that TOTP secret already." },
+  pairing_taken: { status: 409, message: "That pairing id is in use. Revoke it at its user first." },
   too_many_pairings: { status: 409, message: "This user has as many factors as are kept. Revoke one first." },
   no_invitations: {
     status: 409,
@@ -186,9 +198,21 @@ export const REFUSALS = {
   },
   no_server_secret: { status: 400, message: "The server of the first factor needs its shared secret." },
   too_many_clients: { status: 409, message: "There are 2,000 RADIUS clients already." },
+  bad_credential_name: {
+    status: 400,
+    message:
+      "The name of a credential has 1 to 64 characters: letters A to Z, digits, dot, dash and underscore.",
+  },
+  bad_credential_password: {
+    status: 400,
+    message: "The password of a credential has 12 to 1024 characters and no control character.",
+  },
   unknown_backend: { status: 404, message: "The target has no backend of that name." },
   unknown_credential: { status: 404, message: "No credential has that name." },
-  settings_credential: { status: 409, message: "This credential stands in the settings file." },
+  settings_credential: {
+    status: 409,
+    message: "This credential stands in the settings file. Change it there, and restart the server.",
+  },
   credential_taken: { status: 409, message: "A credential has that name already." },
   unknown_part: { status: 404, message: "That part cannot be tested." },
   me_over: { status: 401, message: "Your visit is over. Use your phone or a new link to come back." },

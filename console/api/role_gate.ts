@@ -15,6 +15,15 @@ export interface RoleGateDeps {
   readonly clock: Clock;
 }
 
+/** Who sends requests through the control socket. The audit log names it by `admin.name`, which no administrator can have. */
+const OPERATOR: Session = {
+  id: "",
+  admin: { id: "command", name: "command", role: "owner", credential: "", origin: "settings" },
+  deadlineMs: Number.MAX_SAFE_INTEGER,
+  idleDeadlineMs: Number.MAX_SAFE_INTEGER,
+  freshMs: 0,
+};
+
 /** @param options.prefix what stands before the paths of `ACCESS`. */
 export function createRoleGate(
   deps: RoleGateDeps,
@@ -22,21 +31,16 @@ export function createRoleGate(
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const row = accessRow(c.req.method, c.req.path.slice(prefix.length));
-    const bearer = bearerToken(c);
-    // A browser adds no Authorization to another site's request by itself, so only what carries none is asked for its origin.
-    if (bearer === null || row === null || row.needs === "anyone") refuseForeignOrigin(c);
+    // A browser adds no Authorization to another site's request by itself, and it cannot open the control socket. So the
+    // origin is checked only of requests that have neither.
+    const hasBearer = bearerToken(c) !== null && row !== null && row.needs !== "anyone";
+    if (!c.env.viaControlSocket && !hasBearer) refuseForeignOrigin(c);
     if (row === null) throw new Refusal("not_found");
     if (row.needs !== "anyone") {
-      const { session, again } = bearer === null
-        ? await withCookie(sessionToken(c), { row, sessions: deps.sessions })
-        : await withToken(bearer, { row, tokens: deps.tokens });
+      const { session, again, requireFreshFactor } = await admit(c, row, deps);
       const { needs } = row;
       if (!isAllowed(session.admin.role, needs)) throw new Refusal("role");
       c.set("isStillAllowed", () => again().then(({ admin }) => isAllowed(admin.role, needs), whenRefused));
-      const requireFreshFactor = () => {
-        if (bearer !== null) throw new Refusal("not_for_tokens");
-        if (deps.clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
-      };
       c.set("requireFreshFactor", requireFreshFactor);
       if (row.stepUp) requireFreshFactor();
       c.set("session", session);
@@ -50,27 +54,59 @@ export function createRoleGate(
 interface Admitted {
   readonly session: Session;
   readonly again: () => Promise<Session>;
+  /** @throws Refusal unless a factor was shown within {@link STEP_UP_MS}. */
+  readonly requireFreshFactor: () => void;
+}
+
+async function admit(c: Context<HttpEnv>, row: AccessRow, deps: RoleGateDeps): Promise<Admitted> {
+  if (c.env.viaControlSocket) return asOperator(row);
+  const bearer = bearerToken(c);
+  return bearer === null ? await withCookie(sessionToken(c), row, deps) : await withToken(bearer, row, deps);
+}
+
+/**
+ * The operator of this machine: only the owner of the data directory can open the control socket, and that account could
+ * change the store as well. So every route is open to it, without a factor, except those about a browser's own session.
+ */
+function asOperator(row: AccessRow): Admitted {
+  if (row.browserOnly) throw new Refusal("browser_only");
+  return {
+    session: OPERATOR,
+    again: () => Promise.resolve(OPERATOR),
+    requireFreshFactor: () => undefined,
+  };
 }
 
 async function withCookie(
   token: string,
-  { row, sessions }: { row: AccessRow; sessions: Sessions },
+  row: AccessRow,
+  { sessions, clock }: RoleGateDeps,
 ): Promise<Admitted> {
   const resume = async (countsAsUse: boolean): Promise<Session> => {
     const session = await sessions.resume(token, { countsAsUse });
     if (session === null) throw new Refusal("not_signed_in");
     return session;
   };
-  return { session: await resume(row.countsAsUse), again: () => resume(false) };
+  const session = await resume(row.countsAsUse);
+  return {
+    session,
+    again: () => resume(false),
+    requireFreshFactor() {
+      if (clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
+    },
+  };
 }
 
-async function withToken(
-  token: string,
-  { row, tokens }: { row: AccessRow; tokens: ApiTokens },
-): Promise<Admitted> {
+async function withToken(token: string, row: AccessRow, { tokens }: RoleGateDeps): Promise<Admitted> {
   const session = await tokens.resume(token);
   if (row.stepUp || row.browserOnly) throw new Refusal("not_for_tokens");
-  return { session, again: () => tokens.resume(token) };
+  return {
+    session,
+    again: () => tokens.resume(token),
+    requireFreshFactor() {
+      throw new Refusal("not_for_tokens");
+    },
+  };
 }
 
 /** The token of `Authorization: Bearer` (RFC 6750 §2.1), or `null` when there is none. */

@@ -4,7 +4,7 @@ import type { FileRow } from "../../commands/import/file_rows.ts";
 import type { RowCheck, UploadOutcome } from "../../commands/import/upload.ts";
 import type { TableOut } from "../../commands/export/table_out.ts";
 import type { BulkRequest } from "../../scim/bulk/bulk_plan.ts";
-import type { RowOutcome } from "../../scim/bulk/rows.ts";
+import type { BulkRow, RowOutcome } from "../../scim/bulk/rows.ts";
 import type { Target } from "../../scim/ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../../scim/resource.ts";
 import { Refusal } from "./refusal.ts";
@@ -19,8 +19,12 @@ export interface Transfer {
   checkRow(row: FileRow, mapping: Mapping): RowCheck;
   /** Names as rows give them, each once and in NFC. */
   soundNames(names: readonly string[]): string[];
+  /** Rows of a request; `null` for what is no rows, or too many. */
+  readRows(value: unknown): BulkRow[] | null;
   /** Writes rows, or says what writing them would do. @throws ScimRefusal */
   write(target: Target, request: BulkRequest): Promise<RowOutcome[]>;
+  /** A resource as lines of JSON; a large group has several. */
+  lines(target: Target, stored: Stored): Iterable<string>;
   /** A table of resources whose cells no spreadsheet calculates. */
   table(kind: ResourceKind, mapping: Mapping): TableOut;
   /** One resource as the identity interface answers it: JSON text. */

@@ -1,5 +1,6 @@
 // The pairings: which factors a user has. They live in the store and, for logins, in memory.
 
+import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
 import type { Clock } from "../../runtime.ts";
 import { type Random, toHex } from "../../runtime.ts";
 import type { Check, Mutation, Store } from "../../store.ts";
@@ -34,6 +35,11 @@ export interface Pairings {
   preferred(user: string): Factor | null;
   /** Whose pairing that is (canonical name), or `null`. */
   ownerOf(id: string): string | null;
+  /**
+   * Runs changes of one user (canonical name), and additions of one device, one after another. A change that first reads what
+   * is there belongs here.
+   */
+  exclusive<T>(of: { readonly user: string; readonly device?: string }, change: () => Promise<T>): Promise<T>;
   /**
    * Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces.
    *
@@ -116,6 +122,8 @@ export function createPairings(
   },
 ): Pairings {
   const cache = new PairingCache();
+  const users = createKeyedMutex();
+  const devices = createKeyedMutex();
   const keyOf = (
     pairing: { user: string; kind: string; id: string },
   ): Deno.KvKey => ["pairing", target, pairing.user, pairing.kind, pairing.id];
@@ -190,6 +198,8 @@ export function createPairings(
     },
     ownerOf: (id) => cache.get(id)?.user ?? null,
     preferred: (user) => cache.preference(user),
+    exclusive: ({ user, device }, change) =>
+      users.run(user, () => device === undefined ? change() : devices.run(device, change)),
     prepare,
     adopt: (pairing) => cache.adopt(pairing),
     async addDevice({ userName, ...device }, { checks = [], also = () => [] } = {}) {

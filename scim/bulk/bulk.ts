@@ -1,12 +1,11 @@
-// What an operator's commands ask of targets beyond single operations: many writes, whole listings.
+// What imports and exports ask of targets beyond single operations: many writes, and resources as lines.
 
 import type { Clock } from "../../runtime.ts";
-import { ScimRefusal } from "../facts/refusals.ts";
 import type { Target } from "../ports.ts";
-import type { ResourceKind } from "../resource.ts";
+import type { Stored } from "../resource.ts";
 import type { BulkRequest } from "./bulk_plan.ts";
 import { writeBulk } from "./bulk_writer.ts";
-import { type Listing, openListing } from "./listing.ts";
+import { resourceLines } from "./resource_lines.ts";
 import { type BulkRow, readRows, type RowOutcome } from "./rows.ts";
 
 export interface Bulk {
@@ -14,9 +13,8 @@ export interface Bulk {
   readRows(value: unknown): BulkRow[] | null;
   /** See {@link writeBulk}. */
   write(target: Target, request: BulkRequest): Promise<RowOutcome[]>;
-  list(target: Target, kind: ResourceKind): Listing;
-  /** The sentence of a refusal of a target; `null` for any other fault. */
-  refusalText(fault: unknown): string | null;
+  /** See {@link resourceLines}. */
+  lines(target: Pick<Target, "name" | "mapping">, stored: Stored): Iterable<string>;
 }
 
 /** @param deps.publicUrl what the addresses of resources begin with. */
@@ -26,7 +24,6 @@ export function createBulk(
   return {
     readRows,
     write: (target, request) => writeBulk(target, request, { clock }),
-    list: (target, kind) => openListing(target, kind, { publicUrl }),
-    refusalText: (fault) => fault instanceof ScimRefusal ? fault.message : null,
+    lines: (target, stored) => resourceLines(target, stored, { publicUrl }),
   };
 }

@@ -212,7 +212,7 @@ Deno.test("deno task import says what is wrong with a file, a target, a backend 
   assertEquals(backend.code, 1);
   assertStringIncludes(
     backend.stderr,
-    'Stopped at line 2: Cannot do that: The target has no backend "ldap".',
+    'Stopped at line 2: The target has no backend "ldap".',
   );
   const wrong = await operator.run("import", "default");
   assertEquals([
@@ -322,7 +322,7 @@ Deno.test("deno task import that a kill -9 of the gateway interrupts says so, an
   }
 });
 
-Deno.test("deno task import takes a resource that is larger than most lines of the control socket", async () => {
+Deno.test("deno task import takes a resource that is larger than a batch", async () => {
   await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
   const file = await Deno.makeTempFile({ suffix: ".json" });
   try {

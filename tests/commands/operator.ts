@@ -1,17 +1,11 @@
 // For tests: an operator at a terminal, with a scratch data directory, and a server that may hold it.
 
-import { serveControlSocket } from "../../host/control_socket.ts";
+import { compose, type Composition } from "../../compose.ts";
+import { NO_DIST } from "../../console/assets.ts";
+import { listenControl } from "../../host/control_listener.ts";
 import { openDataDir } from "../../host/data_dir.ts";
-import { createDesk } from "../../host/desk.ts";
 import { createLog } from "../../log.ts";
-import { createLearnt } from "../../radius/doing/learnt.ts";
-import { createLimits } from "../../radius/doing/limits.ts";
-import { createOrderedIds } from "../../radius/doing/ordered_ids.ts";
-import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
-import { createPasswordHasher } from "../../password_hasher.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { createBulk } from "../../scim/bulk/bulk.ts";
-import { createCredentials, type Credentials } from "../../scim/http/credentials.ts";
 import { configOf } from "../config/samples.ts";
 import { type Ended, runProgram } from "../ground/child.ts";
 
@@ -55,58 +49,36 @@ export async function openOperator({ toml = "", env = {} }: Options = {}): Promi
   };
 }
 
-/** A server that holds the data directory and answers at its socket. */
-export interface StandIn extends AsyncDisposable {
-  readonly pairings: Pairings;
-  readonly credentials: Credentials;
-}
-
-/** Starts a stand-in in this process: a file lock counts between two openings, also of one process. */
-export async function openStandIn({ dataDir }: Operator): Promise<StandIn> {
+/** Starts a server without its network listeners in this process: it holds the data directory and answers at its socket. */
+export async function openStandIn(
+  { dataDir: path }: Pick<Operator, "dataDir">,
+  { toml = "" }: Pick<Options, "toml"> = {},
+): Promise<Composition & AsyncDisposable> {
   const random = createSystemRandom();
   const clock = systemClock;
-  const opened = await openDataDir(dataDir, { random, masterKeyHex: "" });
-  const { store, vault } = opened;
-  const config = configOf("");
-  const log = createLog({ format: "text", level: "error", clock, write: () => {} });
-  const pairings = createPairings({ store, vault, clock, random, target: "default" });
-  await pairings.load();
-  const orderedId = createOrderedIds(clock, random);
-  const credentials = createCredentials({
-    store,
-    vault,
+  const dataDir = await openDataDir(path, { random, masterKeyHex: "" });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const composition = await compose({
+    config: configOf(toml),
+    settings: [],
+    dataDir,
+    dist: NO_DIST,
     clock,
     random,
     log,
-    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
-    settings: [],
+    startedMs: clock.nowMs(),
+    anySecret: "unused",
+    radiusListeners: [],
+    isHttpServing: () => true,
   });
-  const desk = createDesk({
-    config,
-    credentials,
-    targets: { names: ["default"], get: () => null },
-    bulk: createBulk({ clock, publicUrl: "http://127.0.0.1:8080" }),
-    pairings,
-    limits: createLimits({ store, clock, settings: config.factors }),
-    learnt: createLearnt({ store, log, clock }),
-    clients: () => ["vpn"],
-    secondFactorDesk: null,
-    store,
-    clock,
-    orderedId,
-  });
-  const socket = await serveControlSocket({
-    path: `${dataDir}/control.sock`,
-    handle: desk.handle,
-    log,
-    clock,
-  });
+  const answer = composition.app.answerOperator;
+  const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
-    pairings,
-    credentials,
+    ...composition,
     async [Symbol.asyncDispose]() {
-      await socket.close();
-      await opened.close();
+      await control.close();
+      await composition.close();
+      await dataDir.close();
     },
   };
 }

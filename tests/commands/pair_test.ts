@@ -1,15 +1,21 @@
 // `deno task pair` as an operator runs it: beside a server and without one, with its exit codes and its words.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { planPair } from "../../commands/pair.ts";
+import { type PairAction, planPair } from "../../commands/pair.ts";
+import type { Addition } from "../../commands/pair/actions.ts";
 import { openDataDir } from "../../host/data_dir.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { testNeeding } from "../ground/needing.ts";
-import { EXTERNAL_SERVICE } from "../host/desk_stage.ts";
 import { openOperator, openStandIn } from "./operator.ts";
 
 const SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 const random = createSystemRandom();
+const EXTERNAL_SERVICE = `
+[second_factor]
+url = "https://api.example.com"
+consumer_key = "our-consumer-key"
+consumer_secret = "our-consumer-secret"
+`;
 
 Deno.test("deno task pair gives, lists and revokes factors without a server", async () => {
   await using operator = await openOperator();
@@ -39,10 +45,13 @@ Deno.test("deno task pair works beside a running server, which knows at once", a
   await using standIn = await openStandIn(operator);
   const paired = await operator.run("pair", "ann", "--device", "dev-1", "--totp-length", "0");
   assertEquals([paired.code, paired.stderr], [0, ""]);
-  assertEquals(standIn.pairings.of("ann").map(({ id }) => id), ["dev-1"]);
+  assertEquals(standIn.radius.pairings.of("ann").map(({ id }) => id), ["dev-1"]);
   const taken = await operator.run("pair", "bob", "--device", "dev-1");
   assertEquals([taken.code, taken.stdout], [1, ""]);
-  assertStringIncludes(taken.stderr, 'belongs to "ann"');
+  assertStringIncludes(
+    taken.stderr,
+    'Cannot pair "bob": That pairing id is in use. Revoke it at its user first.',
+  );
 });
 
 Deno.test("deno task pair --totp - reads the secret from standard input and shows it nowhere", async () => {
@@ -98,6 +107,8 @@ const WRONG = [
   [["ann", "--sms"], "needs a value"],
   [["ann", "--sms", "+14155550123", "--totp-length", "6"], "--device"],
   [["ann", "--list=all"], "takes no value"],
+  [["ann", "--prefer", "fax"], "one of device, sms, voice, totp, or none"],
+  [["ann", "--prefer", "toString"], "one of device"],
 ] as const;
 
 for (const [args, word] of WRONG) {
@@ -109,18 +120,56 @@ for (const [args, word] of WRONG) {
   });
 }
 
-/** Lengths as they are typed, and what is asked of the desk, which judges what is no number. */
-const LENGTHS = [["6", 6], ["0", 0], ["08", 8], ["", ""], ["0x6", "0x6"], ["-1", "-1"], [
-  "1e1",
-  "1e1",
-]] as const;
+/** Lengths as they are typed, and the length of the pairing; `null`: wrong use. */
+const LENGTHS = [
+  ["6", 6],
+  ["0", 0],
+  ["08", 8],
+  ["10", 10],
+  ["3", null],
+  ["11", null],
+  ["", null],
+  ["0x6", null],
+  ["-1", null],
+  ["1e1", null],
+] as const;
 
-for (const [typed, asked] of LENGTHS) {
+for (const [typed, totpLength] of LENGTHS) {
   Deno.test(`planPair() reads --totp-length ${JSON.stringify(typed)} as digits or not at all`, () => {
     const plan = planPair(["ann", "--device", "d", `--totp-length=${typed}`]);
-    const request = { op: "pair.device", user: "ann", id: "d", totpLength: asked };
-    assertEquals(plan, { kind: "request", request, secret: false });
+    if (totpLength === null) {
+      const problem = "the length of a device's passcodes is 4 to 10, or 0 for none";
+      assertEquals(plan, { kind: "wrong", problem });
+      return;
+    }
+    const factor = { kind: "device", id: "d", totpLength } as const;
+    assertEquals(plan, { kind: "action", action: { does: "add", user: "ann", factor }, readsSeed: false });
   });
+}
+
+/** Arguments, what the command does, and whether the secret comes from standard input. */
+const PLANS: readonly (readonly [args: readonly string[], action: PairAction, readsSeed: boolean])[] = [
+  [["ann", "--device", "d"], add({ kind: "device", id: "d", totpLength: 6 }), false],
+  [["--sms", "+1", "ann"], add({ kind: "sms", number: "+1" }), false],
+  [["ann", "--voice=+1"], add({ kind: "voice", number: "+1" }), false],
+  [["ann", "--totp", SEED], add({ kind: "totp", seed: SEED }), false],
+  [["ann", "--totp", "-"], add({ kind: "totp", seed: "-" }), true],
+  [["ann", "--invite"], { does: "invite", user: "ann" }, false],
+  [["ann", "--prefer", "sms"], { does: "prefer", user: "ann", factor: "sms" }, false],
+  [["ann", "--prefer", "none"], { does: "prefer", user: "ann", factor: null }, false],
+  [["--list"], { does: "list", user: null }, false],
+  [["ann", "--list"], { does: "list", user: "ann" }, false],
+  [["--revoke", "d"], { does: "revoke", user: null, id: "d" }, false],
+  [["ann", "--revoke", "d"], { does: "revoke", user: "ann", id: "d" }, false],
+];
+for (const [args, action, readsSeed] of PLANS) {
+  Deno.test(`planPair() reads ${args.join(" ")}`, () => {
+    assertEquals(planPair(args), { kind: "action", action, readsSeed });
+  });
+}
+
+function add(factor: Addition): PairAction {
+  return { does: "add", user: "ann", factor };
 }
 
 Deno.test("deno task pair used wrongly ends with exit code 2, the usage, and no data directory", async () => {
@@ -145,30 +194,12 @@ Deno.test("deno task pair escapes what a terminal would obey", async () => {
   await using operator = await openOperator();
   await using standIn = await openStandIn(operator);
   const user = "an\u001b[31mn\u202e";
-  standIn.pairings.adopt(
-    standIn.pairings.prepare({ canonical: user, shown: user }, { kind: "sms", number: "+14155550123" })
-      .pairing,
+  const { pairings } = standIn.radius;
+  pairings.adopt(
+    pairings.prepare({ canonical: user, shown: user }, { kind: "sms", number: "+14155550123" }).pairing,
   );
   const { stdout } = await operator.run("pair", "--list");
   assertStringIncludes(stdout, "an\\u001b[31mn\\u202e");
-});
-
-Deno.test("deno task pair says so when a process holds the data directory and no server answers", async () => {
-  await using operator = await openOperator();
-  const held = await openDataDir(operator.dataDir, { random, masterKeyHex: "" });
-  const { code, stderr } = await operator.run("pair", "--list");
-  await held.close();
-  assertEquals(code, 1);
-  assertStringIncludes(stderr, "a process holds it, and no server answers");
-});
-
-Deno.test("deno task pair waits for a server that is starting", async () => {
-  await using operator = await openOperator();
-  const held = await openDataDir(operator.dataDir, { random, masterKeyHex: "" });
-  const waiting = operator.run("pair", "ann", "--device", "d");
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  await held.close();
-  assertEquals((await waiting).code, 0);
 });
 
 Deno.test("two commands at once both get their turn without a server", async () => {

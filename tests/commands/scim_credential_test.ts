@@ -1,7 +1,7 @@
 // `deno task scim-credential` as an operator runs it.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { planScimCredential } from "../../commands/scim_credential.ts";
+import { type CredentialPlan, planScimCredential } from "../../commands/scim_credential.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
 import { openDataDir } from "../../host/data_dir.ts";
 import { createLog } from "../../log.ts";
@@ -55,14 +55,17 @@ Deno.test("deno task scim-credential makes, lists and revokes a credential witho
 
   const again = await operator.run("scim_credential", "add", "saas");
   assertEquals([again.code, again.stdout], [1, ""]);
-  assertStringIncludes(again.stderr, "a credential has that name already");
+  assertStringIncludes(
+    again.stderr,
+    'Cannot make the credential "saas": A credential has that name already.',
+  );
 
   const revoked = await operator.run("scim_credential", "revoke", "saas");
   assertEquals([revoked.code, revoked.stdout], [0, 'Credential "saas" is revoked.\n']);
   assertEquals(await checkStored(operator, { name: "saas", password }), null);
   const unknown = await operator.run("scim_credential", "revoke", "saas");
   assertEquals([unknown.code, unknown.stdout], [1, ""]);
-  assertStringIncludes(unknown.stderr, "no credential has that name");
+  assertStringIncludes(unknown.stderr, 'Cannot revoke "saas": No credential has that name.');
 });
 
 Deno.test("deno task scim-credential asks a running server, which knows the change at once", async () => {
@@ -70,9 +73,9 @@ Deno.test("deno task scim-credential asks a running server, which knows the chan
   await using standIn = await openStandIn(operator);
   const added = await operator.run("scim_credential", "add", "saas", "--target=default");
   const right = { name: "saas", password: printedPassword(added.stdout) };
-  assertEquals((await standIn.credentials.check(right, "192.0.2.1"))?.access, "read");
+  assertEquals((await standIn.identity.credentials.check(right, "192.0.2.1"))?.access, "read");
   await operator.run("scim_credential", "revoke", "saas");
-  assertEquals(await standIn.credentials.check(right, "192.0.2.1"), null);
+  assertEquals(await standIn.identity.credentials.check(right, "192.0.2.1"), null);
 });
 
 Deno.test("deno task scim-credential add --password-stdin takes a password, and prints none", async () => {
@@ -106,7 +109,7 @@ Deno.test("deno task scim-credential knows the targets and the credentials of th
   assertStringIncludes(which.stderr, "say for which targets, with --target.");
   const unknown = await operator.run("scim_credential", "add", "saas", "--target", "nothing");
   assertEquals(unknown.code, 1);
-  assertStringIncludes(unknown.stderr, 'there is no target "nothing". The settings have ');
+  assertStringIncludes(unknown.stderr, 'There is no target "nothing". The settings have ');
   const both = await operator.run(
     "scim_credential",
     "add",
@@ -120,30 +123,29 @@ Deno.test("deno task scim-credential knows the targets and the credentials of th
   for (const args of [["add", "configured", "--target", "corp"], ["revoke", "configured"]]) {
     const refused = await operator.run("scim_credential", ...args);
     assertEquals([refused.code, refused.stdout], [1, ""]);
-    assertStringIncludes(refused.stderr, "it stands in the settings ([[scim.credential]])");
+    assertStringIncludes(
+      refused.stderr,
+      "This credential stands in the settings file. Change it there, and restart the server.",
+    );
   }
   const listed = await operator.run("scim_credential", "list");
   assertStringIncludes(listed.stdout, "configured  write   corp           the settings");
   assertEquals(listed.stdout.includes("planted"), false);
 });
 
-const add = {
-  op: "scim_credential.add",
-  name: "saas",
-  targets: null,
-  access: null,
-} as const;
-const PLANS: readonly (readonly [args: string[], request: Record<string, unknown>, secret: boolean])[] = [
-  [["list"], { op: "scim_credential.list" }, false],
-  [["revoke", "saas"], { op: "scim_credential.revoke", name: "saas" }, false],
-  [["add", "saas"], add, false],
-  [["add", "--access=write", "saas"], { ...add, access: "write" }, false],
-  [["add", "saas", "--target", "a", "--target=b"], { ...add, targets: "a,b" }, false],
-  [["add", "saas", "--password-stdin"], add, true],
+const add = { kind: "add", name: "saas", targets: null, access: "read", readsPassword: false } as const;
+const PLANS: readonly (readonly [args: string[], plan: CredentialPlan])[] = [
+  [["--help"], { kind: "help" }],
+  [["list"], { kind: "list" }],
+  [["revoke", "saas"], { kind: "revoke", name: "saas" }],
+  [["add", "saas"], add],
+  [["add", "--access=write", "saas"], { ...add, access: "write" }],
+  [["add", "saas", "--target", "a", "--target=b"], { ...add, targets: "a,b" }],
+  [["add", "saas", "--password-stdin"], { ...add, readsPassword: true }],
 ];
-for (const [args, request, secret] of PLANS) {
+for (const [args, plan] of PLANS) {
   Deno.test(`planScimCredential() reads ${args.join(" ")}`, () => {
-    assertEquals(planScimCredential(args), { kind: "request", request, secret });
+    assertEquals(planScimCredential(args), plan);
   });
 }
 
@@ -158,6 +160,7 @@ const WRONG = [
   ["revoke", "saas", "--access", "read"],
   ["add", "saas", "--access"],
   ["add", "saas", "--access", "read", "--access", "write"],
+  ["add", "saas", "--access", "admin"],
   ["add", "saas", "--password", "on the command line"],
 ];
 for (const args of WRONG) {

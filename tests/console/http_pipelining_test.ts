@@ -57,7 +57,8 @@ Deno.test("createUnsentOctets() closes the response that made no progress for th
 const STALLED_MS = 300;
 
 const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
-  const app: HttpApp = Object.assign(() => Promise.resolve(new Response(body)), { close: () => undefined });
+  const answer = () => Promise.resolve(new Response(body));
+  const app: HttpApp = Object.assign(answer, { answerOperator: answer, close: () => undefined });
   return serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },
     tls: null,

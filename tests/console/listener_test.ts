@@ -10,7 +10,8 @@ import { systemClock } from "../../runtime.ts";
 import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
-const app: HttpApp = Object.assign(() => Promise.resolve(new Response("ok")), { close: () => undefined });
+const answer = () => Promise.resolve(new Response("ok"));
+const app: HttpApp = Object.assign(answer, { answerOperator: answer, close: () => undefined });
 const start = (more: Partial<ListenerDeps>) =>
   serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },

@@ -96,7 +96,11 @@ export async function startConsole(options: ConsoleOptions = {}) {
   const late: HttpApp = Object.assign(
     (request: Request, info: { remoteAddress: string }) =>
       app === null ? Promise.resolve(new Response(null, { status: 503 })) : app(request, info),
-    { close: () => app?.close() },
+    {
+      answerOperator: (request: Request) =>
+        app?.answerOperator(request) ?? Promise.resolve(new Response(null, { status: 503 })),
+      close: () => app?.close(),
+    },
   );
   // The application must know its address, which is known once it listens.
   const listener = await serveHttp({

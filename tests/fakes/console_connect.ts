@@ -13,6 +13,7 @@ import { createEar } from "../../radius/doing/ear.ts";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createCredentials } from "../../scim/http/credentials.ts";
 import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
+import type { Target } from "../../scim/ports.ts";
 import type { Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { watchBackend } from "../../scim/backends/watched.ts";
@@ -23,16 +24,19 @@ import { type Shape, startPeopleConsole } from "./console_people.ts";
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
 export async function startConnectConsole(
-  { toml = "", shape = { local: "store", ldap: "sync" }, readOnly = {}, dist, wrap }: {
+  { toml = "", shape = { local: "store", ldap: "sync" }, readOnly = {}, dist, wrap, target: fake }: {
     readOnly?: Readonly<Record<string, readonly string[]>>;
     wrap?: (store: Store) => Store;
     dist?: Dist;
     toml?: string;
     shape?: Shape;
+    /** What the pages of targets show instead of the one with `shape`. */
+    target?: Target;
   } = {},
 ) {
   const people = await startPeopleConsole({ shape, readOnly, toml, ...(wrap === undefined ? {} : { wrap }) });
-  const { store, target } = people;
+  const { store } = people;
+  const shownTarget = fake ?? people.target;
   const random = createSystemRandom();
   const clock = systemClock;
   const vault = createVault(new Uint8Array(32).fill(7), random);
@@ -63,7 +67,8 @@ export async function startConnectConsole(
   const connect: Connect = {
     register,
     ear,
-    targets: { names: ["default"], get: (name) => name === "default" ? target : null },
+    learnt: signing,
+    targets: { names: ["default"], get: (name) => name === "default" ? shownTarget : null },
     credentials,
     config,
     listening: { radius: ["127.0.0.1:1812"], http: "127.0.0.1:8080" },

@@ -63,10 +63,20 @@ const FORBIDDEN: readonly ImportEdge[] = [
   code("tests/ground/radius_packets.ts", "radius/pure/md5.ts"),
   code("somewhere/new.ts", "runtime.ts"),
   code("console/api/users.ts", "tests/packages/express.ts"),
+  code("console/http.ts", "compose.ts"),
+  code("host/control_listener.ts", "compose.ts"),
+  code("commands/pair.ts", "radius/doing/pairings.ts"),
+  code("commands/refresh.ts", "scim/identity.ts"),
+  code("commands/client.ts", "console/api/connect/client_routes.ts"),
+  code("commands/pair.ts", "upstream/services.ts"),
 ];
 
 const ALLOWED: readonly ImportEdge[] = [
   code("main.ts", "scim/routes.ts"),
+  code("compose.ts", "scim/identity.ts"),
+  code("commands/offline_admin.ts", "compose.ts"),
+  code("commands/admin_connection.ts", "console/api/console_api.ts"),
+  types("commands/unlock.ts", "console/api/people/user_shapes.ts"),
   code("radius/doing/server.ts", "radius/pure/packet.ts"),
   types("upstream/telephony.ts", "radius/doing/ports.ts"),
   types("console/api/users.ts", "scim/resources.ts"),

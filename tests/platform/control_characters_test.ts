@@ -8,7 +8,7 @@ import {
   hasControlCharacters,
 } from "../../platform/control_characters.ts";
 import { printFaults } from "../../commands/check_config.ts";
-import { printable as printableAnswer } from "../../commands/desk_text.ts";
+import { printable as printableAnswer } from "../../commands/format.ts";
 import { printable as printableTrial } from "../../commands/try/terminal.ts";
 import { cleanDetail } from "../../scim/backends/trouble.ts";
 

@@ -1,6 +1,7 @@
 // The embedded telephony outbox: takes texts and calls instead of sending them, for evaluation. What it holds are
 // passcodes: sealed in the store, shown on demand, and only as long as they are of use.
 
+import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
@@ -10,7 +11,6 @@ import type { OutboxDesk } from "./interfaces.ts";
 import { createListeners } from "./listeners.ts";
 import { createOutboxInterface, type TakenMessage } from "./outbox_interface.ts";
 import { type Change, commitChanges, createTable, type Table } from "./table.ts";
-import { createTurns } from "./turns.ts";
 
 export interface Outbox {
   /** The documented HTTP interface. Never mount it on a public listener. Never rejects. */
@@ -64,7 +64,7 @@ export function createOutbox(
     accountId: `AC${toHex(vault.deriveKey("embedded telephony account", 16))}`,
     authToken: toHex(vault.deriveKey("embedded telephony token", 16)),
   };
-  const turns = createTurns();
+  const mutex = createKeyedMutex();
   const listeners = createListeners({ perTopic: 1000 });
   const nowMs = () => clock.nowMs();
   const table: Table<OutboxRow> = createTable({ store, nowMs }, {
@@ -99,7 +99,7 @@ export function createOutbox(
       createdMs,
       deadlineMs: createdMs + (message.validityMs ?? lifetimeMs),
     };
-    await turns.take(ALL, () => keep(row));
+    await mutex.run(ALL, () => keep(row));
     listeners.notify(ALL);
     return { sid: sidOf(row), createdMs };
   };

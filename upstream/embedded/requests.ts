@@ -1,6 +1,7 @@
 // Authentication requests of the embedded second-factor service: created, then decided once or expired. The
 // first committed decision wins; later callers receive that decision.
 
+import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
 import type { ApprovalContext } from "../../radius/doing/ports.ts";
 import type { Mutation } from "../../store.ts";
 import { type House, matchPasscode } from "./house.ts";
@@ -17,7 +18,6 @@ import {
 } from "./rows.ts";
 import { byPairing, WAITING } from "./shelves.ts";
 import type { Change } from "./table.ts";
-import { createTurns } from "./turns.ts";
 
 /** `won`: this decision counts. `late`: there was another one, or the time is over. */
 export type DecisionOutcome = "won" | "late" | "unknown";
@@ -70,7 +70,7 @@ const MAX_ENDED_AT_ONCE = 50;
 export function createRequests(house: House): Requests {
   const { shelves, clock, random, settings } = house;
   const { requests, pairings } = shelves;
-  const turns = createTurns();
+  const mutex = createKeyedMutex();
   const decided = createListeners({ perTopic: 10 });
   const list = createListeners({ perTopic: 1000 });
 
@@ -155,7 +155,7 @@ export function createRequests(house: House): Requests {
         deadlineMs: nowMs + settings.requestTtlMs,
         decision: null,
       };
-      return await turns.take(pairing.id, () => add(row));
+      return await mutex.run(pairing.id, () => add(row));
     },
     find(id) {
       const row = requests.get(id);

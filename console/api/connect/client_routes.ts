@@ -155,6 +155,20 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       settled(await connected(connect).register.endOverlap(name, { audit: audit(c, name, told) }));
       return c.json(await one(name));
     })
+    .delete("/:id/signing", async (c) => {
+      const name = c.req.param("id");
+      const { learnt, register } = connected(connect);
+      const isKnown = register.find(name) !== null;
+      const hasSigned = learnt.names.has(name);
+      // The record of a removed client can be deleted as well.
+      if (!isKnown && !hasSigned) throw new Refusal("unknown_client");
+      if (hasSigned) {
+        const record = audit(c, name, { action: "client.forget" });
+        await deps.store.commit({ mutations: [...learnt.forgetting(name), record] });
+        await learnt.forget(name);
+      }
+      return c.json({ hasSigned, isKnown });
+    })
     .delete("/:id", async (c) => {
       const name = c.req.param("id");
       const { register } = connected(connect);

@@ -4,6 +4,7 @@ import type { Config, SocketAddress } from "../../../config.ts";
 import type { ClientRegister } from "../../../radius/doing/client_register.ts";
 import type { FirstFactorServer } from "../../../radius/doing/client_record.ts";
 import type { Ear } from "../../../radius/doing/ear.ts";
+import type { Learnt } from "../../../radius/doing/learnt.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";
 import type { BackendStanding } from "../../../scim/backends/watched.ts";
 import type { Credentials } from "../../../scim/http/credentials.ts";
@@ -15,6 +16,8 @@ import { Refusal } from "../refusal.ts";
 export interface Connect {
   readonly register: ClientRegister;
   readonly ear: Ear;
+  /** Which clients have to sign, because they signed before. */
+  readonly learnt: Pick<Learnt, "names" | "forgetting" | "forget">;
   readonly targets: Pick<Targets, "get" | "names">;
   readonly credentials: Pick<Credentials, "list" | "add" | "revoke">;
   readonly config: Pick<Config, "targets" | "http" | "radius" | "secondFactor" | "telephony">;

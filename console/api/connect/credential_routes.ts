@@ -1,11 +1,10 @@
 // Credentials of the identity interface: listed, made and shown once, revoked. The records, and what is audited of them, are the interface's own.
 
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import * as v from "valibot";
 import type { AddProblem } from "../../../scim/http/credentials.ts";
-import type { Actor } from "../../../scim/ports.ts";
 import { type Connect, connected } from "./connect.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 
 export interface CredentialRouteDeps {
@@ -13,15 +12,18 @@ export interface CredentialRouteDeps {
 }
 
 const NEW_CREDENTIAL = v.strictObject({
-  name: v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/)),
+  /** The interface judges it. */
+  name: v.pipe(v.string(), v.maxLength(1024)),
   targets: v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.minLength(1), v.maxLength(64)),
   access: v.picklist(["read", "write"]),
+  /** Generated unless given. */
+  password: v.optional(v.pipe(v.string(), v.maxLength(1024))),
 });
 const PROBLEMS = {
-  bad_name: "bad_name",
-  bad_password: "bad_value",
+  bad_name: "bad_credential_name",
+  bad_password: "bad_credential_password",
   no_targets: "unknown_target",
-  in_settings: "credential_taken",
+  in_settings: "settings_credential",
   taken: "credential_taken",
   busy: "busy",
 } as const satisfies Record<AddProblem, RefusalCode>;
@@ -47,8 +49,4 @@ export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
       if (outcome === "in_settings") throw new Refusal("settings_credential");
       return c.json({ done: true });
     });
-}
-
-function actorOf(c: Context<HttpEnv>): Actor {
-  return { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress };
 }

@@ -13,7 +13,7 @@ import type { Store } from "../../../store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Connect, connected } from "./connect.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { Refusal } from "../refusal.ts";
 import { DetailedRefusal, ofTarget } from "./target_refusals.ts";
 import type {
@@ -140,10 +140,6 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
 
 function mappingOf({ config }: Connect, target: string): TargetSettings["mapping"] {
   return config.targets.find(({ name }) => name === target)?.mapping ?? { user: {}, group: {} };
-}
-
-function actorOf(c: Context<HttpEnv>): Actor {
-  return { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress };
 }
 
 async function record(

@@ -5,10 +5,10 @@ import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { Actor, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
 import { type BulkDeed, type Choice, chosenNames, MOST_CHOSEN, previewBulk } from "./bulk.ts";
 import { BULK_ACTIONS } from "./bulk_shapes.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -56,10 +56,6 @@ const ITEMS = v.object({
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 500, otherwise: 100 }),
 });
-
-function actorOf(c: Context<HttpEnv>): Actor {
-  return { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress };
-}
 
 const ownerOf = (c: Context<HttpEnv>): string => c.var.session.admin.name;
 

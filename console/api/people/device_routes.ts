@@ -46,18 +46,21 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
         user: pairing.shownUser,
         createdMs: pairing.createdMs,
         phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
+        totpLength: pairing.kind === "device" ? pairing.totpLength : null,
         number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
         usedMs: usedOf(pairing, used),
         unusedSinceMs: pairing.createdMs >= sinceMs ? null : sinceMs,
       }));
       return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
     })
+    .get("/:id", (c) => {
+      const { shownUser } = pairingById(required(deps.people), c.req.param("id"));
+      return c.json({ user: shownUser });
+    })
     .delete("/:id", jsonBody(NOTHING), async (c) => {
       const people = required(deps.people);
       const id = c.req.param("id");
-      const owner = people.pairings.ownerOf(id);
-      const pairing = owner === null ? undefined : people.pairings.of(owner).find((one) => one.id === id);
-      if (pairing === undefined) throw new Refusal("unknown_pairing");
+      const pairing = pairingById(people, id);
       const deed = {
         user: pairing.shownUser,
         actor: c.var.session.admin.name,
@@ -67,6 +70,14 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       await createUserFactors({ ...deps, people }).revoke(deed, id);
       return c.json({ revoked: id });
     });
+}
+
+/** @throws Refusal `unknown_pairing`. */
+function pairingById({ pairings }: People, id: string): Pairing {
+  const owner = pairings.ownerOf(id);
+  const pairing = owner === null ? undefined : pairings.of(owner).find((one) => one.id === id);
+  if (pairing === undefined) throw new Refusal("unknown_pairing");
+  return pairing;
 }
 
 /** By its user's name, or by the phone's own. */

@@ -23,12 +23,18 @@ export interface ExportRouteDeps {
   readonly random: Random;
 }
 
-/** Users that one export goes through; everything is a command's work. */
+/** Users that an export with filters reads. Without a filter it reads all of them. */
 const MOST = 100_000;
 const choice = <const T extends readonly string[]>(values: T) =>
   v.optional(v.picklist(["", ...values] as ["", ...T]), "");
 const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
-const FORMAT = v.optional(v.picklist(["csv", "json"]), "csv");
+const FORMATS = {
+  csv: { type: "text/csv; charset=utf-8", lines: tableLines },
+  json: { type: "application/json", lines: jsonLines },
+  /** One resource a line, and several lines for a large group, as `deno task import` reads them. */
+  jsonl: { type: "application/jsonl", lines: resourceLines },
+} as const;
+const FORMAT = v.optional(v.picklist(["csv", "json", "jsonl"]), "csv");
 const TARGET = v.optional(text(256));
 const USERS = v.object({
   target: TARGET,
@@ -44,7 +50,7 @@ const GROUPS = v.object({ target: TARGET, format: FORMAT });
 interface Wanted {
   readonly target: Target;
   readonly kind: ResourceKind;
-  readonly format: "csv" | "json";
+  readonly format: keyof typeof FORMATS;
   /** Reads from the beginning, each time it is called. */
   readonly resources: () => AsyncIterable<Stored>;
   readonly actor: string;
@@ -59,10 +65,10 @@ export function createExportRoutes(deps: ExportRouteDeps) {
     await deps.store.commit({
       mutations: [auditEntry({ actor, source, action: `${kind}.export`, object, after: format })],
     });
-    const lines = format === "csv" ? tableLines(transfer, wanted) : jsonLines(transfer, wanted);
-    return new Response(streamOf(lines), {
+    const { type, lines } = FORMATS[format];
+    return new Response(streamOf(lines(transfer, wanted)), {
       headers: {
-        "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/json",
+        "content-type": type,
         "content-disposition": `attachment; filename="${kind}s.${format}"`,
       },
     });
@@ -72,9 +78,12 @@ export function createExportRoutes(deps: ExportRouteDeps) {
       const { target: name, format, ...filters } = c.req.valid("query");
       const people = required(deps.people);
       const target = targetOf(people, name);
-      const resources = () => matchingUsers(people, target, { filters, most: MOST });
+      const hasFilter = Object.values(filters).some((value) => value !== "");
+      const resources = hasFilter
+        ? () => matchingUsers(people, target, { filters, most: MOST })
+        : () => target.directory.all("user");
       // A search that cannot be answered is refused before the answer begins.
-      await resources().next();
+      if (hasFilter) await resources()[Symbol.asyncIterator]().next();
       const actor = c.var.session.admin.name;
       return await answer({ target, kind: "user", format, resources, actor, source: c.env.remoteAddress });
     })
@@ -106,4 +115,10 @@ async function* jsonLines(transfer: Transfer, { target, resources }: Wanted): As
     before = ",\n";
   }
   yield before === "[\n" ? "[]\n" : "\n]\n";
+}
+
+async function* resourceLines(transfer: Transfer, { target, resources }: Wanted): AsyncGenerator<string> {
+  for await (const stored of resources()) {
+    for (const line of transfer.lines(target, stored)) yield `${line}\n`;
+  }
 }

@@ -43,7 +43,7 @@ export function factorAudit(
     source,
     browser,
     object: `user:${user}`,
-    how: actor.startsWith("user:") ? "account" : "console",
+    how: actor.startsWith("user:") ? "account" : actor === "command" ? "command" : "console",
     ...entry,
   });
 }

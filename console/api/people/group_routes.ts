@@ -17,7 +17,7 @@ import {
   readGroup,
   removeGroup,
 } from "./group_writes.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { withLastChange } from "../last_change.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -59,7 +59,7 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
   ): GroupDeed => ({
     ...asked,
     target: targetOf(parts().people, target),
-    actor: { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress },
+    actor: actorOf(c),
   });
   const changeOf = async (
     { target, name }: GroupDeed,

@@ -86,6 +86,8 @@ export interface DeviceRow {
   readonly createdMs: number;
   /** The name of a phone, or its id if it has no name. `null`: not a phone. */
   readonly phone: string | null;
+  /** Digits of a phone's passcodes, 0 for none; `null`: not a phone. */
+  readonly totpLength: number | null;
   /** Masked; only numbers have one. */
   readonly number: string | null;
   /** The last login of the user that this kind of factor let in; `null`: none in what is kept of logins. */

@@ -3,9 +3,10 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { VERDICTS } from "./bulk_shapes.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { createImports, type Imports, type Which } from "./imports.ts";
 import { type People, required, targetOf } from "./people.ts";
+import { ofTarget } from "../connect/target_refusals.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
 import { Refusal } from "../refusal.ts";
 import { requiredTransfer, type Transfer } from "../transfer.ts";
@@ -42,6 +43,19 @@ const VIEW = v.object({
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 200, otherwise: 50 }),
 });
+const NAMES = v.pipe(v.array(text(512)), v.maxLength(1000));
+/** Rows as `deno task import` reads them from a file. The directory judges each row. */
+const ROWS = v.strictObject({
+  target: text(256),
+  rows: v.array(v.unknown()),
+  mayUpdate: v.optional(v.boolean(), false),
+  isDryRun: v.optional(v.boolean(), false),
+  backends: v.optional(NAMES),
+  /** Attributes that the file has columns for; other attributes of a known user stay. Absent: all. */
+  covers: v.optional(v.nullable(NAMES), null),
+});
+/** A resource has at most 32 levels, and stands in a list in the body. */
+const ROWS_DEPTH = 35;
 const NOTHING = v.strictObject({});
 
 export function createImportRoutes(deps: ImportRouteDeps) {
@@ -55,6 +69,20 @@ export function createImportRoutes(deps: ImportRouteDeps) {
       const { target, file } = c.req.valid("json");
       const options = { owner: ownerOf(c), target: targetOf(required(deps.people), target), file };
       return c.json(imports().begin(options));
+    })
+    .post("/rows", jsonBody(ROWS, { maxDepth: ROWS_DEPTH }), async (c) => {
+      const { target, rows: given, covers, ...options } = c.req.valid("json");
+      const transfer = requiredTransfer(deps.transfer);
+      const rows = transfer.readRows(given);
+      if (rows === null) throw new Refusal("malformed");
+      const request = {
+        ...options,
+        rows,
+        actor: actorOf(c),
+        covers: covers === null ? null : new Set(covers),
+      };
+      const outcomes = await ofTarget(transfer.write(targetOf(required(deps.people), target), request));
+      return c.json({ outcomes });
     })
     .post(
       "/:id/text",
@@ -76,10 +104,11 @@ export function createImportRoutes(deps: ImportRouteDeps) {
       const which = whichOf(c, c.req.param("id"));
       return c.json(await imports().change(which, { ...c.req.valid("json"), line }));
     })
-    .post("/:id/apply", jsonBody(NOTHING), (c) => {
-      const actor = { name: `console:${ownerOf(c)}`, source: c.env.remoteAddress };
-      return c.json(imports().apply(whichOf(c, c.req.param("id")), { actor }));
-    })
+    .post(
+      "/:id/apply",
+      jsonBody(NOTHING),
+      (c) => c.json(imports().apply(whichOf(c, c.req.param("id")), { actor: actorOf(c) })),
+    )
     .delete("/:id", jsonBody(NOTHING), (c) => {
       imports().end(whichOf(c, c.req.param("id")));
       return c.json({ ended: true });

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
+import { hasControlCharacters } from "../../../platform/control_characters.ts";
 import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -21,7 +22,17 @@ export type UserFactorRouteDeps = FactorDeps & { readonly watch: GatewayWatch };
 type Deps = Omit<UserFactorRouteDeps, "people"> & { readonly people?: People };
 
 const text = (maxCharacters: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxCharacters));
-const NUMBER = v.strictObject({ kind: v.picklist(["sms", "voice"]), number: text(64) });
+const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10] as const;
+const PAIRING = v.variant("kind", [
+  v.strictObject({ kind: v.literal("sms"), number: text(64) }),
+  v.strictObject({ kind: v.literal("voice"), number: text(64) }),
+  v.strictObject({
+    kind: v.literal("device"),
+    id: text(1024),
+    totpLength: v.optional(v.picklist(TOTP_LENGTHS), 6),
+  }),
+  v.strictObject({ kind: v.literal("totp"), seed: text(256) }),
+]);
 const CODE = v.strictObject({ id: text(64), code: text(16) });
 const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
 const NAME = v.strictObject({ name: text(1024) });
@@ -40,10 +51,20 @@ export function createUserFactorRoutes(deps: Deps) {
     if (!waits) throw new Refusal("unknown_pairing");
     return id;
   };
-  /** The name as the directory spells it; a user who is not in it has factors under the name as given. */
-  const deedOf = async (c: Context<HttpEnv>, given: string): Promise<FactorDeed> => {
+  /**
+   * The name as the directory spells it; a user who is not in it has factors under the name as given.
+   *
+   * @param options.isNew whether the request gives the user something that the name is stored with.
+   * @throws Refusal `bad_user_name` for a name that no new record can have.
+   */
+  const deedOf = async (
+    c: Context<HttpEnv>,
+    given: string,
+    { isNew = false }: { isNew?: boolean } = {},
+  ): Promise<FactorDeed> => {
     const { directory } = targetOf(required(deps.people), undefined);
     const stored = await directory.read("user", canonicalName(given));
+    if (isNew && stored === null && !isUserName(given)) throw new Refusal("bad_user_name");
     return {
       user: stored?.content.name ?? given.normalize("NFC"),
       actor: c.var.session.admin.name,
@@ -56,11 +77,11 @@ export function createUserFactorRoutes(deps: Deps) {
     .post(
       "/:id/invitation",
       jsonBody(NOTHING),
-      async (c) => c.json(await factors().invite(await deedOf(c, c.req.param("id")))),
+      async (c) => c.json(await factors().invite(await deedOf(c, c.req.param("id"), { isNew: true }))),
     )
-    .post("/:id/pairings", jsonBody(NUMBER), async (c) => {
-      const deed = await deedOf(c, c.req.param("id"));
-      const pairing = await factors().addNumber(deed, c.req.valid("json"));
+    .post("/:id/pairings", jsonBody(PAIRING), async (c) => {
+      const deed = await deedOf(c, c.req.param("id"), { isNew: true });
+      const pairing = await factors().add(deed, c.req.valid("json"));
       return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
     })
     .put("/:id/pairings/:pairing", jsonBody(NAME), async (c) => {
@@ -86,7 +107,7 @@ export function createUserFactorRoutes(deps: Deps) {
     .post(
       "/:id/totp",
       jsonBody(NOTHING),
-      async (c) => c.json(await factors().beginTotp(await deedOf(c, c.req.param("id")))),
+      async (c) => c.json(await factors().beginTotp(await deedOf(c, c.req.param("id"), { isNew: true }))),
     )
     .post("/:id/totp/confirm", jsonBody(CODE), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
@@ -94,7 +115,7 @@ export function createUserFactorRoutes(deps: Deps) {
       return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
     })
     .put("/:id/preference", jsonBody(PREFERENCE), async (c) => {
-      const deed = await deedOf(c, c.req.param("id"));
+      const deed = await deedOf(c, c.req.param("id"), { isNew: true });
       await factors().prefer(deed, c.req.valid("json").factor);
       return c.json({ user: await viewOf(deed.user) });
     })
@@ -121,4 +142,12 @@ export function createUserFactorRoutes(deps: Deps) {
       await factors().resetLimits(deed, numbers);
       return c.json({ user: await viewOf(deed.user) });
     });
+}
+
+const MAX_USER_CHARACTERS = 256;
+
+/** Whether a user who is not in the directory can get a factor under that name. */
+function isUserName(name: string): boolean {
+  return name.trim() !== "" && name.length <= MAX_USER_CHARACTERS && !hasControlCharacters(name) &&
+    !name.includes("/");
 }

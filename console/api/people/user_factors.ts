@@ -5,7 +5,6 @@ import { readPhoneName } from "../../../phone_name.ts";
 import type { DevicePairingRow, NewPairing, Pairing } from "../../../radius/doing/pairing.ts";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { pairingDetails } from "../../../radius/pure/pairing_details.ts";
-import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { addedByPhone, RECOVERY_CODES } from "../../../radius/pure/unconfirmed_factors.ts";
 import type { Mutation } from "../../../store.ts";
 import type { UserRecord } from "../../../user_record.ts";
@@ -19,13 +18,14 @@ import {
   type FactorDeps,
   factorNotice,
 } from "./factor_changes.ts";
+import { type GivenPairing, readPairing } from "./given_pairing.ts";
 import { beginTotpEnrolment, type BegunApp, proveTotp } from "./totp_enrolment.ts";
 
 export interface UserFactors {
   /** A link that pairs a phone, once. @throws Refusal `no_invitations`. */
   invite(deed: FactorDeed): Promise<{ link: string; qr: QrPicture | null; deadlineMs: number }>;
-  /** @throws Refusal `bad_number`, `too_many_pairings`. */
-  addNumber(deed: FactorDeed, pairing: { kind: "sms" | "voice"; number: string }): Promise<Pairing>;
+  /** @throws Refusal `bad_number`, `bad_device_id`, `bad_seed`, `pairing_taken`, `known_seed`, `too_many_pairings`. */
+  add(deed: FactorDeed, pairing: GivenPairing): Promise<Pairing>;
   /** A seed that counts for nothing until a code of it was typed. */
   beginTotp(deed: FactorDeed): Promise<BegunApp>;
   /** @throws Refusal `no_totp_begun`, `wrong_totp`. */
@@ -71,14 +71,13 @@ class StoredUserFactors implements UserFactors {
     return { link, qr: qrPicture(link), deadlineMs };
   }
 
-  async addNumber(
-    deed: FactorDeed,
-    { kind, number: given }: { kind: "sms" | "voice"; number: string },
-  ): Promise<Pairing> {
-    const { people: { findUserRecord } } = this.#deps;
-    const number = reducePhoneNumber(given);
-    if (number === null) throw new Refusal("bad_number");
-    return await this.#add(deed, { kind, number }, { owner: await findUserRecord(deed.user) });
+  async add(deed: FactorDeed, given: GivenPairing): Promise<Pairing> {
+    const { people: { pairings, findUserRecord } } = this.#deps;
+    const device = given.kind === "device" ? { device: given.id } : {};
+    return await pairings.exclusive({ user: canonicalName(deed.user), ...device }, async () => {
+      const wanted = readPairing(pairings, deed.user, given);
+      return await this.#add(deed, wanted, { owner: await findUserRecord(deed.user) });
+    });
   }
 
   async beginTotp(deed: FactorDeed): Promise<BegunApp> {
@@ -86,8 +85,11 @@ class StoredUserFactors implements UserFactors {
   }
 
   async confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing> {
-    const { pairing, owner, ending } = await proveTotp(this.#deps, deed, begun);
-    return await this.#add(deed, pairing, { owner, also: [ending] });
+    const { people: { pairings } } = this.#deps;
+    return await pairings.exclusive({ user: canonicalName(deed.user) }, async () => {
+      const { pairing, owner, ending } = await proveTotp(this.#deps, deed, begun);
+      return await this.#add(deed, pairing, { owner, also: [ending] });
+    });
   }
 
   async rename(deed: FactorDeed, { id, name: given }: { id: string; name: string }): Promise<void> {

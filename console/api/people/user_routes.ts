@@ -3,11 +3,11 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
-import type { Actor, Target, Written } from "../../../scim/ports.ts";
+import type { Target, Written } from "../../../scim/ports.ts";
 import type { JsonObject } from "../../../scim/resource.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
-import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
 import { withLastChange } from "../last_change.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
@@ -72,11 +72,6 @@ const BEFORE = v.object({
   ...TARGET.entries,
   before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{0,64}$/)), ""),
 });
-
-/** Who asks, for the audit of the directory. */
-function actorOf(c: Context<HttpEnv>): Actor {
-  return { name: `console:${c.var.session.admin.name}`, source: c.env.remoteAddress };
-}
 
 export function createUserRoutes(deps: UserRouteDeps) {
   const people = () => required(deps.people);

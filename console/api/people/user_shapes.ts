@@ -86,7 +86,11 @@ export interface PairingView {
 export interface LockView {
   readonly locked: boolean;
   readonly hardLocked: boolean;
+  /** Since the last success. */
   readonly failures: number;
+  readonly inRow: number;
+  readonly locks: number;
+  /** 0: never locked. */
   readonly lockedUntilMs: number;
   /** When the user can get another push or message; `null`: now. */
   readonly pushesBlockedUntilMs: number | null;

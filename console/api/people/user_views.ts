@@ -144,11 +144,13 @@ function lockView(
   { limits }: People,
   { canonical, numbers }: { canonical: string; numbers: readonly string[] },
 ): LockView {
-  const { total, lockedUntilMs, hardLocked } = limits.failures(canonical);
+  const { total, inRow, locks, lockedUntilMs, hardLocked } = limits.failures(canonical);
   return {
     locked: limits.isLocked(canonical),
     hardLocked,
     failures: total,
+    inRow,
+    locks,
     lockedUntilMs,
     pushesBlockedUntilMs: limits.pushesBlockedUntilMs(canonical),
     sendsBlockedUntilMs: limits.sendsBlockedUntilMs(canonical, numbers),

@@ -64,6 +64,14 @@ export const CONNECT_DEEDS: Deeds = {
     action: "client.end_overlap",
     object: VPN,
   },
+  "DELETE /clients/:id/signing": {
+    prepare({ site }) {
+      site.signing.learn({ client: { name: "vpn-1", onlyAddress: null }, source: "198.51.100.9" });
+      return { path: "/clients/vpn-1/signing" };
+    },
+    action: "client.forget",
+    object: VPN,
+  },
   "POST /targets/:id/test": { silent: "asks a backend whether it answers; changes nothing" },
   "POST /targets/:id/retry": {
     prepare: () => ({ path: "/targets/default/retry", json: { backend: "ldap" } }),

@@ -248,6 +248,14 @@ export const PEOPLE_DEEDS: Deeds = {
   "POST /imports/:id/check": { silent: DRAFT },
   "PUT /imports/:id/rows/:line": { silent: DRAFT },
   "DELETE /imports/:id": { silent: DRAFT },
+  "POST /imports/rows": {
+    prepare: () => ({
+      path: "/imports/rows",
+      json: { target: "default", rows: [{ kind: "user", body: { userName: "ada" } }] },
+    }),
+    action: "user.created",
+    object: ADA,
+  },
   "POST /imports/:id/apply": {
     prepare: async (stage) => ({ path: `/imports/${await checkedImport(stage)}/apply` }),
     action: "user.created",

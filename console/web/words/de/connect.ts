@@ -287,6 +287,9 @@ export const words: SameWords<typeof en> = {
   fail_bad_server: "Ein Server ist Host:Port, etwa 192.0.2.20:1812 oder [2001:db8::1]:1812.",
   fail_no_server_secret: "Der Server des ersten Faktors braucht sein Geheimnis.",
   fail_client_taken: "Ein RADIUS-Client heißt schon so.",
+  fail_bad_credential_name:
+    "Ein Zugang heißt mit 1 bis 64 Zeichen: A bis Z, Ziffern, Punkt, Binde- und Unterstrich.",
+  fail_bad_credential_password: "Das Passwort eines Zugangs hat 12 bis 1024 Zeichen und keine Steuerzeichen.",
   fail_credential_taken: "Ein Zugang heißt schon so.",
   fail_changed_meanwhile: "Das wurde inzwischen geändert. Laden Sie es neu.",
   fail_unknown_client: "Kein RADIUS-Client heißt so.",

@@ -257,6 +257,7 @@ export const words: SameWords<typeof en> = {
   because_revoked: "Das Telefon wurde entfernt, während der Push wartete.",
   because_service: "Beim Zwei-Faktor-Dienst abgelehnt oder abgelaufen.",
   fail_changed_meanwhile: "Das wurde inzwischen geändert. Laden Sie es neu.",
+  fail_bad_user_name: "Ein Benutzername hat 1 bis 256 Zeichen, keine Steuerzeichen und keinen Schrägstrich.",
   fail_bad_number: "Eine Telefonnummer ist +, Ländervorwahl und Ziffern, zusammen 8 bis 15.",
   fail_wrong_totp:
     "Das ist nicht der Code dieses Geheimnisses. Die Uhr des Telefons prüfen und den nächsten Code versuchen.",

@@ -281,6 +281,10 @@ export const words = {
   fail_bad_server: "A server is host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
   fail_no_server_secret: "The server of the first factor needs its shared secret.",
   fail_client_taken: "A RADIUS client has that name already.",
+  fail_bad_credential_name:
+    "A name has 1 to 64 characters: letters A to Z, digits, dot, dash and underscore.",
+  fail_bad_credential_password:
+    "The password of a credential has 12 to 1024 characters and no control character.",
   fail_credential_taken: "A credential has that name already.",
   fail_changed_meanwhile: "This was changed in the meantime. Load it again.",
   fail_unknown_client: "No RADIUS client has that name.",

@@ -251,6 +251,7 @@ export const words = {
   because_revoked: "The phone was revoked while the push was pending.",
   because_service: "Denied or expired at the second-factor service.",
   fail_changed_meanwhile: "This was changed in the meantime. Load it again.",
+  fail_bad_user_name: "A user name has 1 to 256 characters, no control character and no slash.",
   fail_bad_number: "A phone number is +, country code and digits, 8 to 15 digits in all.",
   fail_wrong_totp: "That is not the code of this secret. Check the phone's clock, and try the next code.",
   fail_no_totp_begun: "That secret was not confirmed in time. Begin again.",

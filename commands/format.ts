@@ -1,31 +1,48 @@
-// Answers of the desk as lines for a terminal.
+// Results of commands as lines for a terminal.
 
 import { renderUnicodeCompact } from "uqr";
-import type { DeskDone, ShownCredential, ShownLock, ShownPairing } from "../host/desk_answer.ts";
-import type { Factor } from "../radius/facts/factors.ts";
+import type { OneTarget } from "../console/api/connect/target_shapes.ts";
+import type { LockView } from "../console/api/people/user_shapes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
-import type { OwedWrite } from "../scim/ports.ts";
+import type { Factor } from "../radius/facts/factors.ts";
+import type { ShownCredential } from "../scim/http/credentials.ts";
+
+/** A pairing as an operator sees it: a number is masked, and a secret is not there. */
+export interface ShownPairing {
+  readonly id: string;
+  readonly user: string;
+  readonly kind: Factor;
+  readonly name?: string;
+  readonly number?: string;
+  readonly totpLength?: number;
+  readonly createdMs: number;
+}
 
 /** Names come from logins and files; a terminal must not obey them. */
 export function printable(text: string): string {
   return escapeControlCharacters(text);
 }
 
-/** What an answer says, line by line. */
-export function answerText(answer: DeskDone): string {
-  const { did, notes, pairings, preferred, more = 0, invitation, lock, credentials, made, owed } = answer;
+/** What a command did: a sentence, further blocks, and notes. */
+export function resultText(
+  did: string,
+  { blocks = [], notes = [] }: { blocks?: readonly string[]; notes?: readonly string[] } = {},
+): string {
   return [
     `${printable(did)}\n`,
-    ...pairings === undefined || pairings.length === 0 ? [] : ["\n", pairingTable(pairings)],
-    ...more > 0 ? [`  and ${more} more; name a user to see theirs\n`] : [],
-    ...preferred === undefined || preferred === null ? [] : [`\nPreferred: ${preferred}\n`],
-    ...invitation === undefined ? [] : [invitationText(invitation)],
-    ...lock === undefined ? [] : ["\n", lockText(lock)],
-    ...credentials === undefined || credentials.length === 0 ? [] : ["\n", credentialTable(credentials)],
-    ...owed === undefined || owed.length === 0 ? [] : ["\n", owedTable(owed)],
-    ...made === undefined ? [] : [madeText(made)],
+    ...blocks.filter((block) => block !== "").map((block) => `\n${block}`),
     ...notes.map((note) => `\nNote: ${printable(note)}\n`),
   ].join("");
+}
+
+/** "1 user", "2,000 users". */
+export function counted(count: number, one: string): string {
+  return `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : "s"}`;
+}
+
+/** A name as a JSON string, so that its blanks can be seen. */
+export function quoted(name: string): string {
+  return JSON.stringify(name);
 }
 
 const DETAILS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
@@ -35,7 +52,7 @@ const DETAILS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
   totp: () => "6-digit passcodes",
 };
 
-function pairingTable(pairings: readonly ShownPairing[]): string {
+export function pairingTable(pairings: readonly ShownPairing[]): string {
   const rows = pairings.map((pairing) => [
     pairing.id,
     pairing.user,
@@ -47,12 +64,12 @@ function pairingTable(pairings: readonly ShownPairing[]): string {
   return table([["id", "user", "kind", "name", "what", "created"], ...rows]);
 }
 
-function lockText(
-  { inRow, total, locks, lockedUntilMs, hardLocked, pushesLeft, sendsLeft }: ShownLock,
+export function lockTable(
+  { inRow, failures, locks, lockedUntilMs, hardLocked, pushesBlockedUntilMs, sendsBlockedUntilMs }: LockView,
 ): string {
   return table([
     ["failures in a row", String(inRow)],
-    ["failures since a success", String(total)],
+    ["failures since a success", String(failures)],
     ["locks", String(locks)],
     [
       "locked until",
@@ -62,18 +79,18 @@ function lockText(
         ? "never locked"
         : timeText(lockedUntilMs),
     ],
-    ["approvals may be asked", pushesLeft ? "yes" : "no, for now"],
-    ["texts and calls may be sent", sendsLeft ? "yes" : "no, for now"],
+    ["approvals may be asked", pushesBlockedUntilMs === null ? "yes" : "no, for now"],
+    ["texts and calls may be sent", sendsBlockedUntilMs === null ? "yes" : "no, for now"],
   ]);
 }
 
-function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
+export function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
   // Right on a dark terminal; on a light one it is inverted, which phones read as well.
   const code = renderUnicodeCompact(link, { border: 2 });
-  return `\n${printable(link)}\n\n${code}\n\nIt is good until ${timeText(deadlineMs)}.\n`;
+  return `${printable(link)}\n\n${code}\n\nIt is good until ${timeText(deadlineMs)}.\n`;
 }
 
-function credentialTable(credentials: readonly ShownCredential[]): string {
+export function credentialTable(credentials: readonly ShownCredential[]): string {
   const rows = credentials.map(({ name, access, targets, from, createdMs }) => [
     name,
     access,
@@ -84,13 +101,15 @@ function credentialTable(credentials: readonly ShownCredential[]): string {
 }
 
 /** What to do with a credential that was just made. The line to try asks for the password, so that it stands in no history. */
-function madeText({ name, password, url }: { name: string; password: string | null; url: string }): string {
-  const shown = password === null ? "" : `\n  Password: ${printable(password)}   (shown this once)\n`;
-  return `${shown}\nTry it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
+export function madeText(
+  { name, password, url }: { name: string; password: string | null; url: string },
+): string {
+  const shown = password === null ? "" : `  Password: ${printable(password)}   (shown this once)\n\n`;
+  return `${shown}Try it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
 }
 
 /** `nextMs` of `null`: a dead letter. */
-function owedTable(owed: readonly OwedWrite[]): string {
+export function owedTable(owed: OneTarget["owed"]): string {
   const rows = owed.map(({ backend, kind, name, operation, attempts, sinceMs, nextMs, why }) => [
     backend,
     `${operation} ${kind}`,

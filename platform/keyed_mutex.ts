@@ -1,14 +1,14 @@
-// One after the other per key: for changes that first count what is there.
+// A mutex by key: runs tasks of one key one after another, for changes that first count what is there.
 
-export interface Turns {
-  /** Runs `task` when those before it under the same key have ended; its outcome is the task's own. */
-  take<T>(key: string, task: () => Promise<T>): Promise<T>;
+export interface KeyedMutex {
+  /** Runs `task` when the earlier tasks of `key` have ended. The outcome is that of the task. */
+  run<T>(key: string, task: () => Promise<T>): Promise<T>;
 }
 
-export function createTurns(): Turns {
+export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<void>>();
   return {
-    async take(key, task) {
+    async run(key, task) {
       const before = last.get(key);
       const { promise: mine, resolve: done } = Promise.withResolvers<void>();
       last.set(key, mine);

@@ -1,0 +1,229 @@
+// Builds every service of the gateway on an opened store, and wires them to each other. It opens no listener: `main.ts`
+// adds the sockets, and a command that works without a server uses the result as it is.
+
+import { canonicalName } from "./canonical_name.ts";
+import { createTransfer } from "./commands/transfer.ts";
+import type { Config } from "./config.ts";
+import {
+  canonicalRange,
+  createRangeCheck,
+  parseSocketAddress,
+  socketAddressText,
+} from "./config/addresses.ts";
+import type { ToldSettings } from "./config/chosen_port.ts";
+import { type Admins, createAdmins } from "./console/api/sign_in/admins.ts";
+import type { Dist } from "./console/assets.ts";
+import { createHttpApp, type HttpApp } from "./console/http.ts";
+import { removeSetUpLink } from "./host/banner.ts";
+import type { DataDir } from "./host/data_dir.ts";
+import { followPhones } from "./host/followed_phones.ts";
+import { directoryOf } from "./host/login_directory.ts";
+import type { Log } from "./log.ts";
+import { createPasswordHasher, REQUEST_COST } from "./password_hasher.ts";
+import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
+import { createRadius, type Radius } from "./radius/gateway.ts";
+import { matchTotp, totpAt } from "./radius/pure/totp.ts";
+import type { Clock, Random } from "./runtime.ts";
+import { createBulk } from "./scim/bulk/bulk.ts";
+import { findUserRecordIn } from "./scim/directory/record_directory.ts";
+import { openApiText } from "./scim/http/openapi.ts";
+import { createIdentity, type Identity } from "./scim/identity.ts";
+import { readContent } from "./scim/pure/content.ts";
+import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
+import { openHttpClient } from "./upstream/http_client.ts";
+import { createReach } from "./upstream/reach.ts";
+import { createServices, type Services } from "./upstream/services.ts";
+
+export const VERSION = "0.1.0";
+const STORE_SILENT_MS = 5000;
+
+export interface CompositionDeps {
+  readonly config: Config;
+  /** The settings as the console shows them. */
+  readonly settings: ToldSettings["settings"];
+  readonly dataDir: DataDir;
+  /** The built console. */
+  readonly dist: Dist;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly startedMs: number;
+  /** The shared secret for any client address while no client is configured. */
+  readonly anySecret: string;
+  /** The addresses of the RADIUS listeners, as text. */
+  readonly radiusListeners: readonly string[];
+  /** Whether the HTTP listener accepts connections. */
+  readonly isHttpServing: () => boolean;
+}
+
+/** All services of one process. */
+export interface Composition {
+  readonly radius: Radius;
+  readonly identity: Identity;
+  readonly services: Services;
+  readonly admins: Admins;
+  readonly app: HttpApp;
+  /** Ends background work and waits for writes that are in progress. The store stays open. */
+  close(): Promise<void>;
+}
+
+/** Reads what the store has and builds the services. Nothing is served before a listener is added. */
+export async function compose(deps: CompositionDeps): Promise<Composition> {
+  const { config, dataDir: { store, vault }, clock, random, log } = deps;
+  const identityClient = openHttpClient();
+  const identity = await createIdentity({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    fetch: identityClient.fetch,
+    createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
+    orderedId: createOrderedIds(clock, random),
+    // The gateway needs the directory and the directory the gateway; no user can leave before both exist.
+    prepareLeaving: (name) => radius.prepareLeaving(name),
+    prepareGroupTurn: (name) => radius.replies.prepareForget(name),
+  });
+  const findUserRecord = findUserRecordIn(identity.logins, store);
+  const services = await createServices({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    totp: { at: totpAt, match: matchTotp },
+    findUserRecord,
+    userAgent: `Countersign/${VERSION}`,
+    onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
+  });
+  const radius: Radius = await createRadius({
+    config,
+    store,
+    vault,
+    clock,
+    random,
+    log,
+    directory: directoryOf(identity),
+    passwords: {
+      hasPassword: identity.hasPassword,
+      directory: (user, password) => identity.verifyPassword(user, password),
+      ldap: (backend, user, password) => identity.verifyAtBackend(backend, user, password),
+    },
+    secondFactor: services.secondFactor,
+    telephony: services.telephony,
+    anySecret: deps.anySecret,
+    openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
+  });
+  if (services.embedded !== null) followPhones({ ...services.embedded, radius, findUserRecord, log });
+  identity.logins.directory.observe(({ kind, name }) => {
+    if (kind === "user") radius.forgetPassword(canonicalName(name));
+  });
+  const admins = createAdmins({
+    store,
+    vault,
+    clock,
+    random,
+    configAdmins: config.console.admins,
+    log,
+    publicUrl: config.http.publicUrl,
+    onSetUp: () => removeSetUpLink(config),
+  });
+  const app = createApp(deps, { radius, identity, services, admins, identityClient });
+  return {
+    radius,
+    identity,
+    services,
+    admins,
+    app,
+    async close() {
+      app.close();
+      radius.close();
+      await identity.close();
+      identityClient.close();
+      await services.close();
+    },
+  };
+}
+
+interface Parts extends Omit<Composition, "app" | "close"> {
+  readonly identityClient: ReturnType<typeof openHttpClient>;
+}
+
+function createApp(
+  { config, settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
+  { radius, identity, services, admins, identityClient }: Parts,
+): HttpApp {
+  const bulk = createBulk({ clock, publicUrl: config.http.publicUrl });
+  return createHttpApp({
+    http: config.http,
+    isProxy: createRangeCheck(config.http.trustedProxies),
+    console: config.console,
+    // The sign-in provider is asked by the same client.
+    fetch: identityClient.fetch,
+    log,
+    clock,
+    random,
+    vault,
+    store,
+    admins,
+    watch: radius.watch,
+    vpnSessions: radius.sessions,
+    phone: services.embedded?.phone ?? null,
+    desk: services.embedded?.desk ?? null,
+    outbox: services.outbox?.desk ?? null,
+    people: {
+      targets: identity.targets,
+      loginTarget: identity.logins.name,
+      pairings: radius.pairings,
+      limits: radius.limits,
+      recoveryCodes: radius.recoveryCodes,
+      prepareDisowning: radius.prepareDisowning,
+      findUserRecord: findUserRecordIn(identity.logins, store),
+      factors: config.factors,
+      readContent,
+      trials: radius.trials,
+    },
+    transfer: createTransfer({ bulk, publicUrl: config.http.publicUrl }),
+    replies: radius.replies,
+    installation: {
+      version: VERSION,
+      runtime: Deno.version.deno,
+      startedMs: deps.startedMs,
+      file: config.file,
+      settings,
+    },
+    connect: {
+      register: radius.register,
+      ear: radius.ear,
+      learnt: radius.learnt,
+      targets: identity.targets,
+      credentials: identity.credentials,
+      config,
+      listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
+      secondFactor: services.secondFactor,
+      askTelephony: createReach(config.telephony, identityClient),
+      canonicalRange,
+      serverAddress: parseSocketAddress,
+      askFirstFactor: radius.askFirstFactor,
+      standing: identity.standing,
+      probe: identity.probe,
+      previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
+    },
+    ready() {
+      const isSilent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
+      const isServing = deps.isHttpServing();
+      return {
+        ok: !isSilent && isServing,
+        parts: {
+          radius: "listening",
+          store: isSilent ? "does not answer" : "answers",
+          http: isServing ? "listening" : "does not accept connections",
+        },
+      };
+    },
+    dist,
+    mounts: [identity.app],
+    openApi: () => openApiText(config.http.publicUrl),
+  });
+}

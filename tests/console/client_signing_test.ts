@@ -1,0 +1,63 @@
+// DELETE /clients/:id/signing: the gateway forgets which addresses of a client sign their requests.
+
+import { assertEquals } from "@std/assert";
+import { openComposition, type TestComposition } from "../fakes/composition.ts";
+
+const CLIENT = `[[radius.client]]
+name = "vpn"
+address = ["192.0.2.1"]
+secret = "a secret of this length"
+`;
+const ADDRESS = "192.0.2.1";
+
+/** A gateway that learnt that an address of that client signs. */
+async function openWith({ learnt }: { learnt: string | null }): Promise<TestComposition> {
+  const gateway = await openComposition(CLIENT);
+  if (learnt !== null) {
+    const key = ["learnt", learnt, ADDRESS];
+    await gateway.store.commit({ mutations: [{ type: "set", key, value: true }] });
+    await gateway.radius.learnt.load();
+  }
+  return gateway;
+}
+
+const requires = ({ radius }: TestComposition, name: string) =>
+  radius.learnt.requires({ client: { name, onlyAddress: ADDRESS }, source: ADDRESS });
+const forget = ({ ask }: TestComposition, name: string) => ask("DELETE", `/clients/${name}/signing`);
+
+/** Which client was learnt, which is forgotten, and the response. A client that was removed can still be known to sign. */
+const FORGOTTEN = [
+  { learnt: "vpn", name: "vpn", response: { hasSigned: true, isKnown: true } },
+  { learnt: "old", name: "old", response: { hasSigned: true, isKnown: false } },
+] as const;
+for (const { learnt, name, response } of FORGOTTEN) {
+  Deno.test(`DELETE /clients/${name}/signing forgets in store and memory, with a record`, async () => {
+    await using gateway = await openWith({ learnt });
+    assertEquals(requires(gateway, name), true);
+    assertEquals(JSON.parse((await forget(gateway, name)).text), response);
+    assertEquals([requires(gateway, name), [...gateway.radius.learnt.names]], [false, []]);
+    assertEquals((await gateway.store.get(["learnt", name, ADDRESS])).value, null);
+    assertEquals((await gateway.audits()).map(({ actor, action, object }) => [actor, action, object]), [
+      ["command", "client.forget", `client:${name}`],
+    ]);
+  });
+}
+
+Deno.test("DELETE /clients/:id/signing changes and records nothing for a client of which nothing was learnt", async () => {
+  await using gateway = await openWith({ learnt: null });
+  assertEquals(JSON.parse((await forget(gateway, "vpn")).text), { hasSigned: false, isKnown: true });
+  assertEquals(await gateway.dump(), "");
+});
+
+Deno.test("DELETE /clients/:id/signing refuses a client that is neither known nor learnt", async () => {
+  await using gateway = await openWith({ learnt: null });
+  assertEquals((await forget(gateway, "nas")).code, "unknown_client");
+  assertEquals(await gateway.dump(), "");
+});
+
+Deno.test("DELETE /clients/:id/signing forgets nothing when the store fails", async () => {
+  await using gateway = await openWith({ learnt: "vpn" });
+  gateway.breakStore();
+  assertEquals((await forget(gateway, "vpn")).status, 500);
+  assertEquals(requires(gateway, "vpn"), true);
+});

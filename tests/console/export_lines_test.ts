@@ -1,0 +1,110 @@
+// GET /export/{users,groups}?format=jsonl: all resources of a target, one a line, as the export command reads them.
+
+import { assert, assertEquals } from "@std/assert";
+import { readLines, valueOf } from "../../commands/admin_connection.ts";
+import { openComposition, type TestComposition } from "../fakes/composition.ts";
+
+async function fill({ api }: TestComposition): Promise<void> {
+  const names = ["anna", "Bob", "陳"];
+  const rows = [
+    { kind: "user", body: { userName: "anna", password: "a password of hers" } },
+    { kind: "user", body: { userName: "Bob" } },
+    { kind: "user", body: { userName: "陳" } },
+    { kind: "members", group: "staff", add: names },
+  ];
+  await valueOf(api.imports.rows.$post({ json: { target: "default", rows } }));
+}
+
+/** The lines of an export, parsed. */
+async function linesOf(
+  { api }: TestComposition,
+  kind: "users" | "groups",
+  query: { q?: string } = {},
+): Promise<Record<string, unknown>[]> {
+  const wanted = { target: "default", format: "jsonl" as const };
+  const call = kind === "users"
+    ? api.export.users.$get({ query: { ...wanted, ...query } })
+    : api.export.groups.$get({ query: wanted });
+  return (await Array.fromAsync(readLines(call))).flat().map((line) => JSON.parse(line));
+}
+
+Deno.test("GET /export/users?format=jsonl gives each user as a line, without the password", async () => {
+  await using gateway = await openComposition();
+  await fill(gateway);
+  const users = await linesOf(gateway, "users");
+  assertEquals(users.map(({ userName }) => userName), ["anna", "Bob", "陳"]);
+  assert(!JSON.stringify(users).includes("password"));
+  const [anna] = users;
+  assertEquals((anna?.groups as { display: string }[]).map(({ display }) => display), ["staff"]);
+});
+
+Deno.test("GET /export/groups?format=jsonl gives each group as a line, with its members", async () => {
+  await using gateway = await openComposition();
+  await fill(gateway);
+  const [staff, ...others] = await linesOf(gateway, "groups");
+  assertEquals([staff?.displayName, (staff?.members as unknown[]).length, others], ["staff", 3, []]);
+});
+
+Deno.test("GET /export/groups?format=jsonl writes a large group in lines of 1,000 members, which an import can read", async () => {
+  await using gateway = await openComposition();
+  const add = Array.from({ length: 2500 }, (_, at) => `member-number-${at}`);
+  const rows = [
+    { kind: "group", body: { displayName: "big", note: "x" } },
+    { kind: "members", group: "big", add },
+  ];
+  await valueOf(gateway.api.imports.rows.$post({ json: { target: "default", rows } }));
+  const lines = await linesOf(gateway, "groups");
+  const shown = lines.map((
+    { displayName, note, members },
+  ) => [displayName, note, (members as unknown[]).length]);
+  assertEquals(shown, [["big", "x", 1000], ["big", undefined, 1000], ["big", undefined, 500]]);
+});
+
+Deno.test("GET /export/users?format=jsonl with a filter gives the users who match", async () => {
+  await using gateway = await openComposition();
+  await fill(gateway);
+  assertEquals((await linesOf(gateway, "users", { q: "bob" })).map(({ userName }) => userName), ["Bob"]);
+});
+
+Deno.test("GET /export/users?format=jsonl of an empty target is empty, and is recorded all the same", async () => {
+  await using gateway = await openComposition();
+  assertEquals(await linesOf(gateway, "users"), []);
+  const records = (await gateway.audits()).map((
+    { actor, action, object, after },
+  ) => [actor, action, object, after]);
+  assertEquals(records, [["command", "user.export", "target:default", "jsonl"]]);
+});
+
+/** More than the 100,000 users that an export with a filter reads. */
+const MANY = 100_001;
+
+Deno.test("GET /export/users without a filter reads all users of a large directory", async () => {
+  await using gateway = await openComposition();
+  await fill(gateway);
+  const { directory } = gateway.identity.logins;
+  const anna = await directory.read("user", "anna");
+  assert(anna !== null);
+  // Stands for a directory of that size.
+  Object.assign(directory, {
+    async *all() {
+      for (let at = 0; at < MANY; at++) yield await Promise.resolve(anna);
+    },
+  });
+  const call = gateway.api.export.users.$get({ query: { target: "default", format: "jsonl" } });
+  let lines = 0;
+  for await (const some of readLines(call)) lines += some.length;
+  assertEquals(lines, MANY);
+});
+
+const UNKNOWN = [
+  ["GET", "/export/users?target=corp&format=jsonl", "unknown_target"],
+  ["GET", "/export/groups?target=corp&format=jsonl", "unknown_target"],
+  ["GET", "/export/users?target=default&format=xml", "bad_query"],
+] as const;
+for (const [method, path, code] of UNKNOWN) {
+  Deno.test(`${method} ${path} is refused as ${code}`, async () => {
+    await using gateway = await openComposition();
+    assertEquals((await gateway.ask(method, path)).code, code);
+    assertEquals(await gateway.dump(), "");
+  });
+}

@@ -1,0 +1,129 @@
+// The operator's requests through the control socket: which of them are answered, as whom, and that no other request passes as one.
+
+import { assert, assertEquals } from "@std/assert";
+import { ACCESS, type AccessRow } from "../../console/api/access.ts";
+import { valueOf } from "../../commands/admin_connection.ts";
+import { MAX_BODY_OCTETS } from "../../console/request_gate.ts";
+import { openComposition, type TestComposition } from "../fakes/composition.ts";
+
+/** How the role gate refuses a request. */
+const GATE_REFUSALS = new Set([
+  "role",
+  "step_up",
+  "not_signed_in",
+  "not_same_origin",
+  "not_for_tokens",
+  "bad_api_token",
+  "browser_only",
+]);
+/** Starts a response that does not end. */
+const STREAM = "/live/stream";
+const ASKED = ACCESS.filter(({ needs, path }) => needs !== "anyone" && path !== STREAM);
+
+const ask = ({ ask }: TestComposition, { method, path }: AccessRow) =>
+  ask(method, path.replaceAll(/:\w+/g, "some-id"), method === "GET" ? undefined : {});
+
+Deno.test("answerOperator() lets the operator do everything without a session and a fresh factor, except what a browser does", async (t) => {
+  await using gateway = await openComposition();
+  for (const row of ASKED) {
+    const expected = row.browserOnly ? "browser_only" : "answered";
+    await t.step(`${row.method} ${row.path}: ${expected}`, async () => {
+      const { code } = await ask(gateway, row);
+      assertEquals(code !== null && GATE_REFUSALS.has(code) ? code : "answered", expected);
+    });
+  }
+});
+
+Deno.test("ACCESS marks every route about the browser's own session and factors as browserOnly", () => {
+  const own = ACCESS.filter(({ path, needs }) =>
+    needs !== "anyone" && /^\/(session|sessions|factors)\b/.test(path)
+  );
+  assertEquals(own.filter(({ browserOnly }) => browserOnly !== true), []);
+  assertEquals(ACCESS.filter(({ browserOnly }) => browserOnly === true), own);
+});
+
+/** What else the listeners have; through the socket it does not exist. */
+const UNREACHABLE = [
+  "/",
+  "/users",
+  "/me",
+  "/me/api/session",
+  "/device",
+  "/device/api/session",
+  "/metrics",
+  "/healthz",
+  "/readyz",
+  "/openapi.json",
+  "/assets/web.js",
+  "/idm/scim/default/Users",
+  "/console/api",
+  "/console/apis/users",
+  "/console/api/../../metrics",
+];
+for (const path of UNREACHABLE) {
+  Deno.test(`answerOperator() answers ${path} with 404`, async () => {
+    await using gateway = await openComposition();
+    const response = await gateway.app.answerOperator(new Request(`http://localhost${path}`));
+    assertEquals([response.status, (await response.json()).error.code], [404, "not_found"]);
+  });
+}
+
+/** Requests that no operator makes, and how they are refused. */
+const REFUSED: readonly (readonly [what: string, path: string, init: RequestInit, code: string])[] = [
+  ["an unknown method", "/users", { method: "OPTIONS" }, "method"],
+  ["an unknown route", "/user", {}, "not_found"],
+  ["a body that is no JSON", "/users", { method: "POST", body: "userName=ann" }, "not_json"],
+  ["a very long address", `/users?q=${"x".repeat(9000)}`, {}, "target_too_long"],
+];
+for (const [what, path, init, code] of REFUSED) {
+  Deno.test(`answerOperator() refuses ${what} as ${code}`, async () => {
+    await using gateway = await openComposition();
+    const request = new Request(`http://localhost/console/api${path}`, init);
+    assertEquals((await (await gateway.app.answerOperator(request)).json()).error.code, code);
+  });
+}
+
+Deno.test("answerOperator() takes a body of 1 MiB and no larger one", async () => {
+  await using gateway = await openComposition();
+  const post = (displayName: string) =>
+    gateway.ask("POST", "/users", { user: { userName: "ann", displayName } });
+  assertEquals((await post("x".repeat(MAX_BODY_OCTETS))).code, "body_too_large");
+  assertEquals((await post("x".repeat(100_000))).code, null);
+});
+
+Deno.test("answerOperator() asks for no Host of this server, for the socket has no name", async () => {
+  await using gateway = await openComposition();
+  const url = "http://elsewhere.example/console/api/live";
+  const response = await gateway.app.answerOperator(new Request(url));
+  await response.body?.cancel();
+  assertEquals(response.status, 200);
+});
+
+Deno.test("a request of the HTTP listener never passes as the operator's, whatever its fields say", async () => {
+  await using gateway = await openComposition();
+  const headers = { origin: "http://127.0.0.1:8080", host: "127.0.0.1:8080", cookie: "console=command" };
+  const known = { remoteAddress: "127.0.0.1", viaControlSocket: true, secure: true };
+  for (const row of ASKED) {
+    const path = row.path.replaceAll(/:\w+/g, "some-id");
+    const { method } = row;
+    const request = new Request(`http://127.0.0.1:8080/console/api${path}`, { method, headers });
+    const response = await gateway.app(request, known);
+    assertEquals((await response.json()).error.code, "not_signed_in", `${method} ${path}`);
+  }
+});
+
+Deno.test("the audit log names the operator `command`, in the records of the directory as well", async () => {
+  await using gateway = await openComposition();
+  const { api } = gateway;
+  await valueOf(api.users.$post({ json: { user: { userName: "ann" } }, query: {} }));
+  await valueOf(api.groups.$post({ json: { name: "staff", members: ["ann"] }, query: {} }));
+  const json = { name: "saas", targets: ["default"], access: "read" as const };
+  await valueOf(api.credentials.$post({ json }));
+  const records = await gateway.audits();
+  assertEquals(records.map(({ actor, action }) => [actor, action]), [
+    ["command", "user.created"],
+    ["command", "group.created"],
+    ["command", "scim_credential.add"],
+  ]);
+  assert(records.every(({ source, browser }) => source === undefined && browser === undefined));
+});

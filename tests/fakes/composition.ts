@@ -1,0 +1,128 @@
+// For tests: all services on a store in memory, with a clock that a test moves, and the administration API as the operator uses it.
+
+import { hc } from "hono/client";
+import { type AdminApi, AdminRefusal, valueOf } from "../../commands/admin_connection.ts";
+import { compose, type Composition } from "../../compose.ts";
+import type { Config } from "../../config.ts";
+import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
+import { NO_DIST } from "../../console/assets.ts";
+import { createLog } from "../../log.ts";
+import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
+import { createSystemRandom } from "../../runtime.ts";
+import { createStore, type Store } from "../../store.ts";
+import { createVault } from "../../vault.ts";
+import { configOf } from "../config/samples.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
+
+export interface OperatorAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** The code of a refusal; `null` for any other response. */
+  readonly code: string | null;
+}
+
+export interface TestComposition extends Omit<Composition, "close">, AsyncDisposable {
+  readonly config: Config;
+  readonly store: Store;
+  readonly clock: ManualClock;
+  /** Typed calls, as commands make them. */
+  readonly api: AdminApi;
+  /** A request below the API's path, which may be one that the typed client refuses to make. */
+  ask(method: string, path: string, json?: unknown): Promise<OperatorAnswer>;
+  /** From now on the store fails each commit. */
+  breakStore(): void;
+  /** The audit records, oldest first. */
+  audits(): Promise<Record<string, unknown>[]>;
+  /** The pairings as a process that starts now reads them. */
+  reload(): Promise<Pairings>;
+  /** All text that the store holds, except the counts for charts, which are written in the background. */
+  dump(): Promise<string>;
+}
+
+/** @param toml settings over the defaults. */
+export async function openComposition(toml = ""): Promise<TestComposition> {
+  const config = configOf(toml);
+  const clock = createManualClock();
+  const random = createSystemRandom();
+  const sound = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  let isBroken = false;
+  const store: Store = {
+    ...sound,
+    commit: (transaction) => isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction),
+  };
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const composition = await compose({
+    config,
+    settings: [],
+    dataDir: { path: "", store, vault, isNew: true, close: () => store.close() },
+    dist: NO_DIST,
+    clock,
+    random,
+    log: createLog({ format: "text", level: "error", clock, write: () => undefined }),
+    startedMs: clock.nowMs(),
+    anySecret: "unused",
+    radiusListeners: [],
+    isHttpServing: () => false,
+  });
+  return {
+    ...composition,
+    config,
+    store,
+    clock,
+    api: operatorApi(composition.app),
+    ask: (method, path, json) => askOperator(composition.app, { method, path, json }),
+    breakStore: () => void (isBroken = true),
+    async audits() {
+      const records = await Array.fromAsync(store.list<Record<string, unknown>>(["audit"]));
+      return records.flatMap(({ value }) => value === null ? [] : [value]);
+    },
+    async reload() {
+      const pairings = createPairings({ store, vault, clock, random, target: config.radius.directory });
+      await pairings.load();
+      return pairings;
+    },
+    async dump() {
+      const entries = await Array.fromAsync(store.list<unknown>([]));
+      return entries.filter(({ key: [first] }) => !String(first).startsWith("chart"))
+        .map(({ key, value }) => Deno.inspect([key, value], { depth: 9 })).join("\n");
+    },
+    async [Symbol.asyncDispose]() {
+      await composition.close();
+      await store.close();
+    },
+  };
+}
+
+/** Typed calls of the operator's API of an application. */
+export function operatorApi({ answerOperator }: Pick<Composition["app"], "answerOperator">): AdminApi {
+  return hc<ConsoleApi>(`http://localhost${CONSOLE_API_PATH}`, {
+    fetch: (input: URL | RequestInfo, init?: RequestInit) => answerOperator(new Request(input, init)),
+  });
+}
+
+/** One request of the operator, with a JSON body if there is one. */
+export async function askOperator(
+  { answerOperator }: Pick<Composition["app"], "answerOperator">,
+  { method, path, json }: { method: string; path: string; json?: unknown },
+): Promise<OperatorAnswer> {
+  const body = json === undefined
+    ? {}
+    : { body: JSON.stringify(json), headers: { "content-type": "application/json" } };
+  const url = `http://localhost${CONSOLE_API_PATH}${path}`;
+  const response = await answerOperator(new Request(url, { method, ...body }));
+  const text = await response.text();
+  return { status: response.status, text, code: response.ok ? null : JSON.parse(text).error.code };
+}
+
+/** The code of the refusal; `null` if the call was answered with a value. */
+export async function refusalCode<T>(
+  call: Promise<{ ok: boolean; json(): Promise<T> }>,
+): Promise<string | null> {
+  try {
+    await valueOf(call);
+    return null;
+  } catch (fault) {
+    if (fault instanceof AdminRefusal) return fault.code;
+    throw fault;
+  }
+}
