@@ -84,7 +84,7 @@ function Connection({ online }: { online: boolean }) {
   );
 }
 
-/** The outcome of what was just done; it stays until the next deed. */
+/** The outcome of what was just done. It stays until the next action or the next question. */
 function Said({ model }: { model: PhoneModel }): ComponentChildren {
   const said = model.said.value;
   return (

@@ -9,7 +9,16 @@ import { createPhoneModel } from "./phone_model.ts";
 restoreLanguage();
 const words = loadWords(["device"]);
 const clock = createClockModel();
-const model = createPhoneModel(clock);
+const model = createPhoneModel({
+  clock,
+  fetch: (...call) => fetch(...call),
+  openStream: () => new EventSource("/device/api/stream"),
+  localNowMs: Date.now,
+  later(delayMs, task) {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  },
+});
 const invitation = new URLSearchParams(location.hash.slice(1)).get("invite") ?? "";
 // The invitation works once; it need not stay in the address bar and the history.
 if (invitation !== "") history.replaceState(null, "", location.pathname);

@@ -6,8 +6,11 @@ import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
 import type { DeviceApi, PhoneNotice } from "../api/me/device_api.ts";
 import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
-import { LOADING, type Remote } from "../web/remote.ts";
+import type { EventChannel } from "../web/models/live_model.ts";
+import { LOADING, type Remote, valueOf } from "../web/remote.ts";
 import { failureWord, t } from "../web/words/translate.ts";
+import { hasNewQuestion, withoutAnswered } from "./answered.ts";
+import { createPhoneStream } from "./phone_stream.ts";
 
 /** What an action of the page did: the words `did_<name>`. */
 type Done = "approved" | "denied" | "paired" | "pairing_denied" | "unpaired";
@@ -35,6 +38,7 @@ export interface PhoneModel {
   /** What was added for this phone's users and is not confirmed yet. */
   readonly notices: ReadonlySignal<readonly PhoneNotice[]>;
   readonly said: ReadonlySignal<Said | null>;
+  /** Whether the server was heard over the open stream. */
   readonly online: ReadonlySignal<boolean>;
   readonly busy: ReadonlySignal<boolean>;
   load(): Promise<void>;
@@ -46,48 +50,75 @@ export interface PhoneModel {
   decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void>;
   passcode(pairingId: string): Promise<Passcode | null>;
   unpair(pairingId: string): Promise<void>;
-  /** Opens the stream again when the browser let it go. */
+  /** Opens the stream again when the browser let it go, or when it is silent for too long. */
   wake(): void;
 }
 
-const CLOSED = 2;
 const REOPEN_MS = 3000;
+/** Over a dead connection a call can wait for minutes. */
+const LOAD_LIMIT_MS = 15_000;
+/** Refusals after which the question is not open any more. */
+const CLOSING_CODES: ReadonlySet<string> = new Set([
+  "wrong_number",
+  "already_decided",
+  "unknown_request",
+  "expired",
+]);
 
-export function createPhoneModel(clock: ClockModel): PhoneModel {
-  const api = hc<DeviceApi>("/device/api");
+export interface PhoneModelDeps {
+  readonly clock: ClockModel;
+  readonly fetch: typeof fetch;
+  readonly openStream: () => EventChannel;
+  readonly localNowMs: () => number;
+  readonly later: (delayMs: number, task: () => void) => () => void;
+}
+
+export function createPhoneModel(deps: PhoneModelDeps): PhoneModel {
+  const { clock, later } = deps;
+  const api = hc<DeviceApi>("/device/api", { fetch: deps.fetch });
   const view = signal<Remote<PhoneView | null>>(LOADING);
   const notices = signal<readonly PhoneNotice[]>([]);
   const said = signal<Said | null>(null);
-  const online = signal(true);
   const busy = signal(false);
-  let stream: EventSource | null = null;
+  const answered = new Map<string, boolean>();
+  /** Numbers the loads and the `view` events, so that an older answer does not replace a newer one. */
+  let turn = 0;
+  let adopted = 0;
+  let stopReload = () => {};
 
-  const adopt = (next: { nowMs: number; view: PhoneView | null }): void => {
+  const show = (next: PhoneView | null): void => {
+    const shown = next === null ? null : withoutAnswered(next, answered);
+    if (hasNewQuestion(valueOf(view.peek()), shown)) said.value = null;
+    view.value = { kind: "ready", value: shown };
+  };
+  const adopt = (mine: number, next: { nowMs: number; view: PhoneView | null }): void => {
+    if (mine < adopted) return;
+    adopted = mine;
     clock.adjust(next.nowMs);
-    view.value = { kind: "ready", value: next.view };
-    if (next.view === null) close();
-    else listen();
+    show(next.view);
+    if (next.view === null) stream.close();
+    else stream.listen();
   };
-  const close = (): void => {
-    stream?.close();
-    stream = null;
+  const reload = (): void => {
+    stopReload();
+    stopReload = later(REOPEN_MS, () => void model.load());
   };
-  const listen = (): void => {
-    if (stream !== null && stream.readyState !== CLOSED) return;
-    const mine = new EventSource("/device/api/stream");
-    stream = mine;
-    mine.addEventListener("open", () => online.value = true);
-    mine.addEventListener("view", (event: MessageEvent<string>) => {
-      online.value = true;
-      adopt(JSON.parse(event.data));
-    });
-    mine.addEventListener("signed_out", () => void model.load());
-    mine.addEventListener("error", () => {
-      online.value = false;
-      if (mine.readyState !== CLOSED || stream !== mine) return;
-      close();
-      setTimeout(() => void model.load(), REOPEN_MS);
-    });
+  const stream = createPhoneStream({
+    open: deps.openStream,
+    nowMs: deps.localNowMs,
+    later,
+    onView: (data) => adopt(turn += 1, JSON.parse(data)),
+    onSignedOut: () => void model.load(),
+    onLost: reload,
+  });
+  const fetchView = async () => {
+    const giveUp = new AbortController();
+    const stop = later(LOAD_LIMIT_MS, () => giveUp.abort());
+    try {
+      return await take(api.view.$get({}, { init: { signal: giveUp.signal } }));
+    } finally {
+      stop();
+    }
   };
   /** Runs one call; says what it did or why it did not. */
   const run = async <T>(call: () => Promise<T>, done?: Done): Promise<T | null> => {
@@ -105,24 +136,41 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
       busy.value = false;
     }
   };
+  /** Answers a question, and takes it off the page when it is not open any more. */
+  const answer = async (
+    id: string,
+    { approve, call }: { approve: boolean; call: () => Promise<unknown> },
+  ) => {
+    const leave = (isApproved: boolean) => {
+      answered.set(id, isApproved);
+      show(valueOf(view.peek()));
+    };
+    try {
+      await call();
+      leave(approve);
+    } catch (fault) {
+      if (fault instanceof ApiFailure && CLOSING_CODES.has(fault.code)) leave(false);
+      throw fault;
+    }
+  };
   const byId = (id: string) => ({ param: { id } });
 
   const model: PhoneModel = {
     view,
     notices,
     said,
-    online,
+    online: stream.online,
     busy,
     async load() {
+      stopReload();
+      const mine = turn += 1;
       try {
-        const answer = await take(api.view.$get());
+        const answer = await fetchView();
         notices.value = answer.notices;
-        adopt(answer);
-        online.value = true;
+        adopt(mine, answer);
       } catch (fault) {
-        online.value = false;
         if (view.peek().kind !== "ready") view.value = { kind: "failed", message: sentenceFor(fault) };
-        if (stream === null && view.peek().kind === "ready") setTimeout(() => void model.load(), REOPEN_MS);
+        else if (stream.isLost()) reload();
       }
     },
     look: (invitation) => run(() => take(api.invitation.look.$post({ json: { invitation } }))),
@@ -137,11 +185,13 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
     },
     async decide(requestId, decision) {
       const call = () => take(api.requests[":id"].$post({ ...byId(requestId), json: decision }));
-      await run(call, decision.approve ? "approved" : "denied");
+      const { approve } = decision;
+      await run(() => answer(requestId, { approve, call }), approve ? "approved" : "denied");
     },
     async decidePairing(pairingId, decision) {
       const call = () => take(api.pairings[":id"].$post({ ...byId(pairingId), json: decision }));
-      await run(call, decision.approve ? "paired" : "pairing_denied");
+      const { approve } = decision;
+      await run(() => answer(pairingId, { approve, call }), approve ? "paired" : "pairing_denied");
     },
     passcode: (pairingId) =>
       run(() => take(api.pairings[":id"].passcode.$post({ ...byId(pairingId), json: {} }))),
@@ -151,7 +201,7 @@ export function createPhoneModel(clock: ClockModel): PhoneModel {
       }
     },
     wake() {
-      if (view.peek().kind === "ready" && stream === null) void model.load();
+      if (view.peek().kind === "ready" && stream.isLost()) void model.load();
     },
   };
   return model;

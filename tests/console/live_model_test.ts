@@ -233,6 +233,25 @@ Deno.test("createLiveModel() stopped and started again resumes where it was", as
   assertEquals([newest()?.after, snapshots()], ["e.103", 1]);
 });
 
+Deno.test("createLiveModel() started again waits for the server as long as for any other event", async () => {
+  const { model, settle, newest, clock, channels } = setUp();
+  model.start();
+  await settle();
+  model.stop();
+  clock.advance(3_600_000);
+  model.start();
+  assertEquals(model.link.value.kind, "connecting");
+  model.show();
+  assertEquals([model.link.value.kind, newest()?.closed], ["connecting", false]);
+  newest()?.say("live", message("e.101", [1]));
+  assertEquals([model.link.value.kind, model.missed.value], ["live", null]);
+  model.stop();
+  model.start();
+  clock.advance(35_001);
+  model.show();
+  assertEquals([model.link.value.kind, channels.at(-1)?.closed], ["reconnecting", true]);
+});
+
 Deno.test("hasGap() is true exactly when ids are missing", () => {
   assertEquals(hasGap("e.5", message("e.7", [6, 7])), false);
   assertEquals(hasGap("e.5", message("e.6", [6, 7])), false, "a repeat is no gap");

@@ -7,7 +7,8 @@ import type { EventChannel } from "../../console/web/models/live_model.ts";
 interface FakeStream extends IdChannel {
   readonly after: string;
   closed: boolean;
-  say(id: string, type?: string): void;
+  /** `data` is the id unless given. */
+  say(id: string, options?: { readonly data?: string }): void;
   breakOff(readyState: number): void;
 }
 
@@ -59,8 +60,10 @@ function setUp() {
         close() {
           stream.closed = true;
         },
-        say: (id, type = "live") =>
-          listeners.get(type)?.(new MessageEvent(type, { data: `"${id}"`, lastEventId: id })),
+        say: (id, { data = id } = {}) =>
+          listeners.get("live")?.(
+            new MessageEvent("live", { data: JSON.stringify(data), lastEventId: id }),
+          ),
         breakOff(readyState) {
           Object.assign(stream, { readyState });
           stream.onerror?.(new Event("error"));
@@ -103,6 +106,15 @@ Deno.test("createSharedChannels() gives a latecomer what came after its snapshot
   await settle();
   assertEquals((await tab("e.2")).heard, ["e.3"]);
   assertEquals((await tab("e.3")).heard, []);
+});
+
+Deno.test("createSharedChannels() gives a latecomer the messages that repeat the id of its snapshot", async () => {
+  const { tab, streams, settle } = setUp();
+  await tab("e.0");
+  streams[0]?.say("e.1");
+  for (const data of ["first approvals", "second approvals"]) streams[0]?.say("e.1", { data });
+  await settle();
+  assertEquals((await tab("e.1")).heard, ["first approvals", "second approvals"]);
 });
 
 Deno.test("createSharedChannels() sends a latecomer for a new snapshot when its id is not known", async () => {

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { fullTimeText, timeText } from "../../web/format.ts";
+import { useDeed } from "../../web/models/deed.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/words/translate.ts";
@@ -38,6 +39,7 @@ function Notices(
   { account, notices }: Pick<PartProps, "account"> & { notices: NonNullable<MeFactors["notices"]> },
 ) {
   const problem = useSignal<string | null>(null);
+  const { busy, run } = useDeed();
   if (notices.length === 0) return null;
   return (
     <Note tone="wait">
@@ -54,11 +56,14 @@ function Notices(
       <button
         type="button"
         class="button button-small"
+        disabled={busy.value}
         onClick={() =>
-          void account.run({
-            call: account.calls.confirmNotices,
-            onProblem: (sentence) => problem.value = sentence,
-          })}
+          void run(() =>
+            account.run({
+              call: account.calls.confirmNotices,
+              onProblem: (sentence) => problem.value = sentence,
+            })
+          )}
       >
         {t("me.notice_confirm")}
       </button>
@@ -71,11 +76,13 @@ function Unconfirmed(
   { account, factors }: Pick<PartProps, "account"> & { factors: NonNullable<MeFactors["unconfirmed"]> },
 ) {
   const problem = useSignal<string | null>(null);
+  const { busy, run } = useDeed();
   if (factors.length === 0) return null;
-  const decide = (call: () => Promise<unknown>, said: string) => {
-    problem.value = null;
-    void account.run({ call, said, onProblem: (sentence) => problem.value = sentence });
-  };
+  const decide = (call: () => Promise<unknown>, said: string) =>
+    void run(async () => {
+      problem.value = null;
+      await account.run({ call, said, onProblem: (sentence) => problem.value = sentence });
+    });
   return (
     <Note tone="wait">
       <strong>{t("me.unconfirmed_title")}</strong>
@@ -91,6 +98,7 @@ function Unconfirmed(
               <button
                 type="button"
                 class="button button-small"
+                disabled={busy.value}
                 aria-label={`${t("me.unconfirmed_keep")}: ${factor}`}
                 onClick={() => decide(() => account.calls.keepUnconfirmed(id), t("me.unconfirmed_kept"))}
               >
@@ -99,6 +107,7 @@ function Unconfirmed(
               <button
                 type="button"
                 class="button button-small"
+                disabled={busy.value}
                 aria-label={`${t("me.unconfirmed_remove")}: ${factor}`}
                 onClick={() => decide(() => account.calls.removeUnconfirmed(id), t("me.unconfirmed_removed"))}
               >

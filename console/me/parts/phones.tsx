@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { MAX_PHONE_NAME_CHARACTERS } from "../../../phone_name.ts";
+import { useDeed } from "../../web/models/deed.ts";
 import { ConfirmDialog } from "../../web/parts/confirm_dialog.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { TextField } from "../../web/parts/field.tsx";
@@ -154,8 +155,8 @@ function RowButton({ icon, verb, name, onPress }: {
 function RenameDialog({ account, device, onClose }: FactorProps & { device: MeDevice; onClose: () => void }) {
   const name = useSignal(device.name ?? "");
   const problem = useSignal<string | null>(null);
-  const rename = async (event: SubmitEvent) => {
-    event.preventDefault();
+  const { busy, run } = useDeed();
+  const rename = async () => {
     const done = await account.run({
       call: () => account.calls.renameDevice(device.pairingId, name.value),
       said: t("me.phone_renamed"),
@@ -165,7 +166,13 @@ function RenameDialog({ account, device, onClose }: FactorProps & { device: MeDe
   };
   return (
     <Dialog title={t("me.phone_rename")} onClose={onClose}>
-      <form class="me-form" onSubmit={(event) => void rename(event)}>
+      <form
+        class="me-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(rename);
+        }}
+      >
         <TextField
           id="phone-name"
           label={t("me.phone_name")}
@@ -173,7 +180,9 @@ function RenameDialog({ account, device, onClose }: FactorProps & { device: MeDe
           problem={problem.value}
           input={{ required: true, autofocus: true, maxLength: MAX_PHONE_NAME_CHARACTERS }}
         />
-        <button type="submit" class="button button-primary">{t("me.phone_rename")}</button>
+        <button type="submit" class="button button-primary" disabled={busy.value}>
+          {t("me.phone_rename")}
+        </button>
       </form>
     </Dialog>
   );

@@ -1,6 +1,7 @@
 // Recovery codes: how many are left, and making new ones, which ends the old.
 
 import { useSignal } from "@preact/signals";
+import { useDeed } from "../../web/models/deed.ts";
 import { ConfirmDialog } from "../../web/parts/confirm_dialog.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
@@ -17,6 +18,8 @@ export function Recovery({ models, account, me, factors: { recovery } }: FactorP
   const asking = useSignal(false);
   const codes = useSignal<readonly string[] | null>(null);
   const problem = useSignal<string | null>(null);
+  // A second call would replace the codes that the first one returns.
+  const { busy, run } = useDeed();
   const make = async (): Promise<string | null> => {
     problem.value = null;
     const made = await account.run({
@@ -35,7 +38,8 @@ export function Recovery({ models, account, me, factors: { recovery } }: FactorP
         <button
           type="button"
           class="button"
-          onClick={() => hasCodes ? asking.value = true : void make()}
+          disabled={busy.value}
+          onClick={() => hasCodes ? asking.value = true : void run(make)}
         >
           <Symbol name={hasCodes ? "refresh-cw" : "plus"} />
           {t(hasCodes ? "me.recovery_make_new" : "me.recovery_make")}

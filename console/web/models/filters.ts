@@ -17,7 +17,7 @@ export interface Filter {
   /** What can be chosen, and what is said of none of it. */
   readonly options?: readonly string[];
   readonly every?: string;
-  /** `false`: it says which list this is, so that no list is empty because of it. */
+  /** `false`: it says which list this is. No list is empty because of it, and the rows of another list are not shown. */
   readonly narrows?: false;
   /** A value in words; the value itself unless given. */
   readonly text?: (value: string) => string;
@@ -52,9 +52,11 @@ export function useFiltered<P>(
 ): { readonly query: Query; readonly list: Resource<P> } {
   const query = queryOf(models, filters);
   const page = String(pageOf(models));
+  const which = filters.filter(({ narrows }) => narrows === false).map(({ name }) => query[name] ?? "");
   const list = useResource(models, {
     fetch: () => fetch(page === "1" ? query : { ...query, page }),
     inputs: [page, JSON.stringify(query)],
+    key: JSON.stringify(which),
   });
   return { query, list };
 }

@@ -71,6 +71,8 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   let channel: EventChannel | null = null;
   let lastId = "";
   let lastSignMs = deps.localNowMs();
+  /** When the channel was opened; the server cannot have sent anything over it before. */
+  let openedMs = lastSignMs;
   let failures = 0;
   let run = 0;
   let stopTimer = () => {};
@@ -127,6 +129,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
   const listen = (): void => {
     const mine = deps.openChannel(lastId);
     channel = mine;
+    openedMs = deps.localNowMs();
     const on = (type: string, act: (event: MessageEvent<string>) => void) =>
       mine.addEventListener(type, (event) => {
         if (channel !== mine) return;
@@ -202,6 +205,7 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
       run += 1;
       shut();
       failures = 0;
+      link.value = { kind: "connecting" };
       // With an id the stream resumes; only the very first start needs everything.
       if (lastId === "") void begin();
       else listen();
@@ -220,7 +224,9 @@ export function createLiveModel(deps: LiveModelDeps): LiveModel {
       recent = recent.filter(({ atMs }) => nowMs - atMs < RATE_WINDOW_MS);
       const total = recent.reduce((sum, { count }) => sum + count, 0);
       rate.value = Math.round(total / (RATE_WINDOW_MS / 1000));
-      if (channel !== null && link.peek().kind === "live" && nowMs - lastSignMs > SILENCE_MS) {
+      const isSilent = nowMs - Math.max(lastSignMs, openedMs) > SILENCE_MS;
+      // While it reconnects, the browser or the timer of `retry` tries again.
+      if (channel !== null && link.peek().kind !== "reconnecting" && isSilent) {
         lose();
         shut();
         void probeAndGoOn();

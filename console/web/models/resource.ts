@@ -67,12 +67,15 @@ export function createResource<T>(
   };
 }
 
-/** A resource for as long as a page is open, fetched anew whenever one of `inputs` changes. */
+/**
+ * A resource for as long as a page is open, fetched anew whenever one of `inputs` changes. The value of another `key` is not
+ * shown meanwhile.
+ */
 export function useResource<T>(
   models: Pick<Models, "session">,
-  { fetch, inputs }: { fetch: () => Promise<T>; inputs: readonly unknown[] },
+  { fetch, inputs, key = "" }: { fetch: () => Promise<T>; inputs: readonly unknown[]; key?: string },
 ): Resource<T> {
-  const resource = useMemo(() => createResource<T>(models), []);
-  useEffect(() => void resource.load(fetch), inputs);
+  const resource = useMemo(() => createResource<T>(models), [key]);
+  useEffect(() => void resource.load(fetch), [resource, ...inputs]);
   return resource;
 }

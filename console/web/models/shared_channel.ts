@@ -87,9 +87,10 @@ function openShared(deps: SharedDeps, after: string): EventChannel {
   };
   const hello = (): void => bus.postMessage({ kind: "hello", from: name, after: lastId });
   const answer = (from: string, asked: string): void => {
+    // Messages without conversations repeat the id before them, so several can follow the first message of the newest id.
     const at = kept.findIndex(({ id }) => id === asked);
     const isNewest = asked === lastId;
-    const events = isNewest ? [] : at < 0 ? null : kept.slice(at + 1);
+    const events = at >= 0 ? kept.slice(at + 1) : isNewest ? [] : null;
     bus.postMessage({ kind: "caught_up", to: from, events });
   };
   bus.onmessage = ({ data: note }) => {

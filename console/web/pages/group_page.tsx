@@ -27,7 +27,12 @@ interface Change {
   readonly remove: readonly string[];
 }
 
-export default function GroupPage({ models, params }: PageProps) {
+/** Another target has another group of the name: nothing of the one before stays. */
+export default function GroupPage(props: PageProps) {
+  return <GroupOfTarget key={props.models.router.param("target")} {...props} />;
+}
+
+function GroupOfTarget({ models, params }: PageProps) {
   const name = params.id ?? "";
   const target = models.router.param("target");
   const calls = createGroupCalls(models, { name, target });
@@ -38,26 +43,29 @@ export default function GroupPage({ models, params }: PageProps) {
   const group = loaded.state.value.kind === "ready" ? loaded.state.value.value : null;
   const shown = group?.name ?? name;
 
-  /** A saved change is a message over the page, so that nothing moves; a failure is a note, because it offers a retry. */
-  const change = async (wanted: Change): Promise<boolean> => {
+  /**
+   * A saved change is a message over the page, so that nothing moves; a failure is a note, because it offers a retry. Of an
+   * undo, a failure is a message as well, because the page may have been left.
+   */
+  const change = async (wanted: Change, { isUndo = false } = {}): Promise<boolean> => {
     try {
       const { group: now, receipt } = await calls.change(wanted);
       if (now !== null) loaded.put(now);
       const result = saidOf(textOf(wanted, shown), receipt);
-      if (hasFailure(receipt)) {
-        said.value = result;
-        return true;
-      }
-      said.value = null;
+      const isPartial = hasFailure(receipt);
+      said.value = isPartial ? result : null;
+      if (isPartial && !isUndo) return true;
       models.toasts.say(`${result.text} ${receiptMessage(receipt.entries)}`, {
         tone: result.tone,
         ...(wanted.remove.length > 0 && {
-          undo: async () => void await change({ add: wanted.remove, remove: [] }),
+          undo: async () => void await change({ add: wanted.remove, remove: [] }, { isUndo: true }),
         }),
       });
       return true;
     } catch (fault) {
-      said.value = unsaidOf(t("groups.not_changed", { group: shown }), fault);
+      const failure = unsaidOf(t("groups.not_changed", { group: shown }), fault);
+      if (isUndo) models.toasts.say(failure.text, { tone: failure.tone });
+      else said.value = failure;
       return false;
     }
   };

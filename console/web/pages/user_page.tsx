@@ -6,6 +6,7 @@ import type { LoginView, UserView } from "../../api/people/user_shapes.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";
+import type { Toasts } from "../models/toasts_model.ts";
 import { type Said, saidOf, unsaidOf } from "../models/said.ts";
 import { PageBar } from "../parts/page_bar.tsx";
 import { UserActions } from "../parts/people/user_actions.tsx";
@@ -45,6 +46,8 @@ interface UserDeed {
   readonly done: string;
   /** Before the reason why it was not made. */
   readonly failed: string;
+  /** It takes a change back: a failure is a message, because the page may have been left. */
+  readonly isUndo?: boolean;
 }
 
 /** What a part does to the page when something was changed. */
@@ -55,6 +58,8 @@ export interface UserPageModel {
   said(text: string, receipt?: Receipt | null): void;
   /** Says why a change was not made. */
   failed(title: string, fault: unknown): void;
+  /** Says why a change was not taken back, in a message: the page may have been left. */
+  undoFailed(title: string, fault: unknown): void;
   /** Makes a change, puts the user that it returned, and says what it did or why it was not made: whether it was. */
   change(deed: UserDeed): Promise<boolean>;
   /** Tries one backend again. */
@@ -63,7 +68,12 @@ export interface UserPageModel {
   lookAtBackends(): Promise<void>;
 }
 
-export default function UserPage({ models, params }: PageProps) {
+/** Another target has another user of the name: nothing of the one before stays. */
+export default function UserPage(props: PageProps) {
+  return <UserOfTarget key={props.models.router.param("target")} {...props} />;
+}
+
+function UserOfTarget({ models, params }: PageProps) {
   const name = params.id ?? "";
   const target = models.router.param("target");
   const calls = createUserCalls(models, { name, target });
@@ -71,7 +81,7 @@ export default function UserPage({ models, params }: PageProps) {
   const said = useSignal<Said | null>(null);
   const state = loaded.state.value;
   const user = state.kind === "ready" ? state.value : null;
-  const page = pageModel({ loaded, said, calls });
+  const page = pageModel({ loaded, said, calls, toasts: models.toasts });
   const list = target === "" ? "/users" : `/users?target=${encodeURIComponent(target)}`;
   return (
     <main class="page" id="page">
@@ -103,9 +113,14 @@ export default function UserPage({ models, params }: PageProps) {
   );
 }
 
-function pageModel(
-  { loaded, said, calls }: { loaded: Resource<UserView>; said: Signal<Said | null>; calls: UserCalls },
-): UserPageModel {
+interface PageModelDeps {
+  readonly loaded: Resource<UserView>;
+  readonly said: Signal<Said | null>;
+  readonly calls: UserCalls;
+  readonly toasts: Toasts;
+}
+
+function pageModel({ loaded, said, calls, toasts }: PageModelDeps): UserPageModel {
   const page: UserPageModel = {
     put: (user) => loaded.put(user),
     said(text, receipt) {
@@ -114,14 +129,18 @@ function pageModel(
     failed(title, fault) {
       said.value = unsaidOf(title, fault);
     },
-    async change({ call, done, failed }) {
+    undoFailed(title, fault) {
+      toasts.say(unsaidOf(title, fault).text, { tone: "bad" });
+    },
+    async change({ call, done, failed, isUndo = false }) {
       try {
         const { user, receipt } = await call();
         if (user !== null) page.put(user);
         page.said(done, receipt);
         return true;
       } catch (fault) {
-        page.failed(failed, fault);
+        if (isUndo) page.undoFailed(failed, fault);
+        else page.failed(failed, fault);
         return false;
       }
     },

@@ -1,6 +1,7 @@
 // The list of users: search, filters, one page at a time, and a way to make one.
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { UserPage, UserRow } from "../../api/people/user_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";
@@ -42,10 +43,13 @@ export default function UsersPage({ models }: PageProps) {
   const creating = useSignal(false);
   const { param } = models.router;
   const { list, query } = useFiltered<UserPage>(models, {
-    filters: filterRows(null),
+    filters: filterRows(null, []),
     fetch: (query) => listUsers(models, query),
   });
   const page = valueOf(list.state.value);
+  // The choice of a target stays, and keeps the focus, while the users of the target are fetched.
+  const targets = useRef<readonly string[]>([]);
+  targets.current = page?.targets ?? targets.current;
   const target = param("target");
   const selection = useListSelection(models, query);
   const reason = whyNot(models, "user_manager");
@@ -56,7 +60,7 @@ export default function UsersPage({ models }: PageProps) {
       models={models}
       title={t("frame.users")}
       says={SAYS}
-      filters={filterRows(page)}
+      filters={filterRows(page, targets.current)}
       resource={list}
       actions={
         <>
@@ -137,9 +141,8 @@ function Outside({ names }: { names: readonly string[] }) {
 }
 
 /** What the list can be narrowed by; what only some targets have is offered once the page is known. */
-function filterRows(page: UserPage | null): Filter[] {
+function filterRows(page: UserPage | null, targets: readonly string[]): Filter[] {
   const backends = page?.backends.map(({ name }) => name) ?? [];
-  const targets = page?.targets ?? [];
   return [
     { name: "q", label: t("people.search"), chip: t("frame.search"), by: "search" },
     choice({ name: "status", label: t("people.status"), options: STATUSES, text: true }),

@@ -9,9 +9,11 @@ import {
   beginDeed,
   type Choice,
   createJobCalls,
+  type Deed,
   previewDeed,
   type UserFilters,
 } from "../../models/bulk_calls.ts";
+import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import type { Selection } from "../../models/selection.ts";
 import { t } from "../../words/translate.ts";
@@ -37,46 +39,46 @@ export interface BulkBarProps {
   readonly onChanged: () => void;
 }
 
+type Whom = Pick<Deed, "target" | "choice">;
+
+/** An action, and whom it was asked for. */
+interface Asked {
+  readonly action: BulkAction;
+  readonly whom: Whom;
+}
+
 const ASK_EVERY_MS = 400;
 const ASK_AGAIN_MS = 3000;
 const ACTIONS: readonly BulkAction[] = ["activate", "deactivate", "join", "leave", "delete"];
 
 export function BulkBar(props: BulkBarProps) {
-  const { models, selection, target, total, filters, onChanged } = props;
+  const { models, selection, target, total, onChanged } = props;
   const job = useSignal<JobView | null>(null);
   const problem = useSignal<unknown>(null);
-  const asking = useSignal<BulkAction | null>(null);
+  const asking = useSignal<Asked | null>(null);
   /** Factors or memberships went with it, which no way back brings again. */
   const isLasting = useSignal(false);
+  const { busy, run } = useDeed();
   const reason = whyNot(models, "user_manager");
-  const choice = (): Choice =>
-    selection.everything.value ? { filters, expected: total } : { names: [...selection.chosen.value] };
-  const begin = async (action: BulkAction, group?: string) => {
+  const begin = async ({ action, whom }: Asked, group?: string) => {
     problem.value = null;
-    const deed = { target, choice: choice(), action, backends: null };
+    const deed = { ...whom, action, backends: null };
     job.value = await beginDeed(models, group === undefined ? deed : { ...deed, group });
     selection.clear();
   };
-  const losesSomething = async (): Promise<boolean> => {
-    try {
-      const { factors, memberships, conversations } = await previewDeed(models, { target, choice: choice() });
-      return factors + memberships + conversations > 0;
-    } catch (_unknown) {
-      // The dialog asks again, and says what is wrong.
-      return true;
-    }
-  };
   const start = async (action: BulkAction) => {
+    // The selection can change while the server is asked.
+    const asked: Asked = { action, whom: { target, choice: choiceOf(props) } };
     isLasting.value = false;
-    if (action === "deactivate") isLasting.value = await losesSomething();
+    if (action === "deactivate") isLasting.value = await losesSomething(models, asked.whom);
     if (action === "activate" || (action === "deactivate" && !isLasting.value)) {
-      await begin(action).catch((fault: unknown) => problem.value = fault);
-    } else asking.value = action;
+      await begin(asked).catch((fault: unknown) => problem.value = fault);
+    } else asking.value = asked;
   };
   useFollowedJob(models, { job, problem, onChanged });
   const close = () => asking.value = null;
-  const action = asking.value;
-  const isRunning = job.value?.state === "running";
+  const asked = asking.value;
+  const isRunning = busy.value || job.value?.state === "running";
   return (
     <div class="bulk-foot">
       <Problem of={problem} title={t("groups.bulk_failed")} />
@@ -96,33 +98,45 @@ export function BulkBar(props: BulkBarProps) {
             kind={one === "delete" ? "bad" : undefined}
             disabled={isRunning}
             reason={reason}
-            onClick={() => start(one)}
+            onClick={() => run(() => start(one))}
           >
             {t(`groups.bulk_${one}`)}
           </Button>
         ))}
       </SelectionBar>
-      {(action === "delete" || action === "deactivate") && (
-        <LeaveDialog
-          action={action}
-          models={models}
-          target={target}
-          choice={choice()}
-          begin={() => begin(action)}
-          onClose={close}
-        />
-      )}
-      {(action === "join" || action === "leave") && (
-        <GroupDialog
-          models={models}
-          target={target}
-          action={action}
-          begin={(group: string) => begin(action, group)}
-          onClose={close}
-        />
-      )}
+      {asked !== null && <AskFirst models={models} asked={asked} begin={begin} onClose={close} />}
     </div>
   );
+}
+
+interface AskProps {
+  readonly models: Models;
+  readonly asked: Asked;
+  readonly begin: (asked: Asked, group?: string) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function AskFirst({ models, asked, begin, onClose }: AskProps) {
+  const { action, whom } = asked;
+  const given = { models, ...whom, onClose };
+  if (action === "activate") return null;
+  return action === "join" || action === "leave"
+    ? <GroupDialog {...given} action={action} begin={(group: string) => begin(asked, group)} />
+    : <LeaveDialog {...given} action={action} begin={() => begin(asked)} />;
+}
+
+function choiceOf({ selection, filters, total }: BulkBarProps): Choice {
+  return selection.everything.value ? { filters, expected: total } : { names: [...selection.chosen.value] };
+}
+
+async function losesSomething(models: Models, whom: Whom): Promise<boolean> {
+  try {
+    const { factors, memberships, conversations } = await previewDeed(models, whom);
+    return factors + memberships + conversations > 0;
+  } catch (_unknown) {
+    // The dialog asks again, and says what is wrong.
+    return true;
+  }
 }
 
 interface Followed {

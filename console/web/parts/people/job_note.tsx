@@ -3,6 +3,7 @@
 import type { JobView } from "../../../api/people/bulk_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { createJobCalls } from "../../models/bulk_calls.ts";
+import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";
 import { Button } from "../button.tsx";
@@ -19,23 +20,25 @@ interface JobProps {
 }
 
 export function JobNote({ models, job, isLasting = false, onProblem }: JobProps) {
+  const { busy, run } = useDeed();
   const now = job.value;
   if (now === null) return null;
   const calls = createJobCalls(models, now.id);
-  const ask = async (call: () => Promise<JobView>) => {
-    onProblem(null);
-    try {
-      job.value = await call();
-    } catch (fault) {
-      onProblem(failureText(fault));
-    }
-  };
+  const ask = (call: () => Promise<JobView>) =>
+    run(async () => {
+      onProblem(null);
+      try {
+        job.value = await call();
+      } catch (fault) {
+        onProblem(failureText(fault));
+      }
+    });
   if (now.state === "running") {
     return (
       <Note tone="wait" icon="clock">
         <span role="status">{t("groups.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
         <progress aria-label={t("frame.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
-        <Button small disabled={now.isStopping} onClick={() => ask(calls.stop)}>
+        <Button small disabled={now.isStopping || busy.value} onClick={() => ask(calls.stop)}>
           {t(now.isStopping ? "groups.bulk_stopping" : "groups.bulk_stop")}
         </Button>
       </Note>
@@ -73,6 +76,7 @@ export function JobNote({ models, job, isLasting = false, onProblem }: JobProps)
       )} {now.canUndo && !isLasting && (
         <Button
           small
+          disabled={busy.value}
           onClick={() => ask(calls.undo)}
         >
           {t("frame.undo")}

@@ -111,12 +111,12 @@ function RarerActions({ models, user, busy, setActive, open }: RarerProps) {
 /** Done at once, and taken back for a while; where something would go for good, it is asked first. */
 function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean>) {
   const isLasting = user.record?.active === true && losesSomething(user);
-  const set = async (active: boolean): Promise<void> => {
+  const set = async (active: boolean, { isUndo = false } = {}): Promise<void> => {
     busy.value = true;
     const done = t(active ? "people.activated" : "people.deactivated", { name: user.name });
-    const failed = t("people.active_unchanged");
-    if (await page.change({ call: () => calls.setActive(active), done, failed })) {
-      models.toasts.say(done, isLasting ? {} : { undo: () => set(!active) });
+    const failed = isUndo ? t("people.active_not_undone", { name: user.name }) : t("people.active_unchanged");
+    if (await page.change({ call: () => calls.setActive(active), done, failed, isUndo })) {
+      models.toasts.say(done, isLasting ? {} : { undo: () => set(!active, { isUndo: true }) });
     }
     busy.value = false;
   };

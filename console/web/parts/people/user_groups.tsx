@@ -13,31 +13,40 @@ import { late } from "../late.tsx";
 
 const GroupPicker = late(async () => (await import("./group_picker.tsx")).GroupPicker);
 
+interface GroupStep {
+  readonly group: string;
+  readonly verb: "add" | "remove";
+  /** The page may have been left: what comes of it is a message. */
+  readonly isUndo?: boolean;
+}
+
 export function UserGroups({ models, user, calls, page }: UserPart) {
   const reason = whyNot(models, "user_manager");
   const busy = useSignal<string | null>(null);
   const groups = user.record?.groups ?? [];
-  const change = async (group: string, verb: "add" | "remove"): Promise<void> => {
+  const change = async ({ group, verb, isUndo = false }: GroupStep): Promise<void> => {
     busy.value = group;
+    const fail = isUndo ? page.undoFailed : page.failed;
+    const words = { name: user.name, group };
     try {
       const json = verb === "add" ? { add: [group], remove: [] } : { add: [], remove: [group] };
       const answer = await calls.changeGroups(json);
       page.put(answer.user);
       const [outcome] = answer.groups;
-      const words = { name: user.name, group };
       const text = t(verb === "add" ? "people.joined" : "people.left", words);
       const receipt = outcome?.receipt ?? null;
-      if (outcome?.problem) page.failed(t("people.group_unchanged", words), new Error(outcome.problem));
-      else if (receipt !== null && hasFailure(receipt)) page.said(text, receipt);
-      else {
+      const isPartial = receipt !== null && hasFailure(receipt);
+      if (outcome?.problem) fail(t("people.group_unchanged", words), new Error(outcome.problem));
+      else if (isPartial) page.said(text, receipt);
+      if (!outcome?.problem && (!isPartial || isUndo)) {
         // A message over the page, so that nothing moves.
         models.toasts.say(receipt === null ? text : `${text} ${receiptMessage(receipt.entries)}`, {
           tone: saidOf(text, receipt).tone,
-          ...(verb === "remove" && { undo: () => change(group, "add") }),
+          ...(verb === "remove" && { undo: () => change({ group, verb: "add", isUndo: true }) }),
         });
       }
     } catch (fault) {
-      page.failed(t("people.group_unchanged", { name: user.name, group }), fault);
+      fail(t("people.group_unchanged", words), fault);
     }
     busy.value = null;
   };
@@ -47,7 +56,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         models={models}
         target={user.target}
         taken={groups}
-        onPick={(group) => change(group, "add")}
+        onPick={(group) => change({ group, verb: "add" })}
         reason={reason}
       />
       {groups.length === 0
@@ -65,7 +74,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
                   disabled={busy.value !== null}
                   reason={reason}
                   of={group}
-                  onClick={() => change(group, "remove")}
+                  onClick={() => change({ group, verb: "remove" })}
                 >
                   {t("people.take_out")}
                 </Button>

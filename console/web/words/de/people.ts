@@ -211,6 +211,7 @@ export const words: SameWords<typeof en> = {
   activated: "{name} darf sich wieder anmelden.",
   deactivated: "{name} darf sich nicht mehr anmelden.",
   active_unchanged: "Nichts wurde geändert.",
+  active_not_undone: "{name} wurde nicht geändert.",
   set_password: "Passwort setzen",
   password_title: "Passwort von {name} setzen",
   new_password: "Neues Passwort",

@@ -206,6 +206,7 @@ export const words = {
   activated: "{name} may log in again.",
   deactivated: "{name} may not log in any more.",
   active_unchanged: "Nothing was changed.",
+  active_not_undone: "{name} was not changed.",
   set_password: "Set password",
   password_title: "Set the password of {name}",
   new_password: "New password",

@@ -1,0 +1,80 @@
+// The phone page's event stream, with a check that it is alive. A connection can die without an error event, for example
+// when the phone sleeps or changes its network.
+
+import { type ReadonlySignal, signal } from "@preact/signals";
+import type { EventChannel } from "../web/models/live_model.ts";
+
+export interface PhoneStream {
+  /** Whether the server was heard over the open stream. */
+  readonly online: ReadonlySignal<boolean>;
+  /** Opens the stream unless it is open. */
+  listen(): void;
+  close(): void;
+  /** Closes a stream that is silent for too long, and returns whether there is none now. */
+  isLost(): boolean;
+}
+
+export interface PhoneStreamDeps {
+  readonly open: () => EventChannel;
+  readonly nowMs: () => number;
+  readonly later: (delayMs: number, task: () => void) => () => void;
+  /** Receives the data of a `view` event. */
+  readonly onView: (data: string) => void;
+  readonly onSignedOut: () => void;
+  /** The browser gave up, or the stream is silent for too long. The stream is closed by then. */
+  readonly onLost: () => void;
+}
+
+const CLOSED = 2;
+/** Two heartbeats of the server, and some. */
+const SILENCE_MS = 35_000;
+const CHECK_EVERY_MS = 5000;
+
+export function createPhoneStream(deps: PhoneStreamDeps): PhoneStream {
+  const online = signal(false);
+  let stream: EventChannel | null = null;
+  let lastSignMs = 0;
+  let stopCheck = () => {};
+
+  const close = (): void => {
+    stream?.close();
+    stream = null;
+    stopCheck();
+    online.value = false;
+  };
+  const isLost = (): boolean => {
+    if (stream !== null && deps.nowMs() - lastSignMs > SILENCE_MS) close();
+    return stream === null;
+  };
+  const check = (): void => {
+    if (isLost()) deps.onLost();
+    else stopCheck = deps.later(CHECK_EVERY_MS, check);
+  };
+  const listen = (): void => {
+    if (stream !== null && stream.readyState !== CLOSED) return;
+    close();
+    const mine = deps.open();
+    stream = mine;
+    lastSignMs = deps.nowMs();
+    stopCheck = deps.later(CHECK_EVERY_MS, check);
+    const on = (type: string, act: (event: MessageEvent<string>) => void) =>
+      mine.addEventListener(type, (event) => {
+        if (stream !== mine) return;
+        lastSignMs = deps.nowMs();
+        online.value = true;
+        act(event);
+      });
+    on("open", () => undefined);
+    on("beat", () => undefined);
+    on("view", ({ data }) => deps.onView(data));
+    on("signed_out", deps.onSignedOut);
+    mine.onerror = () => {
+      if (stream !== mine) return;
+      online.value = false;
+      if (mine.readyState !== CLOSED) return;
+      close();
+      deps.onLost();
+    };
+  };
+  return { online, listen, close, isLost };
+}

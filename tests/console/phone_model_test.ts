@@ -1,0 +1,205 @@
+// The phone page's state: the stream and its silence, answered questions, and answers that arrive out of order.
+
+import { assertEquals } from "@std/assert";
+import { createPhoneModel } from "../../console/device/phone_model.ts";
+import { createClockModel } from "../../console/web/models/clock_model.ts";
+import type { EventChannel } from "../../console/web/models/live_model.ts";
+import { valueOf } from "../../console/web/remote.ts";
+import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
+import { createManualClock } from "../fakes/console_app.ts";
+import { phoneRequest } from "../fakes/console_phone.ts";
+
+interface FakeStream extends EventChannel {
+  readyState: number;
+  closed: boolean;
+  say(type: string, data?: unknown): void;
+  fail(readyState: number): void;
+}
+
+const ENABLED = { pairingId: "p1", userName: "ada", requesterName: "Example VPN", createdMs: 0 } as const;
+
+function viewOf(...requestIds: readonly string[]): PhoneView {
+  return {
+    nowMs: 0,
+    phrase: null,
+    pairings: [{ ...ENABLED, status: "enabled" }],
+    requests: requestIds.map((id) => phoneRequest(id)),
+  };
+}
+
+const asking: PhoneView = { ...viewOf(), pairings: [{ ...ENABLED, status: "asks_approval" }] };
+
+function setUp() {
+  const clock = createManualClock();
+  let sleptMs = 0;
+  const streams: FakeStream[] = [];
+  const calls: string[] = [];
+  /** Answers to calls, in the order of the calls; without one the call fails like a lost network. */
+  const answers: (() => Promise<Response>)[] = [];
+  const model = createPhoneModel({
+    clock: createClockModel(clock.nowMs),
+    fetch: (input, init) => {
+      calls.push(String(input));
+      const aborted = new Promise<never>((_resolve, reject) =>
+        init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")))
+      );
+      const answer = answers.shift()?.() ?? Promise.reject(new TypeError("no network"));
+      return Promise.race([answer, aborted]);
+    },
+    openStream() {
+      const listeners = new Map<string, (event: MessageEvent<string>) => void>();
+      const stream: FakeStream = {
+        readyState: 1,
+        closed: false,
+        onerror: null,
+        addEventListener: (type, listener) => void listeners.set(type, listener),
+        close() {
+          stream.closed = true;
+        },
+        say: (type, data = {}) =>
+          listeners.get(type)?.(new MessageEvent(type, { data: JSON.stringify(data) })),
+        fail(readyState) {
+          stream.readyState = readyState;
+          stream.onerror?.(new Event("error"));
+        },
+      };
+      streams.push(stream);
+      return stream;
+    },
+    localNowMs: () => clock.nowMs() + sleptMs,
+    later: clock.after,
+  });
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+  const json = (body: unknown, status = 200) => () => Promise.resolve(Response.json(body, { status }));
+  const answerView = (view: PhoneView | null) => json({ available: true, nowMs: 0, view, notices: [] });
+  return {
+    clock,
+    /** The time goes on, and no timer runs. */
+    sleep(ms: number) {
+      sleptMs += ms;
+    },
+    model,
+    streams,
+    calls,
+    settle,
+    answers,
+    answerView,
+    refuse: (code: string) => json({ error: { code, message: code } }, 409),
+    say: (view: PhoneView) => streams.at(-1)?.say("view", { nowMs: 0, view }),
+    async load(view: PhoneView) {
+      answers.push(answerView(view));
+      await model.load();
+    },
+    requests: () => valueOf(model.view.value)?.requests.map(({ requestId }) => requestId) ?? null,
+  };
+}
+
+Deno.test("createPhoneModel() is online only when the stream was heard", async () => {
+  const { model, streams, load } = setUp();
+  assertEquals(model.online.value, false);
+  await load(viewOf());
+  assertEquals([model.online.value, streams.length], [false, 1]);
+  streams[0]?.say("open");
+  assertEquals(model.online.value, true);
+  streams[0]?.fail(0);
+  assertEquals(model.online.value, false);
+  streams[0]?.say("beat");
+  assertEquals(model.online.value, true);
+});
+
+Deno.test("createPhoneModel() opens the stream again after 35 seconds of silence", async () => {
+  const { model, streams, clock, load, answers, answerView, settle } = setUp();
+  await load(viewOf());
+  streams[0]?.say("open");
+  clock.advance(34_000);
+  streams[0]?.say("beat");
+  clock.advance(34_000);
+  assertEquals([model.online.value, streams[0]?.closed], [true, false]);
+  answers.push(answerView(viewOf()));
+  clock.advance(6000);
+  assertEquals([model.online.value, streams[0]?.closed], [false, true]);
+  clock.advance(3000);
+  await settle();
+  assertEquals([model.online.value, streams.length], [false, 2]);
+  streams[1]?.say("open");
+  assertEquals(model.online.value, true);
+});
+
+Deno.test("createPhoneModel() opens a silent stream again at once when the phone wakes", async () => {
+  const { model, streams, sleep, load, answers, answerView, settle, calls } = setUp();
+  await load(viewOf());
+  streams[0]?.say("open");
+  model.wake();
+  assertEquals(calls.length, 1, "a stream that is alive stays open");
+  answers.push(answerView(viewOf()));
+  sleep(60_000);
+  model.wake();
+  await settle();
+  assertEquals([calls.length, streams[0]?.closed, streams.length], [2, true, 2]);
+});
+
+Deno.test("createPhoneModel() gives up a call that gets no answer, and asks again", async () => {
+  const { clock, load, settle, streams, calls, answers, answerView } = setUp();
+  await load(viewOf());
+  answers.push(() => new Promise(() => undefined), answerView(viewOf()));
+  streams[0]?.fail(2);
+  clock.advance(3000);
+  assertEquals(calls.length, 2);
+  clock.advance(15_000);
+  await settle();
+  clock.advance(3000);
+  await settle();
+  assertEquals([calls.length, streams.length], [3, 2]);
+});
+
+Deno.test("createPhoneModel() takes an approved request off the page before the stream reports it", async () => {
+  const { model, load, answers, answerView, requests, say } = setUp();
+  await load(viewOf("r1", "r2"));
+  answers.push(answerView(null));
+  await model.decide("r1", { approve: true, number: "47" });
+  assertEquals([requests(), model.said.value?.good], [["r2"], true]);
+  say(viewOf("r1", "r2"));
+  assertEquals(requests(), ["r2"], "a view from before the decision does not bring it back");
+});
+
+Deno.test("createPhoneModel() takes a request off the page when a refusal ended it", async () => {
+  const { model, load, answers, refuse, requests } = setUp();
+  await load(viewOf("r1", "r2"));
+  answers.push(refuse("wrong_number"), refuse("too_many_tries"));
+  await model.decide("r1", { approve: true, number: "99" });
+  assertEquals([requests(), model.said.value?.good], [["r2"], false]);
+  await model.decide("r2", { approve: true, number: "99" });
+  assertEquals(requests(), ["r2"], "this refusal leaves the request open");
+});
+
+Deno.test("createPhoneModel() shows a confirmed pairing as enabled before the stream reports it", async () => {
+  const { model, load, answers, answerView } = setUp();
+  await load(asking);
+  answers.push(answerView(null));
+  await model.decidePairing("p1", { approve: true, name: "" });
+  assertEquals(valueOf(model.view.value)?.pairings.map(({ status }) => status), ["enabled"]);
+});
+
+Deno.test("createPhoneModel() removes the last outcome when another question appears", async () => {
+  const { model, load, answers, answerView, say } = setUp();
+  await load(viewOf("r1"));
+  answers.push(answerView(null));
+  await model.decide("r1", { approve: true, number: "47" });
+  say(viewOf());
+  assertEquals(model.said.value?.good, true, "it stays while nothing is asked");
+  say(viewOf("r2"));
+  assertEquals(model.said.value, null);
+});
+
+Deno.test("createPhoneModel() ignores an answer that is older than the stream's newest view", async () => {
+  const { model, load, answers, answerView, say, requests, settle } = setUp();
+  await load(viewOf());
+  const late = Promise.withResolvers<Response>();
+  answers.push(() => late.promise);
+  const loading = model.load();
+  await settle();
+  say(viewOf("r1"));
+  late.resolve(await answerView(viewOf())());
+  await loading;
+  assertEquals(requests(), ["r1"]);
+});
