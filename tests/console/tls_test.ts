@@ -2,8 +2,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { serveHttp } from "../../console/listener.ts";
-import { systemClock } from "../../runtime.ts";
-import { PASSWORD, startConsole } from "../fakes/console_app.ts";
+import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 
 /** A certificate for localhost, made for this run, or `null` where openssl is not installed. */
 async function makeCertificate(): Promise<{ certPem: string; keyPem: string } | null> {
@@ -54,7 +53,8 @@ Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
     tls,
     app: site.app,
     log: site.log,
-    clock: systemClock,
+    // A refused body is waited for: on this clock for as long as it takes to be sent.
+    clock: createManualClock(),
   });
   const origin = `https://localhost:${listener.address.port}`;
   const client = Deno.createHttpClient({ caCerts: [tls.certPem], http1: true, http2: false });

@@ -8,6 +8,11 @@ import { becomes, metric, openSession } from "./gateway_sessions.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const FLOOD = 20_000;
+/** What a source may send that proves nothing: so much at once, and then so much a second (radius/doing/unsigned_limits.ts). */
+const BURST = 100;
+const PER_SECOND = 50;
+/** Datagrams that the kernel may lose. */
+const MAX_LOST = FLOOD * 0.1;
 const MIB = 1024 * 1024;
 
 Deno.test("06: a flood of unsigned logins is refused for its source, and harms no login in progress", async () => {
@@ -20,6 +25,7 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort };
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
   using barrier = gateway.client();
+  const startedMs = performance.now();
   for (let count = 0; count < FLOOD; count++) {
     const userName = `u${count.toString(36).padStart(4, "0")}`;
     const identifier = count & 255;
@@ -31,11 +37,13 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
     if (count % 200 === 199) await barrier.ask({ code: 12 });
   }
   socket.close();
+  // The longer a slow machine needs for the flood, the more of it is within the limit.
+  const allowed = BURST + PER_SECOND * Math.ceil((performance.now() - startedMs) / 1000);
   const limited = await metric(gateway, "dropped_rate_limited_total");
-  assert(limited > FLOOD * 0.8, `${limited} of ${FLOOD} were refused`);
-  assert(await metric(gateway, "conversations_live") < FLOOD * 0.1);
+  assert(limited >= FLOOD - allowed - MAX_LOST, `${limited} of ${FLOOD} were refused, ${allowed} may pass`);
+  assert(await metric(gateway, "conversations_live") <= allowed + 1, "and the login of alice");
   assert(await metric(gateway, "resident_memory_bytes") < 300 * MIB);
-  assert(gateway.logLines().length < FLOOD * 0.3, `${gateway.logLines().length} lines`);
+  assert(gateway.logLines().length < 5 * allowed, `${gateway.logLines().length} lines, ${allowed} may pass`);
   await gateway.logged("too many unsigned requests came from this source address");
 
   world.secondFactor.decide(world.secondFactor.initiated()[0]?.id ?? "", { granted: true });
@@ -57,8 +65,7 @@ Deno.test("17: a reply to an invented source address is small, and few are sent 
     (_, identifier) =>
       buildRequest("unknown", { userName: "a", identifier, messageAuthenticator: "none" }).bytes,
   );
-  const replies: Uint8Array[] = [];
-  const pump = reflected.collect(3000).then((seen) => replies.push(...seen));
+  using heard = reflected.listen();
   let sentOctets = 0;
   for (let round = 0; round < 8; round++) {
     for (const bytes of packets) {
@@ -71,7 +78,10 @@ Deno.test("17: a reply to an invented source address is small, and few are sent 
       return arrived >= (round + 1) * packets.length * 0.9;
     });
   }
-  await pump;
+  // Challenges wait for nothing: those to the packets before are sent before this answer.
+  using barrier = gateway.client();
+  await barrier.ask({ code: 12 });
+  const replies = heard.datagrams;
   const largest = Math.max(...replies.map(({ length }) => length));
   assertEquals([replies.length > 0, packets[0]?.length], [true, 23]);
   assert(largest <= 23 * 6.6, `${largest} octets for 23`);

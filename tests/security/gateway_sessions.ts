@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<number, Said["kind"]>> = {
 };
 const encoder = new TextEncoder();
 /** A Reject takes a second, and the machine may be busy. */
-const PATIENCE = { timeoutMs: 10_000, tries: 1 } as const;
+const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 
 /** Opens a session. @param parts what the NAS sends with each packet: the user, and perhaps a port. */
 export function openSession(gateway: RunningGateway, parts: RequestParts): NasSession {
@@ -54,9 +54,9 @@ function said({ code, state, message }: Reply): Said {
   return { kind: KINDS[code] ?? "reject", step, token, message };
 }
 
-/** Waits until something is so. Throws after 10 s. */
+/** Waits until something is so. Throws after 30 s. */
 export async function becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; performance.now() < end;) {
+  for (const end = performance.now() + 30_000; performance.now() < end;) {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -76,7 +76,7 @@ interface Attempt extends Reply, Disposable {
 }
 
 Deno.test("a stolen password and another spelling of the name give no second factor and no enrolment", async () => {
-  using server = startFirstFactorServer({ password: PASSWORD });
+  using server = startFirstFactorServer({ password: PASSWORD, timeoutMs: 30_000 });
   await using gateway = await startGateway({
     toml: credentialsToml(["default"]) + entry("default", { server: server.toml }) +
       entry("allow", { server: server.toml, more: 'unknown_users = "allow"' }) +
@@ -131,7 +131,7 @@ Deno.test("a stolen password and another spelling of the name give no second fac
 });
 
 Deno.test("a lock counts for every listed form of the name", async () => {
-  using server = startFirstFactorServer({ password: PASSWORD });
+  using server = startFirstFactorServer({ password: PASSWORD, timeoutMs: 30_000 });
   await using gateway = await startGateway({
     toml: `[factors.lockout]\nfailures = 2\n${credentialsToml(["default"])}` +
       entry("strip", { server: server.toml, more: 'strip_realms = ["corp.example"]' }),

@@ -85,7 +85,6 @@ Deno.test("an address of a network that signs cannot be used without a signature
     ],
     cwd: ROOT,
     env: { COUNTERSIGN_CONFIG: gateway.configPath, NO_COLOR: "1" },
-    timeoutMs: 30_000,
   });
   assertEquals(code, 0);
   assertStringIncludes(stdout, 'Client "net" may send unsigned requests again');

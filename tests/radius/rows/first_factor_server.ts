@@ -21,7 +21,12 @@ const SECRET = "first-factor-secret-of-tests";
 
 /** Starts it on a free port of the loopback interface. */
 export function startFirstFactorServer(
-  { password, conduct = "judge" }: { password: string; conduct?: FirstFactorConduct },
+  { password, conduct = "judge", timeoutMs = 900 }: {
+    password: string;
+    conduct?: FirstFactorConduct;
+    /** How long the gateway waits for its answer, by the gateway's clock. */
+    timeoutMs?: number;
+  },
 ): FirstFactorServer {
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
   const { port } = socket.addr as Deno.NetAddr;
@@ -32,7 +37,7 @@ export function startFirstFactorServer(
 first_factor = "radius"
 first_factor_server.address = "127.0.0.1:${port}"
 first_factor_server.secret = "${SECRET}"
-first_factor_server.timeout_ms = 900
+first_factor_server.timeout_ms = ${timeoutMs}
 `,
     asked,
     conduct,
