@@ -98,7 +98,7 @@ async function start(): Promise<void> {
     startedMs,
     anySecret: config.radius.secret || generated?.secret || "unused",
     radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
-    isHttpServing: listener.isServing,
+    isHttpServing: () => listener.isServing(),
   });
   const { radius, admins } = composition;
   const stopHeartbeat = startHeartbeat({ store: dataDir.store, clock, log });
