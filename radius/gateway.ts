@@ -11,16 +11,16 @@ import { createAcceptAttributes } from "./doing/accept_attributes.ts";
 import { type ClientRegister, createClientRegister } from "./doing/client_register.ts";
 import type { FirstFactorServer } from "./doing/client_record.ts";
 import { createClients } from "./doing/clients.ts";
-import type { Conversation } from "./doing/conversation.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";
 import { createDisownings, type Disowning } from "./doing/disowning.ts";
 import { createEar, type Ear } from "./doing/ear.ts";
 import { createRadiusFirstFactor } from "./doing/first_factor.ts";
 import { createFirstFactors } from "./doing/first_factors.ts";
+import { sweepEachSecond } from "./doing/expiry_sweep.ts";
 import { createFoldedLog } from "./doing/folded_log.ts";
 import { createGateway } from "./doing/gateway.ts";
-import { recordEnded } from "./doing/history.ts";
+import { LIMIT_ALARMS } from "./doing/hourly_limits.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
 import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
@@ -72,7 +72,6 @@ export interface Radius {
   /** Accounting sessions: who is connected. */
   readonly sessions: SessionList;
   readonly learnt: Learnt;
-  readonly clientNames: readonly string[];
   /** Clients of the settings and of the console. */
   readonly register: ClientRegister;
   readonly ear: Ear;
@@ -80,9 +79,6 @@ export interface Radius {
   readonly replies: ReplyRegister;
   /** Whether another RADIUS server answers, and with this secret. */
   askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
-  readonly orderedId: () => string;
-  /** Makes a client unlearn that it signs, in the store and at the gate. */
-  forgetClient(name: string): Promise<boolean>;
   /**
    * What a user who is deleted or deactivated leaves behind here, to be taken away in the commit of the leaving. At once: their pairings are out of
    * reach and nothing more is recorded for them. Then `done()` or `undo()`.
@@ -102,17 +98,6 @@ export interface Radius {
 
 /** Conversations in memory, in progress and lately ended together. */
 const MAX_CONVERSATIONS = 100_000;
-const SWEEP_MS = 1000;
-
-/** What the log says when a count of the last hour becomes too high. */
-const LIMIT_ALARMS = {
-  sends:
-    "factors.sends.total_per_hour is reached: no text and no call is sent until the oldest is an hour old",
-  client_sends:
-    "factors.sends.per_client_per_hour is reached: no text and no call is sent for the logins of this client",
-  failures: "more failures than factors.lockout.warn_failures_per_hour: passwords or codes may be guessed",
-  locks: "more locks than factors.lockout.warn_locks_per_hour: users may be locked out on purpose",
-} as const;
 
 /** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
@@ -261,34 +246,17 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
       }),
   });
 
-  /** Why a login that waited for a phone was not approved before it expired. */
-  const expiredPush = ({ at, requestId }: Conversation) =>
-    requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
-      ? undefined
-      : deps.secondFactor.denialOnExpiry?.(requestId);
-  const stopSweeping = sweepEachSecond();
-  function sweepEachSecond(): () => void {
-    let cancel = (): void => {};
-    const sweep = (): void => {
-      sessions.sweep();
-      const expired = conversations.sweep();
-      recordEnded({ store, log, target: radius.directory, denialOf: expiredPush }, expired);
-      for (const conversation of expired) {
-        counters.count("expired");
-        log.info("conversation expired", {
-          conversation: conversation.orderedId,
-          user: conversation.shownUser,
-          step: conversation.at,
-        });
-        board.changed(conversation);
-        // It would go on showing on the phone, where an approval counts for nothing any more.
-        if (conversation.requestId !== null) void deps.secondFactor.cancel(conversation.requestId);
-      }
-      cancel = clock.after(SWEEP_MS, sweep);
-    };
-    cancel = clock.after(SWEEP_MS, sweep);
-    return () => cancel();
-  }
+  const stopSweeping = sweepEachSecond({
+    sessions,
+    conversations,
+    store,
+    clock,
+    log,
+    counters,
+    target: radius.directory,
+    secondFactor: deps.secondFactor,
+    changed: board.changed,
+  });
 
   return {
     server,
@@ -298,15 +266,10 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     recoveryCodes,
     sessions,
     learnt,
-    get clientNames() {
-      return clients.all.filter(({ anyAddress }) => !anyAddress).map(({ name }) => name);
-    },
     register,
     ear,
     replies,
     askFirstFactor: firstFactorServer.probe,
-    orderedId,
-    forgetClient: learnt.forget,
     trials: createLoginTrials({
       settings: factors,
       enabled: new Set(factors.enabled),

@@ -165,3 +165,13 @@ class HourlyCount {
 function isBucket(value: unknown): value is Bucket {
   return Array.isArray(value) && value.length === 2 && value.every((part) => Number.isSafeInteger(part));
 }
+
+/** What the log says when a count of the last hour becomes too high. */
+export const LIMIT_ALARMS = {
+  sends:
+    "factors.sends.total_per_hour is reached: no text and no call is sent until the oldest is an hour old",
+  client_sends:
+    "factors.sends.per_client_per_hour is reached: no text and no call is sent for the logins of this client",
+  failures: "more failures than factors.lockout.warn_failures_per_hour: passwords or codes may be guessed",
+  locks: "more locks than factors.lockout.warn_locks_per_hour: users may be locked out on purpose",
+} as const satisfies Record<LimitAlarm["kind"], string>;

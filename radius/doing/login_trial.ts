@@ -8,7 +8,7 @@ import { PROMPTS } from "../facts/prompts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
 import type { Attempt } from "./attempt.ts";
-import { type FactDeps, gatherFacts } from "./guard_context.ts";
+import { type FactDeps, gatherFacts } from "./flow_context.ts";
 import type { Client } from "./clients.ts";
 import type { Conversation } from "./conversation.ts";
 import { stripUserName } from "../pure/user_name.ts";

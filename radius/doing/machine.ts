@@ -5,7 +5,7 @@ import type { Facts } from "../facts/facts.ts";
 import { isStep, type Place } from "../facts/steps.ts";
 import { reachesOutside, step } from "../pure/step.ts";
 import { explainRace, useApproval } from "./approval_use.ts";
-import { gatherFacts } from "./guard_context.ts";
+import { gatherFacts } from "./flow_context.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
 import { historyMutation } from "./history.ts";
 import { applyInside } from "./inside_effects.ts";

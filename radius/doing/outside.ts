@@ -12,14 +12,14 @@ import {
   denialOf,
   POLL_MS,
   POLL_WITH_NOTICE_MS,
-} from "./approval_poll.ts";
+} from "./poll_approval.ts";
 import type { Attempt } from "./attempt.ts";
 import { ANY_ADDRESS_CLIENT } from "./clients.ts";
 import { type Conversation, newSecretId } from "./conversation.ts";
-import { passcodeDigest } from "./guard_context.ts";
+import { passcodeDigest } from "./flow_context.ts";
 import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "./message_policy.ts";
 import type { DevicePairing, Fault, Outcome } from "./ports.ts";
-import { noteFault, type OutsideDeps, type ServiceCall } from "./service_call.ts";
+import { noteFault, type OutsideDeps, type ServiceCall } from "./upstream_deps.ts";
 
 /** Too many passwords wait to be checked: the request gets no answer, so that the client sends it again. */
 export class FirstFactorBusy extends Error {

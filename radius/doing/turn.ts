@@ -6,12 +6,12 @@ import type { FlowRow } from "../facts/flow.ts";
 import type { AcceptAttributes } from "./accept_attributes.ts";
 import { Raced } from "./approval_use.ts";
 import type { Attempt } from "./attempt.ts";
-import type { FactDeps } from "./guard_context.ts";
+import type { FactDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
 import type { Conversations, RecordWriting } from "./conversations.ts";
 import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
-import type { OutsideDeps } from "./service_call.ts";
+import type { OutsideDeps } from "./upstream_deps.ts";
 import type { UnitOfWork } from "./unit_of_work.ts";
 
 /** What one packet changes, until it is committed. */

@@ -175,7 +175,7 @@ Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in a
   }
 });
 
-Deno.test("the gate remembers what auto learnt in the store, and forgetClient() takes it back", async () => {
+Deno.test("the gate remembers what auto learnt in the store, and learnt.forget() takes it back", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const from = { hostname: "192.0.2.1", port: 1024 };
   const play = (script: string, identifier: number) =>
@@ -187,7 +187,7 @@ Deno.test("the gate remembers what auto learnt in the store, and forgetClient() 
   await until(() => gateway.radius.learnt.names.has("plain"));
   assertEquals((await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value, true);
   assertEquals((await play("user ada; password x", 2)).dropped_missing_message_authenticator, 1);
-  assertEquals(await gateway.radius.forgetClient("plain"), true);
+  assertEquals(await gateway.radius.learnt.forget("plain"), true);
   assertEquals((await play("user ada; password x", 3)).challenges, 1);
   assertMatch(
     await gateway.logText(),
@@ -284,7 +284,7 @@ Deno.test("what 0.1.0 learnt of a client's name counts for its one address, and 
   assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
   await until(async () => (await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value === true);
   assertEquals((await gateway.store.get(["learnt", "plain"])).value, null);
-  assertEquals(await gateway.radius.forgetClient("plain"), true);
+  assertEquals(await gateway.radius.learnt.forget("plain"), true);
   assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
 });
 

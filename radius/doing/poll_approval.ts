@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Denial } from "../facts/denial_causes.ts";
 import type { Facts } from "../facts/facts.ts";
 import type { ApprovalRequest, Outcome } from "./ports.ts";
-import { noteFault, type OutsideDeps, type ServiceCall } from "./service_call.ts";
+import { noteFault, type OutsideDeps, type ServiceCall } from "./upstream_deps.ts";
 
 /** How often the service is asked while a decision is awaited. The embedded one also calls back at once. */
 export const POLL_MS = 1000;
