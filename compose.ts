@@ -70,14 +70,10 @@ export interface Composition {
 /** Reads what the store has and builds the services. Nothing is served before a listener is added. */
 export async function compose(deps: CompositionDeps): Promise<Composition> {
   const { config, dataDir: { store, vault }, clock, random, log } = deps;
+  const shared = { config, store, vault, clock, random, log };
   const identityClient = openHttpClient();
   const identity = await createIdentity({
-    config,
-    store,
-    vault,
-    clock,
-    random,
-    log,
+    ...shared,
     fetch: identityClient.fetch,
     createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
@@ -87,23 +83,14 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   });
   const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({
-    config,
-    store,
-    vault,
-    clock,
-    random,
+    ...shared,
     totp: { at: totpAt, match: matchTotp },
     findUserRecord,
     userAgent: `Countersign/${VERSION}`,
     onBug: (fault) => log.error("an embedded service failed", { fault: String(fault) }),
   });
   const radius: Radius = await createRadius({
-    config,
-    store,
-    vault,
-    clock,
-    random,
-    log,
+    ...shared,
     directory: directoryOf(identity),
     passwords: {
       hasPassword: identity.hasPassword,
@@ -120,12 +107,8 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
   const admins = createAdmins({
-    store,
-    vault,
-    clock,
-    random,
+    ...shared,
     configAdmins: config.console.admins,
-    log,
     publicUrl: config.http.publicUrl,
     onSetUp: () => removeSetUpLink(config),
   });

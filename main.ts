@@ -131,8 +131,12 @@ async function start(): Promise<void> {
   await stopSignal(clock);
 
   log.info("stopping: requests under way are finished");
-  await control.close();
-  await Promise.all([radius.server.stop(DRAIN_MS), listener.stop({ deadlineMs: DRAIN_MS })]);
+  // All three refuse new requests at once.
+  await Promise.all([
+    control.close(),
+    radius.server.stop(DRAIN_MS),
+    listener.stop({ deadlineMs: DRAIN_MS }),
+  ]);
   await Promise.all(serving);
   stopHeartbeat();
   releaseInspector();

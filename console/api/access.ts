@@ -22,6 +22,9 @@ export interface AccessRow {
 /** How long a shown factor counts as fresh. */
 export const STEP_UP_MS = 5 * 60 * 1000;
 
+/** Changes of an administrator's own factors: only in a browser, with a fresh factor. */
+const OWN_FACTOR = { needs: "viewer", countsAsUse: true, stepUp: true, browserOnly: true } as const;
+
 export const ACCESS: readonly AccessRow[] = [
   { method: "GET", path: "/session", needs: "anyone", countsAsUse: false },
   { method: "POST", path: "/session", needs: "anyone", countsAsUse: false },
@@ -37,62 +40,13 @@ export const ACCESS: readonly AccessRow[] = [
   { method: "POST", path: "/oidc/start", needs: "anyone", countsAsUse: false },
   { method: "GET", path: "/oidc/callback", needs: "anyone", countsAsUse: false },
   { method: "GET", path: "/factors", needs: "viewer", countsAsUse: true, browserOnly: true },
-  {
-    method: "POST",
-    path: "/factors/totp",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "POST",
-    path: "/factors/totp/confirm",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "DELETE",
-    path: "/factors/totp",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "POST",
-    path: "/factors/recovery-codes",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "POST",
-    path: "/factors/passkeys/options",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "POST",
-    path: "/factors/passkeys",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
-  {
-    method: "DELETE",
-    path: "/factors/passkeys/:id",
-    needs: "viewer",
-    countsAsUse: true,
-    stepUp: true,
-    browserOnly: true,
-  },
+  { method: "POST", path: "/factors/totp", ...OWN_FACTOR },
+  { method: "POST", path: "/factors/totp/confirm", ...OWN_FACTOR },
+  { method: "DELETE", path: "/factors/totp", ...OWN_FACTOR },
+  { method: "POST", path: "/factors/recovery-codes", ...OWN_FACTOR },
+  { method: "POST", path: "/factors/passkeys/options", ...OWN_FACTOR },
+  { method: "POST", path: "/factors/passkeys", ...OWN_FACTOR },
+  { method: "DELETE", path: "/factors/passkeys/:id", ...OWN_FACTOR },
   { method: "GET", path: "/sessions", needs: "viewer", countsAsUse: true, browserOnly: true },
   { method: "DELETE", path: "/sessions/:id", needs: "viewer", countsAsUse: true, browserOnly: true },
   { method: "GET", path: "/administrators", needs: "viewer", countsAsUse: true },
