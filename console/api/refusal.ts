@@ -62,7 +62,7 @@ export const REFUSALS = {
   no_totp: { status: 409, message: "No authenticator app is being set up. Begin again." },
   last_factor: { status: 409, message: "This is the last way to sign in to this account." },
   last_owner: { status: 409, message: "The last owner who can sign in has to stay one." },
-  settings_admin: { status: 409, message: "This administrator stands in the settings file." },
+  settings_admin: { status: 409, message: "This administrator is defined in the settings file." },
   provider_admin: { status: 409, message: "The sign-in provider decides this." },
   unknown_administrator: { status: 404, message: "That administrator is not known." },
   name_taken: { status: 409, message: "An administrator or an invitation has that name already." },
@@ -186,7 +186,7 @@ export const REFUSALS = {
     message: "A separator is one punctuation mark. A dash, a letter, a digit or a blank is not allowed.",
   },
   client_taken: { status: 409, message: "A RADIUS client has that name already." },
-  settings_client: { status: 409, message: "This client stands in the settings file. Change it there." },
+  settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
   settings_replies: {
     status: 409,
     message: "The settings file gives this group its reply attributes. Change them there.",
@@ -211,7 +211,7 @@ export const REFUSALS = {
   unknown_credential: { status: 404, message: "No credential has that name." },
   settings_credential: {
     status: 409,
-    message: "This credential stands in the settings file. Change it there, and restart the server.",
+    message: "This credential is defined in the settings file. Change it there, and restart the server.",
   },
   credential_taken: { status: 409, message: "A credential has that name already." },
   unknown_part: { status: 404, message: "That part cannot be tested." },

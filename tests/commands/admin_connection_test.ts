@@ -126,7 +126,7 @@ Deno.test("openAdminConnection() does not wait for a data directory that cannot 
 /** What a server does after the first request of a connection. `next` reads a further one; `false`: the client closed it. */
 type Handle = (connection: Deno.UnixConn, next: () => Promise<boolean>) => Promise<void>;
 
-/** Listens where a server would. A connection that sends nothing is one that only looks whether somebody listens. */
+/** Listens at the control socket in place of a server. A connection that sends nothing only checks that a server listens. */
 async function listenRaw({ dataDir, socket }: World, handle: Handle) {
   await Deno.mkdir(dataDir, { mode: 0o700 });
   const listener = Deno.listen({ transport: "unix", path: socket });

@@ -125,7 +125,7 @@ Deno.test("deno task scim-credential knows the targets and the credentials of th
     assertEquals([refused.code, refused.stdout], [1, ""]);
     assertStringIncludes(
       refused.stderr,
-      "This credential stands in the settings file. Change it there, and restart the server.",
+      "This credential is defined in the settings file. Change it there, and restart the server.",
     );
   }
   const listed = await operator.run("scim_credential", "list");

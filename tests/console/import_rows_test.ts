@@ -87,7 +87,7 @@ const REFUSED: readonly (readonly [code: string, rows: unknown, more?: Record<st
   ["malformed", [user("anna")], { isDryRun: 1 }],
   ["malformed", [user("anna")], { backends: "a,b" }],
   ["malformed", [user("anna")], { covers: [1] }],
-  ["malformed", [user("anna")], { actor: "somebody" }],
+  ["malformed", [user("anna")], { actor: "eve" }],
   ["bad_value", [user("anna")], { backends: ["nowhere"] }],
   ["unknown_target", [user("anna")], { target: "corp" }],
 ];

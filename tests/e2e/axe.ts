@@ -10,7 +10,7 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** Waits until the page is laid out: a table lays its columns out anew in the frame after a change of its width. */
+/** Waits until the page is laid out: a table updates its columns in the frame after a change of its width. */
 export async function laidOut(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }

@@ -66,7 +66,7 @@ async function holdsAtAllWidths(page: Page): Promise<void> {
 browserTest("/history has the client and the caller in two columns", async ({ page }) => {
   await using site = await startConsole({ dist });
   await keepHistory(site);
-  // Before the page: a table lays its columns out anew only in the frame after a change of the window's size.
+  // The window gets its size before the page opens: a table updates its columns only in the frame after a change of the size.
   await page.setViewportSize({ width: 1440, height: 860 });
   await enterAs(page, { site, role: "viewer", path: "/history", heading: "History" });
   for (const [user, caller] of [["ada", CALLER], ["grace", ""]] as const) {

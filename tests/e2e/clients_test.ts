@@ -135,7 +135,7 @@ browserTest(
   async ({ page }) => {
     await using gateway = await start();
     await enter(page, { gateway, path: "/clients/of-file", heading: "of-file", role: "viewer" });
-    await page.getByText("This client stands in the settings file. Change it there.").waitFor();
+    await page.getByText("This client is defined in the settings file. Change it there.").waitFor();
     const rotate = page.getByRole("button", { name: "Rotate the secret" });
     assertEquals(await rotate.isDisabled(), true);
     assertEquals(await rotate.getAttribute("title"), "Needs the owner role");

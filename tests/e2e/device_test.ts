@@ -69,7 +69,7 @@ browserTest(
     await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
     await page.getByRole("button", { name: "Pair this phone" }).click();
     await page.getByText("Nothing to approve").waitFor();
-    // A request that was answered goes with the stream, which may come after what is said of it.
+    // The event stream removes an answered request, possibly after the message about it appears.
     const card = page.getByRole("form", { name: "Is this you signing in?" });
     site.phone.ask(phoneRequest("r1"));
     await page.getByLabel("Number shown in your login").fill("99");

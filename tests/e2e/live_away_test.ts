@@ -20,7 +20,7 @@ function openLine(port: number) {
       try {
         conn.close();
       } catch (_closedByItsEnd) {
-        // One whose other side has ended closes itself, and is taken out a moment later.
+        // A connection closes itself when the other side ends; it leaves the set a moment later.
       }
     }
     conns.clear();

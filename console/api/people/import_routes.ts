@@ -54,7 +54,7 @@ const ROWS = v.strictObject({
   /** Attributes that the file has columns for; other attributes of a known user stay. Absent: all. */
   covers: v.optional(v.nullable(NAMES), null),
 });
-/** A resource has at most 32 levels, and stands in a list in the body. */
+/** A resource has at most 32 levels. The body adds the list of rows and its own level. */
 const ROWS_DEPTH = 35;
 const NOTHING = v.strictObject({});
 

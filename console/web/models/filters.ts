@@ -45,7 +45,7 @@ export function takeOff({ router }: Routed, filters: readonly Pick<Filter, "name
   );
 }
 
-/** What the filters let through, fetched anew whenever one of them changes, or the page of the address. */
+/** The filtered list. It is fetched again when a filter or the page number in the address changes. */
 export function useFiltered<P>(
   models: Models,
   { filters, fetch }: { filters: readonly Filter[]; fetch: (query: Query) => Promise<P> },

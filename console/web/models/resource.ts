@@ -68,8 +68,8 @@ export function createResource<T>(
 }
 
 /**
- * A resource for as long as a page is open, fetched anew whenever one of `inputs` changes. The value of another `key` is not
- * shown meanwhile.
+ * A resource of an open page. It is fetched again when one of `inputs` changes, and shows the earlier value until then.
+ * When `key` changes, the earlier value is not shown.
  */
 export function useResource<T>(
   models: Pick<Models, "session">,

@@ -57,7 +57,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PlaceRow>> = {
     place: "client",
     path: () => "/clients/of-file",
     heading: () => "of-file",
-    shows: () => "This client stands in the settings file.",
+    shows: () => "This client is defined in the settings file.",
     nothing: ALWAYS_SOMETHING,
     part: true,
     dialogs: [],

@@ -164,7 +164,7 @@ export const words = {
   fail_no_totp: "The app is not being set up any more. Begin again.",
   fail_last_factor: "Without it you could not sign in any more.",
   fail_last_owner: "The last owner who can sign in has to stay one.",
-  fail_settings_admin: "This administrator stands in the settings file.",
+  fail_settings_admin: "This administrator is defined in the settings file.",
   fail_provider_admin: "The sign-in provider decides this.",
   fail_unknown_administrator: "That administrator is not known.",
   fail_name_taken: "That name is taken already.",
