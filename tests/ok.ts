@@ -47,7 +47,7 @@ async function main(args: readonly string[]): Promise<number> {
   let good = true;
   for (const check of CHECKS) good = await holds(check) && good;
   if (args.includes("--no-tests")) return good ? 0 : 1;
-  for (const suite of [SUITES.guards, SUITES.unit]) {
+  for (const suite of [SUITES.architecture, SUITES.unit]) {
     const tally = await runSuite(suite);
     good = tally.failed === 0 && good;
     console.log(`${tally.failed === 0 ? "ok  " : "FAIL"}  ${suite.title}  (${summaryLine(tally)})`);

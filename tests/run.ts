@@ -17,8 +17,8 @@ const HELP = `Runs every test. On Debian, as root, it first installs the program
 The last line is "N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test
 failed, and when CI=true and a test was skipped.`;
 
-const FAST: readonly SuiteName[] = ["unit", "guards"];
-const ALL: readonly SuiteName[] = ["unit", "guards", "interop", "e2e"];
+const FAST: readonly SuiteName[] = ["unit", "architecture"];
+const ALL: readonly SuiteName[] = ["unit", "architecture", "interop", "e2e"];
 
 async function buildPages(): Promise<Tally> {
   const built = await runProgram(Deno.execPath(), { args: ["task", "--quiet", "build"], timeoutMs: 120_000 });

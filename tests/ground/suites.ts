@@ -35,14 +35,14 @@ export const SUITES = {
   unit: {
     title: "unit tests",
     paths: ["tests"],
-    ignore: ["tests/interop", "tests/e2e", "tests/guards"],
+    ignore: ["tests/interop", "tests/e2e", "tests/architecture"],
     parallel: true,
     timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
   },
-  guards: {
-    title: "guards",
-    paths: ["tests/guards"],
+  architecture: {
+    title: "architecture",
+    paths: ["tests/architecture"],
     ignore: [],
     parallel: false,
     timeoutMs: 300_000,

@@ -8,7 +8,7 @@ Deno.test("every file keeps the house style", async () => {
   const files = await readSources();
   assert(files.length > 50, "the files were read");
   // The rules quote what they forbid.
-  const judged = files.filter(({ path }) => !path.startsWith("tests/guards/style_"));
+  const judged = files.filter(({ path }) => !path.startsWith("tests/architecture/style_"));
   assertEquals(judged.flatMap(styleProblems), []);
 });
 
