@@ -1,14 +1,15 @@
 // The two headers that only the embedded second-factor service knows: what the phone page shows of a login, and the
 // number that the login prompt shows. An external service never gets or gives them.
 
+import { asRecord, parseBoundedJson } from "../platform/safe_json.ts";
 import type { ApprovalContext } from "../radius/doing/ports.ts";
-import { asRecord, parseForeignJson } from "./json_text.ts";
 
 export const CONTEXT_HEADER = "X-Request-Context";
 export const NUMBER_HEADER = "X-Number-To-Match";
 
 const MAX_TEXT_CHARACTERS = 200;
 const MAX_HEADER_CHARACTERS = 4096;
+const MAX_DEPTH = 32;
 
 /** JSON of the three facts, percent-encoded so that any name fits into a header. */
 export function encodeContext({ client, place, hasPrompt }: ApprovalContext): string {
@@ -30,7 +31,7 @@ export function decodeContext(header: string | null): ApprovalContext {
 
 function readRecord(header: string) {
   try {
-    const parsed = parseForeignJson(decodeURIComponent(header));
+    const parsed = parseBoundedJson(decodeURIComponent(header), { maxDepth: MAX_DEPTH });
     return parsed.ok ? asRecord(parsed.value) : null;
   } catch (_notPercentEncoded) {
     return null;

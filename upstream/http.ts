@@ -2,6 +2,7 @@
 // answer, a count of connections, a circuit breaker per route. What goes wrong is a Fault, never a throw.
 
 import type { Fault, Outcome } from "../radius/doing/ports.ts";
+import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../platform/safe_json.ts";
 import type { Clock, Random } from "../runtime.ts";
 import {
   admitCall,
@@ -16,7 +17,6 @@ import {
 import { type ConnectionLimits, createConnectionGate } from "./connection_gate.ts";
 import { cleanDetail, type ErrorBody, failed, faultOfStatus, nonsense } from "./faults.ts";
 import { type BodyFlaw, type Exchange, exchange, type Fetch } from "./http_exchange.ts";
-import { asRecord, type JsonRecord, parseForeignJson } from "./json_text.ts";
 
 /** One call to a service that answers in JSON. */
 export interface HttpCall {
@@ -61,6 +61,7 @@ export interface HttpCaller {
 export const IN_PROCESS_CONNECTIONS: ConnectionLimits = { perRoute: 500, total: 500, waiting: 20_000 };
 
 const MAX_ANSWER_OCTETS = 256 * 1024;
+const MAX_ANSWER_DEPTH = 32;
 const MAX_ROUTES = 100;
 const DEFAULT_LIMITS: ConnectionLimits = { perRoute: 2, total: 20, waiting: 1000 };
 
@@ -184,6 +185,13 @@ const FLAWS: Readonly<Record<BodyFlaw, Fault>> = {
   out_of_time: { kind: "unreachable", sent: true, detail: "the answer did not end in time" },
 };
 
+const JSON_FLAWS: Readonly<Record<JsonFlaw, string>> = {
+  not_utf8: "an answer that is not UTF-8",
+  not_json: "not JSON",
+  too_deep: `JSON deeper than ${MAX_ANSWER_DEPTH} levels`,
+  too_many_values: "JSON with too many values",
+};
+
 /** What an exchange means. A status that is no success counts even when its body is of no use. */
 function judge(made: Exchange, call: HttpCall): Outcome<HttpAnswer> {
   if (!made.ok) {
@@ -196,8 +204,8 @@ function judge(made: Exchange, call: HttpCall): Outcome<HttpAnswer> {
   }
   if (made.body === null) return failed(FLAWS[made.flaw]);
   if (!isJson(headers)) return nonsense("an answer that is not application/json");
-  const parsed = parseForeignJson(made.body);
-  if (!parsed.ok) return nonsense(parsed.detail);
+  const parsed = parseBoundedJson(made.body, { maxDepth: MAX_ANSWER_DEPTH });
+  if (!parsed.ok) return nonsense(JSON_FLAWS[parsed.flaw]);
   const body = asRecord(parsed.value);
   return body === null ? nonsense("JSON that is no object") : { ok: true, value: { status, headers, body } };
 }
@@ -209,7 +217,7 @@ function isJson(headers: Headers): boolean {
 
 function readErrorBody(made: Extract<Exchange, { ok: true }>, call: HttpCall): ErrorBody {
   const plain: ErrorBody = { code: made.status, detail: `HTTP ${made.status}` };
-  const parsed = parseForeignJson(made.body ?? "");
+  const parsed = parseBoundedJson(made.body ?? "", { maxDepth: MAX_ANSWER_DEPTH });
   const body = parsed.ok ? asRecord(parsed.value) : null;
   if (body === null) return plain;
   const { code, detail } = call.readError(body);

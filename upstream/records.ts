@@ -2,9 +2,9 @@
 // types; members that do not may be missing; further ones are ignored.
 
 import { readPhoneName } from "../phone_name.ts";
+import { asRecord, type JsonRecord } from "../platform/safe_json.ts";
 import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/doing/ports.ts";
 import { cleanDetail, nonsense } from "./faults.ts";
-import { asRecord, type JsonRecord } from "./json_text.ts";
 
 const MAX_ID_CHARACTERS = 128;
 const MAX_NAME_CHARACTERS = 256;

@@ -1,0 +1,90 @@
+// Parses JSON from outside (RFC 8259) within bounds. The platform's parser accepts millions of nested arrays, and code
+// that walks them overflows the stack, so the depth is checked before the text is parsed.
+
+/** Why a text is refused. */
+export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values";
+
+export type BoundedJson =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly flaw: JsonFlaw };
+
+/** How much JSON is accepted. The caller has bounded the size of the text. */
+export interface JsonBounds {
+  /** Arrays and objects inside each other. */
+  readonly maxDepth: number;
+  /** Members, elements, arrays and objects in all. Default: no bound. */
+  readonly maxValues?: number;
+}
+
+/**
+ * @param source a text, or UTF-8 octets, whose byte order mark is ignored.
+ * @returns the value, or what is wrong. If an object has a name twice, the last one counts.
+ */
+export function parseBoundedJson(source: string | Uint8Array, bounds: JsonBounds): BoundedJson {
+  const text = typeof source === "string" ? source : decodeUtf8(source);
+  if (text === null) return { ok: false, flaw: "not_utf8" };
+  const excess = findExcess(text, bounds);
+  if (excess !== null) return { ok: false, flaw: excess };
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch (_syntaxError) {
+    return { ok: false, flaw: "not_json" };
+  }
+}
+
+/** A JSON object whose members are read by name; members of its prototype do not count. */
+export interface JsonRecord {
+  member(name: string): unknown;
+}
+
+/** The object that `value` is, or `null`. */
+export function asRecord(value: unknown): JsonRecord | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const members = new Map<string, unknown>(Object.entries(value));
+  return { member: (name) => members.get(name) };
+}
+
+function decodeUtf8(octets: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(octets);
+  } catch (_invalid) {
+    return null;
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_ARRAY = 0x5d;
+const CLOSE_OBJECT = 0x7d;
+
+/** Counts brackets and commas outside of strings. */
+function findExcess(text: string, { maxDepth, maxValues = Infinity }: JsonBounds): JsonFlaw | null {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(text, at);
+    else if (character === COMMA) values++;
+    else if (character === CLOSE_ARRAY || character === CLOSE_OBJECT) depth--;
+    else if (character === OPEN_ARRAY || character === OPEN_OBJECT) {
+      depth++;
+      values++;
+      if (depth > maxDepth) return "too_deep";
+    }
+    if (values > maxValues) return "too_many_values";
+  }
+  return null;
+}
+
+/** The place of the closing quote, or the end of the text. */
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === BACKSLASH) at++;
+    else if (character === QUOTE) return at;
+  }
+  return text.length;
+}

@@ -1,0 +1,79 @@
+// JSON from outside, within bounds.
+
+import { assert, assertEquals } from "@std/assert";
+import { asRecord, type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
+import fc from "../packages/fast_check.ts";
+
+const BOUNDS = { maxDepth: 32, maxValues: 1000 };
+const utf8 = new TextEncoder();
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+const many = (values: number) => `[${new Array(values - 1).fill("0").join(",")}]`;
+
+const FLAWS: readonly (readonly [why: string, flaw: JsonFlaw | null, source: string | Uint8Array])[] = [
+  ["32 levels", null, nested(32)],
+  ["33 levels", "too_deep", nested(33)],
+  ["5,000,000 brackets", "too_deep", "[".repeat(5_000_000)],
+  ["100,000 objects inside each other", "too_deep", '{"a":'.repeat(100_000)],
+  ["1,000 values", null, many(1000)],
+  ["1,001 values", "too_many_values", many(1001)],
+  ["a thousand commas", "too_many_values", `{${",".repeat(1000)}`],
+  [
+    "brackets and commas inside strings",
+    null,
+    JSON.stringify({ a: "[,".repeat(600), b: '\\"[[{{', "[[[": 1 }),
+  ],
+  ["escaped quotes and backslashes", null, '{"a":"\\"[","b":"\\\\"}'],
+  ["nothing", "not_json", ""],
+  ["half an object", "not_json", "{"],
+  ["a word", "not_json", "nope"],
+  ["text after the value", "not_json", '{"a":1}x'],
+  ["an open string", "not_json", '{"a":"'],
+  ["an open escape", "not_json", '{"a":"\\'],
+  ["a byte order mark in a text", "not_json", "\ufeff{}"],
+  ["a byte order mark in octets", null, utf8.encode("\ufeff{}")],
+  ["an octet that no UTF-8 has", "not_utf8", Uint8Array.of(0x7b, 0xff, 0x7d)],
+  ["a surrogate in UTF-8", "not_utf8", Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
+  ["UTF-16", "not_utf8", Uint8Array.of(0xff, 0xfe, 0x7b, 0x00)],
+];
+
+for (const [why, flaw, source] of FLAWS) {
+  Deno.test(`parseBoundedJson() ${flaw === null ? "accepts" : "refuses"} ${why}`, () => {
+    const parsed = parseBoundedJson(source, BOUNDS);
+    assertEquals(parsed.ok ? null : parsed.flaw, flaw);
+  });
+}
+
+Deno.test("parseBoundedJson() gives any value as JSON.parse gives it, from a text and from octets", () => {
+  fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+    const text = JSON.stringify(value);
+    const expected = { ok: true, value: JSON.parse(text) } as const;
+    assertEquals(parseBoundedJson(text, { maxDepth: 32 }), expected);
+    assertEquals(parseBoundedJson(utf8.encode(text), { maxDepth: 32 }), expected);
+  }));
+});
+
+Deno.test("parseBoundedJson() never throws, for any octets", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
+    const parsed = parseBoundedJson(octets, BOUNDS);
+    assert(parsed.ok || parsed.flaw !== "too_many_values");
+  }));
+});
+
+Deno.test("parseBoundedJson() leaves every object's prototype alone when a name is __proto__", () => {
+  const parsed = parseBoundedJson('{"__proto__":{"active":false}}', BOUNDS);
+  const value: object = parsed.ok ? Object(parsed.value) : {};
+  assertEquals(Object.keys(value), ["__proto__"]);
+  assertEquals("active" in value, false);
+  assertEquals(Object.getPrototypeOf(value), Object.prototype);
+});
+
+Deno.test("asRecord() reads own members only", () => {
+  const record = asRecord(JSON.parse('{"__proto__":{"granted":true},"id":"x"}'));
+  assertEquals(record?.member("granted"), undefined);
+  assertEquals(record?.member("toString"), undefined);
+  assertEquals(record?.member("id"), "x");
+});
+
+Deno.test("asRecord() is null for everything but an object", () => {
+  for (const value of [null, undefined, [], "x", 1, true]) assertEquals(asRecord(value), null);
+});
