@@ -19,17 +19,17 @@ const ROOT = new URL("../../", import.meta.url);
 const NOT_OURS = new Set(["node_modules", ".git", "data", "console/dist", "tests/vectors", "tests/fixtures"]);
 const TEXTS = [".ts", ".tsx", ".css", ".c", ".h", ".md", ".conf", ".json", ".html", "run"];
 
-/** Every text file of the project. */
-export async function readSources(): Promise<SourceFile[]> {
+/** Every text file of the project, or of another tree. */
+export async function readSources(root = ROOT): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   const folders = [""];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for await (const entry of Deno.readDir(new URL(folder === "" ? "." : `${folder}/`, ROOT))) {
+    for await (const entry of Deno.readDir(new URL(folder === "" ? "." : `${folder}/`, root))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (NOT_OURS.has(path)) continue;
       if (entry.isDirectory) folders.push(path);
       else if (TEXTS.some((ending) => path.endsWith(ending))) {
-        files.push({ path, text: await Deno.readTextFile(new URL(path, ROOT)) });
+        files.push({ path, text: await Deno.readTextFile(new URL(path, root)) });
       }
     }
   }

@@ -1,0 +1,117 @@
+// What the architecture rules find in a source tree. One finding is one place that breaks one rule.
+
+import { bannedWords } from "./banned_words.ts";
+import { importCycles, importEdges, importersOf } from "./import_graph.ts";
+import { isModule, type SourceFile } from "./sources.ts";
+import { type ModuleSyntax, parseModules } from "./syntax.ts";
+
+/** `key` names the place and does not change when lines move. `detail` is for the reader. */
+export interface Finding {
+  readonly key: string;
+  readonly detail: string;
+}
+
+/** A tree with the syntax of its modules. */
+export interface SourceTree {
+  readonly files: readonly SourceFile[];
+  readonly modules: ReadonlyMap<string, ModuleSyntax>;
+}
+
+export const MAX_FUNCTION_LINES = 80;
+export const MAX_FILE_LINES = 300;
+/** A file with one importer and fewer lines belongs into that importer. */
+export const MIN_SEPARATE_LINES = 60;
+
+/** Names that several files may export, with the reason. */
+export const SHARED_NAMES: ReadonlyMap<string, string> = new Map([
+  ["words", "one catalogue for each area and language"],
+]);
+/** These files quote what the rules forbid. */
+const QUOTES_RULES = /^tests\/architecture\/(banned_words|exceptions|structure_test)/;
+
+export type RuleName = "functions" | "files" | "names" | "cycles" | "words";
+
+/** By the name that the exceptions and the lists use. */
+export const RULES: Readonly<Record<RuleName, (tree: SourceTree) => Finding[]>> = {
+  functions: longFunctions,
+  files: longFiles,
+  names: sharedNames,
+  cycles,
+  words: bannedWordUses,
+};
+
+/** The tree of some files. */
+export function parseTree(files: readonly SourceFile[]): SourceTree {
+  return { files, modules: parseModules(files) };
+}
+
+/** Whether a path belongs to the product. */
+export function isProduct(path: string): boolean {
+  return !path.startsWith("tests/");
+}
+
+export function countLines(text: string): number {
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}
+
+function longFunctions({ modules }: SourceTree): Finding[] {
+  return [...modules].flatMap(([path, { functions }]) =>
+    functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES).map(({ name, line, lines }) => ({
+      key: `${path}#${name}`,
+      detail: `${path}:${line} ${name} has ${lines} lines`,
+    }))
+  );
+}
+
+function longFiles({ files }: SourceTree): Finding[] {
+  return files.filter(({ path, text }) => isCode(path) && countLines(text) > MAX_FILE_LINES).map(
+    ({ path, text }) => ({ key: path, detail: `${path} has ${countLines(text)} lines` }),
+  );
+}
+
+function sharedNames({ modules }: SourceTree): Finding[] {
+  const places = new Map<string, string[]>();
+  for (const [path, { exports }] of modules) {
+    if (!isProduct(path)) continue;
+    for (const name of exports) places.set(name, [...places.get(name) ?? [], path]);
+  }
+  return [...places].filter(([name, paths]) => paths.length > 1 && !SHARED_NAMES.has(name))
+    .sort(([a], [b]) => a < b ? -1 : 1)
+    .map(([name, paths]) => ({ key: name, detail: `${name} is exported by ${paths.join(" and ")}` }));
+}
+
+function cycles({ modules }: SourceTree): Finding[] {
+  return importCycles(importEdges(modules)).map((members) => ({
+    key: members.join(" "),
+    detail: `${members.join(", ")} import each other`,
+  }));
+}
+
+function bannedWordUses({ files, modules }: SourceTree): Finding[] {
+  return files.filter(({ path }) => !QUOTES_RULES.test(path)).flatMap((file) => {
+    const lines = new Map<string, number[]>();
+    for (const { word, line } of bannedWords(file, modules.get(file.path))) {
+      lines.set(word, [...lines.get(word) ?? [], line]);
+    }
+    return [...lines].map(([word, at]) => ({
+      key: `${file.path}: ${word}`,
+      detail: `${file.path}:${at.join(",")} says "${word}"`,
+    }));
+  });
+}
+
+/** Product modules that one other product module imports. */
+export function singleImporterFiles(
+  { files, modules }: SourceTree,
+): { path: string; lines: number; importer: string }[] {
+  const edges = importEdges(modules).filter(({ from }) => isProduct(from));
+  const importers = importersOf(edges);
+  return files.filter(({ path }) => isProduct(path) && isModule(path)).flatMap(({ path, text }) => {
+    const [importer, ...others] = importers.get(path) ?? [];
+    return importer === undefined || others.length > 0 ? [] : [{ path, lines: countLines(text), importer }];
+  });
+}
+
+function isCode(path: string): boolean {
+  return isModule(path) || path.endsWith(".c") || path.endsWith(".h") || path.endsWith(".css");
+}
