@@ -57,17 +57,13 @@ export interface HttpCaller {
   close(): Promise<void>;
 }
 
-/** For an embedded service: nothing is opened there, so the count only bounds the work in hand. */
-export const IN_PROCESS_CONNECTIONS: ConnectionLimits = { perRoute: 500, total: 500, waiting: 20_000 };
-
 const MAX_ANSWER_OCTETS = 256 * 1024;
 const MAX_ANSWER_DEPTH = 32;
 const MAX_ROUTES = 100;
 const DEFAULT_LIMITS: ConnectionLimits = { perRoute: 2, total: 20, waiting: 1000 };
 
 /**
- * @param deps.fetch that of `openHttpClient()` (never the global one, which may send a POST twice), or an embedded
- * service's.
+ * @param deps.fetch that of `openHttpClient()`, never the global one, which may send a POST twice.
  * @param deps.connections exchanges at once; default 2 per route, 20 in all, 1,000 waiting.
  */
 export function createHttpCaller(

@@ -4,7 +4,7 @@
 import type { Clock } from "../runtime.ts";
 import { type ConnectionLoss, connectionLossOf } from "./faults.ts";
 
-/** The part of `fetch` that is used; an embedded service's `fetch` fits as well. */
+/** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** What is sent. */

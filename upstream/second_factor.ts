@@ -1,9 +1,8 @@
-// The second-factor service over HTTP: /v1/authentication_requests and /v1/pairings, signed with OAuth 1.0. The same
-// client speaks to an external service and to the embedded one.
+// The client of an external second-factor service: /v1/authentication_requests and /v1/pairings, signed with OAuth 1.0
+// (RFC 5849).
 
-import type { ApprovalRequest, Outcome, SecondFactorService } from "../radius/doing/ports.ts";
+import type { Outcome, SecondFactorService } from "../radius/doing/ports.ts";
 import type { Clock, Random } from "../runtime.ts";
-import { CONTEXT_HEADER, encodeContext, readNumberToMatch } from "./approval_context.ts";
 import { failed } from "./faults.ts";
 import type { HttpAnswer, HttpCaller } from "./http.ts";
 import { authorizationHeader, createNonce } from "./oauth1.ts";
@@ -19,30 +18,14 @@ export interface SecondFactorSettings {
   readonly timeoutMs: number;
 }
 
-/** What the embedded service can do beyond the HTTP interface. */
-export interface EmbeddedLink {
-  /** The request becomes cancelled, unless it was decided. Never rejects. */
-  cancel(requestId: string): Promise<void>;
-  /** Calls back at most once, when the request is no longer pending. Returns what stops it. */
-  onDecision(requestId: string, notify: () => void): () => void;
-  /** Why a request was not granted; `undefined` while it is pending, when it was granted, or when it is unknown. */
-  denialOf(requestId: string): ApprovalRequest["denial"];
-  /** The same when the login of the request expires: then a pending request expired. */
-  denialOnExpiry(requestId: string): ApprovalRequest["denial"];
-}
-
 interface ServiceRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly form?: Parameters;
-  readonly headers?: Readonly<Record<string, string>>;
   readonly secrets?: readonly string[];
 }
 
-/**
- * @param deps.embedded `null` for an external service: then nothing but the documented interface is used.
- * @param deps.userAgent sent with every call, e.g. `Countersign/1.0`.
- */
+/** @param deps.userAgent sent with every call, e.g. `Countersign/1.0`. */
 export function createSecondFactorClient(
   deps: {
     caller: HttpCaller;
@@ -50,10 +33,9 @@ export function createSecondFactorClient(
     clock: Clock;
     random: Random;
     userAgent: string;
-    embedded: EmbeddedLink | null;
   },
 ): SecondFactorService {
-  const { caller, settings, embedded } = deps;
+  const { caller, settings } = deps;
   const base = withoutTrailingSlashes(settings.url);
 
   const send = (request: ServiceRequest): Promise<Outcome<HttpAnswer>> => {
@@ -62,7 +44,7 @@ export function createSecondFactorClient(
     return caller.call({
       method,
       url,
-      headers: () => ({ ...commonHeaders(deps, { method, url, form }), ...request.headers }),
+      headers: () => headersOf(deps, { method, url, form }),
       ...(method === "POST" && { body: encodeForm(form) }),
       timeoutMs: settings.timeoutMs,
       readError: (body) => ({ code: body.member("error_code"), detail: body.member("error_message") }),
@@ -71,33 +53,31 @@ export function createSecondFactorClient(
   };
 
   return {
-    embedded: embedded !== null,
+    embedded: false,
 
-    async initiate({ pairingId, terminalName, context }) {
+    async initiate({ pairingId, terminalName }) {
       const answer = await send({
         method: "POST",
         path: "authentication_requests/initiate",
         form: [["pairing_id", pairingId], ["terminal_name", terminalName]],
-        headers: embedded === null ? {} : { [CONTEXT_HEADER]: encodeContext(context) },
       });
-      return readRequest(answer, { askedId: null, withNumber: embedded !== null });
+      return answer.ok ? readApprovalRequest(answer.value.body, { askedId: null }) : answer;
     },
 
     async status(requestId) {
       if (!isIdentifier(requestId)) return unsendable();
       const path = `authentication_requests/${percentEncode(requestId)}`;
       const answer = await send({ method: "GET", path });
-      return withDenial(readRequest(answer, { askedId: requestId, withNumber: embedded !== null }), embedded);
+      return answer.ok ? readApprovalRequest(answer.value.body, { askedId: requestId }) : answer;
     },
 
     async otpAuth(requestId, otp) {
       if (!isIdentifier(requestId)) return unsendable();
       const path = `authentication_requests/${percentEncode(requestId)}/otp_auth`;
       const answer = await send({ method: "POST", path, form: [["otp", otp]], secrets: [otp] });
-      return withDenial(
-        readRequest(answer, { askedId: requestId, withNumber: false, secrets: [otp] }),
-        embedded,
-      );
+      return answer.ok
+        ? readApprovalRequest(answer.value.body, { askedId: requestId, secrets: [otp] })
+        : answer;
     },
 
     async createPairing({ phrase, userName }) {
@@ -116,9 +96,8 @@ export function createSecondFactorClient(
       return answer.ok ? readPairing(answer.value.body, { askedId: pairingId }) : answer;
     },
 
-    cancel: (requestId) => embedded?.cancel(requestId) ?? Promise.resolve(),
-    onDecision: (requestId, notify) => embedded?.onDecision(requestId, notify) ?? (() => undefined),
-    denialOnExpiry: (requestId) => embedded?.denialOnExpiry(requestId),
+    cancel: () => Promise.resolve(),
+    onDecision: () => () => undefined,
   };
 }
 
@@ -128,7 +107,7 @@ function withoutTrailingSlashes(url: string): string {
   return url.slice(0, end);
 }
 
-function commonHeaders(
+function headersOf(
   { settings, clock, random, userAgent }: {
     settings: SecondFactorSettings;
     clock: Clock;
@@ -148,25 +127,6 @@ function commonHeaders(
   };
   if (request.method === "POST") headers["Content-Type"] = "application/x-www-form-urlencoded";
   return headers;
-}
-
-function readRequest(
-  answer: Outcome<HttpAnswer>,
-  options: { askedId: string | null; withNumber: boolean; secrets?: readonly string[] },
-): Outcome<ApprovalRequest> {
-  if (!answer.ok) return answer;
-  const read = readApprovalRequest(answer.value.body, options);
-  const numberToMatch = options.withNumber ? readNumberToMatch(answer.value.headers) : undefined;
-  return read.ok && numberToMatch !== undefined
-    ? { ok: true, value: { ...read.value, numberToMatch } }
-    : read;
-}
-
-/** Adds why the embedded service did not grant the request. */
-function withDenial(read: Outcome<ApprovalRequest>, embedded: EmbeddedLink | null): Outcome<ApprovalRequest> {
-  if (!read.ok || embedded === null) return read;
-  const denial = embedded.denialOf(read.value.id);
-  return denial === undefined ? read : { ok: true, value: { ...read.value, denial } };
 }
 
 /** An identifier that no service issues: no request is sent, and the result is the one that the service would return. */

@@ -1,4 +1,5 @@
-// The second-factor and the telephony service as the settings want them: external ones by URL, else the embedded ones behind the same client code.
+// Creates the second-factor and the telephony service that the settings name: a client of an external service by URL,
+// else the embedded service.
 
 import type { Config } from "../config.ts";
 import type { SecondFactorService, TelephonyService } from "../radius/doing/ports.ts";
@@ -9,7 +10,7 @@ import type { FindUserRecord } from "../user_record.ts";
 import type { Totp } from "./embedded/house.ts";
 import { createOutbox, type Outbox } from "./embedded/outbox.ts";
 import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "./embedded/second_factor.ts";
-import { createHttpCaller, type HttpCaller, IN_PROCESS_CONNECTIONS } from "./http.ts";
+import { createHttpCaller } from "./http.ts";
 import { openHttpClient } from "./http_client.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
 import { createTelephonyClient } from "./telephony.ts";
@@ -53,8 +54,7 @@ export async function createServices(deps: ServiceDeps): Promise<Services> {
     embedded: second.embedded,
     outbox: phone.outbox,
     async close() {
-      await Promise.all([second.caller.close(), phone.caller.close()]);
-      await second.embedded?.close();
+      await Promise.all([second.close(), phone.close()]);
       pool.close();
     },
   };
@@ -67,7 +67,9 @@ interface Outward {
 async function createSecondFactor(
   deps: ServiceDeps,
   { fetch, most }: Outward & { most: number },
-): Promise<{ service: SecondFactorService; caller: HttpCaller; embedded: EmbeddedSecondFactor | null }> {
+): Promise<
+  { service: SecondFactorService; embedded: EmbeddedSecondFactor | null; close: () => Promise<void> }
+> {
   const { config, clock, random, userAgent } = deps;
   if (config.secondFactor.url !== "") {
     const caller = createHttpCaller({ fetch, clock, random, connections: { perRoute: most, total: most } });
@@ -77,9 +79,8 @@ async function createSecondFactor(
       clock,
       random,
       userAgent,
-      embedded: null,
     });
-    return { service, caller, embedded: null };
+    return { service, embedded: null, close: () => caller.close() };
   }
   const embedded = createEmbeddedSecondFactor({
     ...deps,
@@ -90,48 +91,25 @@ async function createSecondFactor(
     },
   });
   await embedded.load();
-  const caller = createHttpCaller({
-    fetch: embedded.fetch,
-    clock,
-    random,
-    connections: IN_PROCESS_CONNECTIONS,
-  });
-  const { clientSettings: settings, link } = embedded;
-  return {
-    service: createSecondFactorClient({ caller, settings, clock, random, userAgent, embedded: link }),
-    caller,
-    embedded,
-  };
+  return { service: embedded.service, embedded, close: () => embedded.close() };
 }
 
 async function createTelephony(
   deps: ServiceDeps,
   { fetch }: Outward,
-): Promise<{ service: TelephonyService; caller: HttpCaller; outbox: Outbox | null }> {
+): Promise<{ service: TelephonyService; outbox: Outbox | null; close: () => Promise<void> }> {
   const { config, clock, random, userAgent } = deps;
   if (config.telephony.url !== "") {
     const { connectionsPerRoute, connectionsTotal } = config.telephony;
     const connections = { perRoute: connectionsPerRoute, total: connectionsTotal };
     const caller = createHttpCaller({ fetch, clock, random, connections });
     return {
-      service: createTelephonyClient({ caller, settings: config.telephony, userAgent, embedded: false }),
-      caller,
+      service: createTelephonyClient({ caller, settings: config.telephony, userAgent }),
       outbox: null,
+      close: () => caller.close(),
     };
   }
   const outbox = createOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
   await outbox.load();
-  const caller = createHttpCaller({
-    fetch: outbox.fetch,
-    clock,
-    random,
-    connections: IN_PROCESS_CONNECTIONS,
-  });
-  const service = createTelephonyClient({
-    caller,
-    settings: outbox.clientSettings,
-    userAgent,
-    embedded: true,
-  });
-  return { service, caller, outbox };
+  return { service: outbox.service, outbox, close: () => Promise.resolve() };
 }

@@ -1,5 +1,5 @@
-// The telephony service over HTTP: Calls.json and Messages.json of the dated interface 2010-04-01, with Basic
-// credentials. The same client speaks to an external service and to the embedded outbox.
+// The client of an external telephony service: Calls.json and Messages.json of the dated interface 2010-04-01, with
+// Basic credentials (RFC 7617).
 
 import type { Outcome, TelephonyService } from "../radius/doing/ports.ts";
 import { nonsense } from "./faults.ts";
@@ -22,12 +22,9 @@ export interface TelephonySettings {
 
 const MAX_VALIDITY_SECONDS = 36_000;
 
-/**
- * @param deps.embedded whether the other end is the embedded outbox.
- * @param deps.userAgent sent with every call.
- */
+/** @param deps.userAgent sent with every call. */
 export function createTelephonyClient(
-  deps: { caller: HttpCaller; settings: TelephonySettings; userAgent: string; embedded: boolean },
+  deps: { caller: HttpCaller; settings: TelephonySettings; userAgent: string },
 ): TelephonyService {
   const { caller, settings } = deps;
   const account = `${
@@ -56,7 +53,7 @@ export function createTelephonyClient(
     );
 
   return {
-    embedded: deps.embedded,
+    embedded: false,
     text: ({ to, body, validitySeconds }) =>
       send("Messages.json", {
         form: [

@@ -1,7 +1,7 @@
-// A second-factor service for tests: the documented records over real HTTP, OAuth signatures checked with node's own
-// HMAC, every request recorded, and any fault on demand.
+// A second-factor service for tests: the documented records over real HTTP, OAuth signatures checked, every request
+// recorded, and any fault on demand.
 
-import { createHmac } from "node:crypto";
+import { createSignatureChecker } from "./oauth1_checker.ts";
 import {
   type Handling,
   type RawReply,
@@ -70,6 +70,8 @@ export interface FakeSecondFactorOptions {
   readonly consumerSecret?: string;
   /** Whether initiate takes any pairing id, also one that was never paired (default true). */
   readonly acceptAnyPairing?: boolean;
+  /** The service's clock; without one, a signature of any time is accepted. */
+  readonly nowMs?: () => number;
 }
 
 const JSON_HEADERS = {
@@ -87,7 +89,7 @@ export function startFakeSecondFactor(options: FakeSecondFactorOptions = {}): Pr
   const asked = new Map<string, FakeRequest>();
   const phrases = new Set<string>();
   const otps = new Map<string, string>();
-  const nonces = new Set<string>();
+  const checkSignature = createSignatureChecker({ ...options, consumerKey, consumerSecret });
   const faults: (ServiceFault | undefined)[] = [];
   let permanent: ServiceFault | null = null;
 
@@ -183,7 +185,8 @@ export function startFakeSecondFactor(options: FakeSecondFactorOptions = {}): Pr
 
   const handle = (raw: RawRequest): Handling => {
     const form = new URLSearchParams(raw.body);
-    const authorized = isSigned(raw, { url: server.url, form, consumerKey, consumerSecret, nonces });
+    const arrived = { method: raw.method, url: server.url + raw.target, form };
+    const authorized = checkSignature(arrived, raw.headers.get("authorization")) === null;
     const request: RecordedRequest = { ...raw, form, authorized };
     requests.push(request);
     const fault = faults.length > 0 ? faults.shift() : permanent ?? undefined;
@@ -324,49 +327,4 @@ function requestRecord(request: FakeRequest, pairing: FakePairing) {
       name: "log in",
     },
   };
-}
-
-/** RFC 5849 §3.4, written apart from the product's code so that both cannot be wrong in the same way. */
-function isSigned(
-  request: RawRequest,
-  known: {
-    url: string;
-    form: URLSearchParams;
-    consumerKey: string;
-    consumerSecret: string;
-    nonces: Set<string>;
-  },
-): boolean {
-  const header = request.headers.get("authorization") ?? "";
-  if (!header.startsWith("OAuth ")) return false;
-  const oauth = new Map(
-    [...header.slice(6).matchAll(/(\w+)="([^"]*)"/g)].map((
-      [, name = "", value = ""],
-    ) => [name, decodeURIComponent(value)]),
-  );
-  const signature = oauth.get("oauth_signature");
-  const nonce = `${oauth.get("oauth_timestamp")} ${oauth.get("oauth_nonce")}`;
-  if (oauth.get("oauth_consumer_key") !== known.consumerKey || known.nonces.has(nonce)) return false;
-  known.nonces.add(nonce);
-  oauth.delete("oauth_signature");
-  const url = new URL(request.target, known.url);
-  const pairs = [...oauth, ...url.searchParams, ...known.form].map(([name, value]) =>
-    `${strictlyEncoded(name)}=${strictlyEncoded(value)}`
-  ).sort();
-  const base = [request.method, url.origin + url.pathname, pairs.join("&")].map(strictlyEncoded).join("&");
-  const expected = createHmac("sha1", `${strictlyEncoded(known.consumerSecret)}&`).update(base).digest(
-    "base64",
-  );
-  return expected === signature;
-}
-
-function strictlyEncoded(text: string): string {
-  let encoded = "";
-  for (const octet of new TextEncoder().encode(text)) {
-    const character = String.fromCharCode(octet);
-    encoded += /[A-Za-z0-9\-._~]/.test(character)
-      ? character
-      : `%${octet.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return encoded;
 }

@@ -66,6 +66,8 @@ const MAGIC_FROM: Readonly<Record<"call" | "text", ReadonlyMap<string, number>>>
 };
 const ILL_FORMED: Readonly<Record<"call" | "text", number>> = { call: 13223, text: 21211 };
 
+const MAX_TEXT_CHARACTERS = 1600;
+
 /** Starts on a free port of the loopback address. */
 export function startFakeTelephony(options: FakeTelephonyOptions = {}): Promise<FakeTelephony> {
   const {
@@ -135,7 +137,9 @@ function refusalOf(kind: "call" | "text", form: URLSearchParams): number | null 
   if (to === "") return kind === "call" ? 21201 : 21604;
   if (from === "") return kind === "call" ? 21213 : 21603;
   if (!/^\+[1-9]\d{6,14}$/.test(to)) return ILL_FORMED[kind];
-  if (kind === "text" && !form.get("Body")) return 21602;
+  const body = form.get("Body") ?? "";
+  if (kind === "text" && body === "") return 21602;
+  if (kind === "text" && body.length > MAX_TEXT_CHARACTERS) return 21617;
   if (kind === "call" && !form.get("Url") && !form.get("Twiml")) return 21205;
   return MAGIC_TO[kind].get(to) ?? MAGIC_FROM[kind].get(from) ?? null;
 }

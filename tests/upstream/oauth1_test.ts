@@ -1,18 +1,16 @@
 // Signatures against published vectors: RFC 5849, a provider's documented example, and the clients of the service's
 // documented ancestor.
 
-import { assertEquals, assertMatch, assertNotEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createSystemRandom } from "../../runtime.ts";
 import {
   authorizationHeader,
   createNonce,
-  createOAuthVerifier,
-  parseAuthorization,
   signatureBaseString,
   signHmacSha1,
 } from "../../upstream/oauth1.ts";
 import type { Parameters } from "../../upstream/percent_encoding.ts";
-import { createManualClock } from "./manual_clock.ts";
+import { createSignatureChecker, type SignatureProblem } from "../fakes/oauth1_checker.ts";
 
 interface Vector {
   readonly name: string;
@@ -169,12 +167,10 @@ const signed = (options: { nonce?: string; timestampSeconds?: number; keys?: typ
   authorizationHeader(REQUEST, { keys: KEYS, timestampSeconds: NOW_SECONDS, nonce: "1", ...options });
 
 Deno.test("authorizationHeader() has the six parameters in the documented order", () => {
-  const header = signed();
   assertMatch(
-    header,
+    signed(),
     /^OAuth oauth_consumer_key="key", oauth_version="1\.0", oauth_signature_method="HMAC-SHA1", oauth_timestamp="1800000000", oauth_nonce="1", oauth_signature="[A-Za-z0-9%]+"$/,
   );
-  assertEquals([...parseAuthorization(header)?.keys() ?? []].length, 6);
 });
 
 Deno.test("createNonce() is integer text and does not repeat", () => {
@@ -184,30 +180,26 @@ Deno.test("createNonce() is integer text and does not repeat", () => {
   assertEquals(new Set(nonces).size, nonces.length);
 });
 
-const newVerifier = (options: { maxNonces?: number } = {}) => {
-  const clock = createManualClock(NOW_SECONDS * 1000);
-  return { clock, verifier: createOAuthVerifier({ clock, keys: KEYS, ...options }) };
-};
+const newChecker = () => createSignatureChecker({ ...KEYS, nowMs: () => NOW_SECONDS * 1000 });
 
-Deno.test("OAuthVerifier.verify() takes what authorizationHeader() signed, once", () => {
-  const { verifier } = newVerifier();
-  assertEquals(verifier.verify(REQUEST, signed()), { ok: true });
-  assertEquals(verifier.verify(REQUEST, signed()), { ok: false, reason: "nonce_used" });
-  assertEquals(verifier.verify(REQUEST, signed({ nonce: "2" })), { ok: true });
+Deno.test("The signature checker of the fake takes what authorizationHeader() signed, once", () => {
+  const check = newChecker();
+  assertEquals(check(REQUEST, signed()), null);
+  assertEquals(check(REQUEST, signed()), "nonce_used");
+  assertEquals(check(REQUEST, signed({ nonce: "2" })), null);
 });
 
 const REFUSED: readonly {
   name: string;
   header: string | null;
   request?: { method: string; url: string; form: Parameters };
-  reason: string;
+  reason: SignatureProblem;
 }[] = [
-  { name: "no header", header: null, reason: "no_header" },
+  { name: "no header", header: null, reason: "malformed" },
   { name: "another scheme", header: "Basic YTpi", reason: "malformed" },
   { name: "a value without quotes", header: "OAuth oauth_nonce=1", reason: "malformed" },
   { name: "a parameter that stands twice", header: signed() + ', oauth_nonce="1"', reason: "malformed" },
   { name: "a broken percent escape", header: 'OAuth oauth_nonce="%zz"', reason: "malformed" },
-  { name: "an endless header", header: `OAuth a="${"x".repeat(5000)}"`, reason: "malformed" },
   {
     name: "another signature method",
     header: signed().replace("HMAC-SHA1", "PLAINTEXT"),
@@ -258,23 +250,7 @@ const REFUSED: readonly {
   },
 ];
 for (const { name, header, request = REQUEST, reason } of REFUSED) {
-  Deno.test(`OAuthVerifier.verify() refuses ${name}`, () => {
-    assertEquals(newVerifier().verifier.verify(request, header), { ok: false, reason } as ReturnType<
-      ReturnType<typeof createOAuthVerifier>["verify"]
-    >);
+  Deno.test(`The signature checker of the fake refuses ${name}`, () => {
+    assertEquals(newChecker()(request, header), reason);
   });
 }
-
-Deno.test("OAuthVerifier.verify() still knows a nonce when the memory overflowed, because that second is closed", () => {
-  const { clock, verifier } = newVerifier({ maxNonces: 3 });
-  const oldest = signed({ nonce: "a" });
-  assertEquals(verifier.verify(REQUEST, oldest).ok, true);
-  for (let second = 1; second <= 3; second++) {
-    clock.advance(1000);
-    const header = signed({ nonce: "a", timestampSeconds: NOW_SECONDS + second });
-    assertEquals(verifier.verify(REQUEST, header).ok, true);
-  }
-  assertEquals(verifier.verify(REQUEST, oldest), { ok: false, reason: "nonce_used" });
-  assertEquals(verifier.verify(REQUEST, signed({ nonce: "unused" })).ok, false);
-  assertNotEquals(signed({ nonce: "a" }), signed({ nonce: "b" }));
-});

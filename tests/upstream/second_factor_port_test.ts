@@ -74,6 +74,14 @@ const EXPECTATIONS: readonly { it: string; holds: (world: SecondFactorWorld) => 
     },
   },
   {
+    it: "does not ask without a terminal name",
+    async holds(world) {
+      const pairingId = await world.pair("ada");
+      const asked = await world.service.initiate({ pairingId, terminalName: "", context: CONTEXT });
+      assertEquals(!asked.ok && asked.fault.kind === "refused" && asked.fault.status, 400);
+    },
+  },
+  {
     it: "does not ask for a pairing that ended",
     async holds(world) {
       const pairingId = await world.pair("ada");

@@ -110,7 +110,6 @@ async function openSecondFactor(
     clock,
     random,
     userAgent: USER_AGENT,
-    embedded: null,
   });
   return {
     fake,
@@ -253,7 +252,7 @@ async function openTelephony({ clock = systemClock }: { clock?: Clock } = {}) {
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock, random: createSystemRandom() });
   const settings = { ...fake, twimlEchoUrl: "", timeoutMs: TIMEOUT_MS };
-  const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false });
+  const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT });
   return {
     fake,
     client,

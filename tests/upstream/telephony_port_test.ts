@@ -39,13 +39,21 @@ const EXPECTATIONS: readonly { it: string; holds: (world: TelephonyWorld) => Pro
     },
   },
   {
-    it: "refuses a text to an invalid number",
-    async holds({ service }) {
-      const sent = await service.text({ to: "+0123", body: "402913", validitySeconds: 300 });
-      assertEquals(!sent.ok && sent.fault.kind === "refused" && [sent.fault.status, sent.fault.code], [
-        400,
-        21211,
-      ]);
+    it: "refuses a text to an invalid number, an empty one, and one of 1,601 characters",
+    async holds({ service, received }) {
+      const refused = [["+0123", "402913", 21211], [NUMBER, "", 21602], [
+        NUMBER,
+        "9".repeat(1601),
+        21617,
+      ]] as const;
+      for (const [to, body, code] of refused) {
+        const sent = await service.text({ to, body, validitySeconds: 300 });
+        assertEquals(!sent.ok && sent.fault.kind === "refused" && [sent.fault.status, sent.fault.code], [
+          400,
+          code,
+        ]);
+        assertEquals(await received(to), undefined);
+      }
     },
   },
 ];

@@ -11,7 +11,7 @@ import { startFakeTelephony } from "../fakes/telephony_server.ts";
 import { CALL_MS, CONTEXT, right, USER_AGENT } from "./worlds.ts";
 
 async function openSecondFactor({ urlSuffix = "" } = {}) {
-  const fake = await startFakeSecondFactor();
+  const fake = await startFakeSecondFactor({ nowMs: () => systemClock.nowMs() });
   const random = createSystemRandom();
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random });
@@ -22,7 +22,6 @@ async function openSecondFactor({ urlSuffix = "" } = {}) {
     clock: systemClock,
     random,
     userAgent: USER_AGENT,
-    embedded: null,
   });
   return {
     fake,
@@ -107,7 +106,7 @@ async function openTelephony(twimlEchoUrl: string) {
   const pool = openHttpClient();
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
   const settings = { ...fake, twimlEchoUrl, timeoutMs: CALL_MS };
-  const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false });
+  const client = createTelephonyClient({ caller, settings, userAgent: USER_AGENT });
   return {
     fake,
     client,

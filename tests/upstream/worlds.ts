@@ -1,17 +1,17 @@
-// The same ports over different services: the client against a fake over real HTTP, and the client against the embedded
-// service in-process. What a person does with the phone is behind one set of controls.
+// The same ports over different services: the client against a fake over real HTTP, and the embedded service. What a
+// person does with the phone is behind one set of controls.
 
 import { createFakeUserRecords, type FakeUserRecords } from "../fakes/user_records.ts";
 import type { SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
 import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createStore, type Store } from "../../store.ts";
-import { createOutbox, type Outbox } from "../../upstream/embedded/outbox.ts";
+import { createOutbox } from "../../upstream/embedded/outbox.ts";
 import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
 } from "../../upstream/embedded/second_factor.ts";
-import { createHttpCaller, IN_PROCESS_CONNECTIONS } from "../../upstream/http.ts";
+import { createHttpCaller } from "../../upstream/http.ts";
 import { openHttpClient } from "../../upstream/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
@@ -79,41 +79,6 @@ export async function openEmbedded(
   return embedded;
 }
 
-/** The client of an embedded second-factor service. */
-export function clientOf(embedded: EmbeddedSecondFactor, { clock, random }: Ground): SecondFactorService {
-  const caller = createHttpCaller({
-    fetch: embedded.fetch,
-    clock,
-    random,
-    connections: IN_PROCESS_CONNECTIONS,
-  });
-  const settings = embedded.clientSettings;
-  return createSecondFactorClient({
-    caller,
-    settings,
-    clock,
-    random,
-    userAgent: USER_AGENT,
-    embedded: embedded.link,
-  });
-}
-
-/** The client of an outbox. */
-export function clientOfOutbox(outbox: Outbox, { clock, random }: Ground): TelephonyService {
-  const caller = createHttpCaller({
-    fetch: outbox.fetch,
-    clock,
-    random,
-    connections: IN_PROCESS_CONNECTIONS,
-  });
-  return createTelephonyClient({
-    caller,
-    settings: outbox.clientSettings,
-    userAgent: USER_AGENT,
-    embedded: true,
-  });
-}
-
 /** The value of a result that must be one. */
 export function right<T>(result: { ok: true; value: T } | { ok: false }): T {
   if (!result.ok) throw new Error(`Not ok: ${JSON.stringify(result)}`);
@@ -131,7 +96,6 @@ async function externalWorld(): Promise<SecondFactorWorld> {
     clock: systemClock,
     random,
     userAgent: USER_AGENT,
-    embedded: null,
   });
   let phrases = 0;
   return {
@@ -161,7 +125,7 @@ async function externalWorld(): Promise<SecondFactorWorld> {
 async function embeddedWorld(): Promise<SecondFactorWorld> {
   const ground = await openGround();
   const embedded = await openEmbedded(ground, { phrasesPerMinute: 1000 });
-  const service = clientOf(embedded, ground);
+  const { service } = embedded;
   const numbers = new Map<string, string>();
   const { token } = right(await embedded.phone.startWithPhrase("test"));
   return {
@@ -213,7 +177,7 @@ async function externalTelephony(twimlEchoUrl: string): Promise<TelephonyWorld> 
   const caller = createHttpCaller({ fetch: pool.fetch, clock: systemClock, random: createSystemRandom() });
   const settings = { ...fake, twimlEchoUrl, timeoutMs: CALL_MS };
   return {
-    service: createTelephonyClient({ caller, settings, userAgent: USER_AGENT, embedded: false }),
+    service: createTelephonyClient({ caller, settings, userAgent: USER_AGENT }),
     received: (to) => Promise.resolve(fake.lastPasscode(to)),
     async [Symbol.asyncDispose]() {
       await caller.close();
@@ -228,7 +192,7 @@ async function embeddedTelephony(): Promise<TelephonyWorld> {
   const outbox = createOutbox(ground);
   await outbox.load();
   return {
-    service: clientOfOutbox(outbox, ground),
+    service: outbox.service,
     async received(to) {
       const last = outbox.desk.items().find((item) => item.to === to);
       const text = last === undefined ? null : await outbox.desk.reveal(last.id);

@@ -1,24 +1,20 @@
-// The embedded telephony outbox: takes texts and calls instead of sending them, for evaluation. What it holds are
-// passcodes: sealed in the store, shown on demand, and only as long as they are of use.
+// The embedded telephony outbox: stores texts and calls instead of sending them, for evaluation. They contain passcodes:
+// the store holds them sealed, and the console shows one on request until the passcode expires.
 
 import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
-import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Outcome, TelephonyService } from "../../radius/doing/ports.ts";
+import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import type { TelephonySettings } from "../telephony.ts";
+import { failed } from "../faults.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import type { OutboxDesk } from "./interfaces.ts";
 import { createListeners } from "./listeners.ts";
-import { createOutboxInterface, type TakenMessage } from "./outbox_interface.ts";
 import { type Change, commitChanges, createTable, type Table } from "./table.ts";
 
 export interface Outbox {
-  /** The documented HTTP interface. Never mount it on a public listener. Never rejects. */
-  readonly handler: (request: Request) => Promise<Response>;
-  /** `handler` as a `fetch`, for the HTTP caller of the client. */
-  readonly fetch: typeof globalThis.fetch;
-  /** What the client needs to speak to `fetch`. */
-  readonly clientSettings: TelephonySettings;
+  /** The port of the gateway. */
+  readonly service: TelephonyService;
   readonly desk: OutboxDesk;
   /** Reads what the store has; call it once, before anything else. */
   load(): Promise<void>;
@@ -34,9 +30,25 @@ interface OutboxRow {
   readonly deadlineMs: number;
 }
 
-const IN_PROCESS_URL = "http://telephony.embedded.invalid";
-const CALL_TIMEOUT_MS = 5000;
-const FROM = "+10000000000";
+/** A text or call to store. `text` is what the recipient reads, or the digits that they hear. */
+interface Message {
+  readonly kind: "text" | "call";
+  readonly to: string;
+  readonly text: string;
+  readonly validityMs: number;
+}
+
+/** What the outbox refuses, with the code and text of the real service. */
+const REFUSALS = {
+  call_to_invalid: { code: 13223, detail: "Invalid phone number format" },
+  text_to_invalid: { code: 21211, detail: "Invalid 'To' phone number" },
+  text_without_body: { code: 21602, detail: "A message body is required" },
+  text_too_long: { code: 21617, detail: "The message body exceeds 1600 characters" },
+} as const;
+
+const NUMBER = /^\+[1-9]\d{7,14}$/;
+const MAX_TEXT_CHARACTERS = 1600;
+const MAX_VALIDITY_SECONDS = 36_000;
 const MAX_ITEMS = 200;
 /** The store takes 100 checks in one commit. */
 const MAX_REMOVED_AT_ONCE = 50;
@@ -46,8 +58,8 @@ const ATTEMPTS = 3;
 const SID_LETTERS = { text: "SM", call: "CA" } as const;
 
 /**
- * @param deps.lifetimeMs how long a call is of use (its digits are a passcode); default 300,000. A text says it itself.
- * @param deps.onBug told what went wrong inside an operation; the caller of the operation sees a 500.
+ * @param deps.lifetimeMs how long the passcode of a call is valid; default 300,000. A text comes with its validity.
+ * @param deps.onBug receives the error of an operation that failed; the caller of the operation receives a fault.
  */
 export function createOutbox(
   deps: {
@@ -60,10 +72,6 @@ export function createOutbox(
   },
 ): Outbox {
   const { store, vault, clock, random, lifetimeMs = DEFAULT_LIFETIME_MS, onBug = () => undefined } = deps;
-  const credentials = {
-    accountId: `AC${toHex(vault.deriveKey("embedded telephony account", 16))}`,
-    authToken: toHex(vault.deriveKey("embedded telephony token", 16)),
-  };
   const mutex = createKeyedMutex();
   const listeners = createListeners({ perTopic: 1000 });
   const nowMs = () => clock.nowMs();
@@ -87,7 +95,7 @@ export function createOutbox(
     throw new Error("Cannot keep a message: the outbox kept changing");
   };
 
-  const take = async (message: TakenMessage): Promise<{ sid: string; createdMs: number }> => {
+  const add = async (message: Message): Promise<string> => {
     const createdMs = nowMs();
     table.sweep(createdMs);
     const id = timeOrderedUuid(createdMs, random).replaceAll("-", "");
@@ -97,23 +105,38 @@ export function createOutbox(
       to: message.to,
       sealedText: vault.seal(recordKey(id), new TextEncoder().encode(message.text)),
       createdMs,
-      deadlineMs: createdMs + (message.validityMs ?? lifetimeMs),
+      deadlineMs: createdMs + message.validityMs,
     };
     await mutex.run(ALL, () => keep(row));
     listeners.notify(ALL);
-    return { sid: sidOf(row), createdMs };
+    return sidOf(row);
   };
 
-  const handler = createOutboxInterface({ take, onBug }, credentials);
+  const take = async (
+    message: Message,
+    refusal: keyof typeof REFUSALS | null,
+  ): Promise<Outcome<{ id: string }>> => {
+    if (refusal !== null) return failed({ kind: "refused", status: 400, ...REFUSALS[refusal] });
+    try {
+      return { ok: true, value: { id: await add(message) } };
+    } catch (fault) {
+      onBug(fault);
+      return failed({ kind: "failed", status: 500, detail: "Internal server error" });
+    }
+  };
+
   return {
-    handler,
-    fetch: (input, init) => handler(new Request(input, init)),
-    clientSettings: {
-      url: IN_PROCESS_URL,
-      ...credentials,
-      from: FROM,
-      twimlEchoUrl: "",
-      timeoutMs: CALL_TIMEOUT_MS,
+    service: {
+      embedded: true,
+      text({ to, body, validitySeconds }) {
+        const validityMs = clampSeconds(validitySeconds) * 1000;
+        return take({ kind: "text", to, text: body, validityMs }, refusalOfText(to, body));
+      },
+      call: ({ to, digits }) =>
+        take(
+          { kind: "call", to, text: digits, validityMs: lifetimeMs },
+          NUMBER.test(to) ? null : "call_to_invalid",
+        ),
     },
     desk: {
       items: () =>
@@ -134,6 +157,16 @@ export function createOutbox(
     },
     load: () => table.load(nowMs()),
   };
+}
+
+function refusalOfText(to: string, body: string): keyof typeof REFUSALS | null {
+  if (!NUMBER.test(to)) return "text_to_invalid";
+  if (body === "") return "text_without_body";
+  return body.length > MAX_TEXT_CHARACTERS ? "text_too_long" : null;
+}
+
+function clampSeconds(seconds: number): number {
+  return Math.min(MAX_VALIDITY_SECONDS, Math.max(1, Math.ceil(seconds)));
 }
 
 function sidOf({ kind, id }: OutboxRow): string {

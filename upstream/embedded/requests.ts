@@ -7,15 +7,7 @@ import type { Mutation } from "../../store.ts";
 import { type House, matchPasscode } from "./house.ts";
 import { timeOrderedUuid } from "./identifiers.ts";
 import { createListeners } from "./listeners.ts";
-import {
-  CAPS,
-  type DecisionName,
-  DECISIONS,
-  type PairingRow,
-  requestAt,
-  type RequestDenial,
-  type RequestRow,
-} from "./rows.ts";
+import { CAPS, type DecisionName, type PairingRow, requestAt, type RequestRow } from "./rows.ts";
 import { byPairing, WAITING } from "./shelves.ts";
 import type { Change } from "./table.ts";
 
@@ -39,8 +31,6 @@ export interface Requests {
     decision: DecisionName,
     options?: { also?: readonly Mutation[]; by?: string },
   ): Promise<DecisionOutcome>;
-  /** Why the request was not granted; `undefined` while it is pending, when it was granted, or when it is unknown. */
-  denialOf(id: string): RequestDenial | undefined;
   /** Decides by a device passcode: the right one, not used before, grants; any other denies. */
   decideByPasscode(id: string, code: string): Promise<DecisionOutcome>;
   /** Requests that wait, oldest first; with `newest` only so many, those that came last. */
@@ -162,13 +152,6 @@ export function createRequests(house: House): Requests {
       return row && requestAt(row, clock.nowMs());
     },
     decide: (id, decision, options) => settle(id, () => ({ decision, alongside: [] }), options),
-    denialOf(id) {
-      const row = requests.get(id);
-      const decision = row === undefined ? null : requestAt(row, clock.nowMs()).decision;
-      const cause = decision === null ? null : DECISIONS[decision].cause;
-      if (cause === null) return undefined;
-      return { cause, ...(row?.decidedBy === undefined ? {} : { by: row.decidedBy }) };
-    },
     decideByPasscode: (id, code) =>
       settle(id, (row) => {
         const pairing = pairings.get(row.pairingId);

@@ -6,7 +6,7 @@ import type { ApprovalRequest } from "../../radius/doing/ports.ts";
 /** Why a request was not granted. */
 export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
 
-/** How a request ended. `reason` goes into the record; codes are this service's own; `cause` goes into the history. */
+/** How a request ended. Codes are this service's own; `cause` goes into the history. */
 export interface Decision {
   readonly granted: boolean;
   readonly cancelled: boolean;
@@ -174,6 +174,8 @@ export const CAPS = {
   waitingPerPairing: 5,
   watchersPerPhone: 20,
   nameCharacters: 256,
+  /** Of the client and of the place of a login. */
+  contextCharacters: 200,
 } as const;
 
 export const TOTP_DIGITS = 6;
@@ -189,6 +191,13 @@ export function pairingAt(row: PairingRow, nowMs: number): PairingRow {
 export function requestAt(row: RequestRow, nowMs: number): RequestRow {
   const outOfTime = row.decision === null && nowMs >= row.deadlineMs;
   return outOfTime ? { ...row, decision: "out_of_time", modifiedMs: row.deadlineMs } : row;
+}
+
+/** Why a request was not granted; `undefined` while it is pending and when it was granted. */
+export function requestDenial({ decision, decidedBy }: RequestRow): RequestDenial | undefined {
+  const cause = decision === null ? null : DECISIONS[decision].cause;
+  if (cause === null) return undefined;
+  return { cause, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
 }
 
 /** When a pairing's row may be forgotten; `null` while it is in use. */

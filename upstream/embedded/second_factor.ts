@@ -1,12 +1,11 @@
-// The embedded second-factor service, put together: the documented HTTP interface for the gateway's client, a door for
-// the phone page, and a desk for the console.
+// The embedded second-factor service: the gateway's port, the service of the phone page, and the administration that the
+// console uses.
 
+import type { SecondFactorService } from "../../radius/doing/ports.ts";
 import type { Clock, Random } from "../../runtime.ts";
-import { toBase64Url } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { FindUserRecord } from "../../user_record.ts";
 import type { Vault } from "../../vault.ts";
-import type { EmbeddedLink, SecondFactorSettings } from "../second_factor.ts";
 import { createHouse, type EmbeddedSecondFactorSettings, type Totp } from "./house.ts";
 import type { PhoneService, SecondFactorDesk } from "./interfaces.ts";
 import { createInvitations, type Invitations } from "./invitations.ts";
@@ -14,20 +13,13 @@ import { decideRequest, stateOf } from "./deciding.ts";
 import { createPairings, type Pairings, refused } from "./pairings.ts";
 import { createPhoneService, type PairingNews } from "./phone_service.ts";
 import { createPhraseBook } from "./phrase_book.ts";
-import { createRecordWriter } from "./record_json.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { TOTP_DIGITS } from "./rows.ts";
-import { createSecondFactorInterface } from "./second_factor_interface.ts";
+import { createEmbeddedService } from "./second_factor_service.ts";
 
 export interface EmbeddedSecondFactor {
-  /** The documented HTTP interface. Never mount it on a public listener. Never rejects. */
-  readonly handler: (request: Request) => Promise<Response>;
-  /** `handler` as a `fetch`, for the HTTP caller of the client. */
-  readonly fetch: typeof globalThis.fetch;
-  /** What the client needs to speak to `fetch`. */
-  readonly clientSettings: SecondFactorSettings;
-  /** What the client needs beyond HTTP. */
-  readonly link: EmbeddedLink;
+  /** The port of the gateway. */
+  readonly service: SecondFactorService;
   readonly phone: PhoneService;
   readonly desk: SecondFactorDesk;
   /** Reads what the store has; call it once, before anything else. */
@@ -36,15 +28,10 @@ export interface EmbeddedSecondFactor {
   close(): Promise<void>;
 }
 
-const IN_PROCESS_URL = "http://second-factor.embedded.invalid";
-const CALL_TIMEOUT_MS = 5000;
-const KEY_OCTETS = 16;
-const SECRET_OCTETS = 32;
-
 /**
  * @param deps.findUserRecord which record of the directory a user name belongs to.
  * @param deps.totp RFC 6238, see {@link Totp}.
- * @param deps.onBug told what went wrong inside an operation; the caller of the operation sees a 500.
+ * @param deps.onBug receives the error of an operation that failed; the caller of the operation receives a fault.
  */
 export function createEmbeddedSecondFactor(
   deps: {
@@ -60,27 +47,14 @@ export function createEmbeddedSecondFactor(
 ): EmbeddedSecondFactor {
   const { onBug = () => undefined, ...rest } = deps;
   const house = createHouse(rest);
-  const keys = {
-    consumerKey: toBase64Url(deps.vault.deriveKey("embedded second factor consumer key", KEY_OCTETS)),
-    consumerSecret: toBase64Url(
-      deps.vault.deriveKey("embedded second factor consumer secret", SECRET_OCTETS),
-    ),
-  };
   const requests = createRequests(house);
   const pairings = createPairings(house, requests);
   const phrases = createPhraseBook(house, pairings);
   const invitations = createInvitations(house, pairings);
-  const records = createRecordWriter(house, keys);
   const news = createNews();
-  const handler = createSecondFactorInterface(house, { requests, pairings, phrases, records, onBug }, {
-    keys,
-  });
 
   return {
-    handler,
-    fetch: (input, init) => handler(new Request(input, init)),
-    clientSettings: { url: IN_PROCESS_URL, ...keys, timeoutMs: CALL_TIMEOUT_MS },
-    link: createLink(requests, onBug),
+    service: createEmbeddedService({ requests, pairings, phrases, onBug }),
     phone: createPhoneService(house, { requests, pairings, phrases, invitations, news }),
     desk: createDesk({ requests, pairings, invitations, news, requesterName: house.settings.requesterName }),
     async load() {
@@ -88,24 +62,6 @@ export function createEmbeddedSecondFactor(
       requests.resume();
     },
     close: () => requests.stop(),
-  };
-}
-
-function createLink(requests: Requests, onBug: (fault: unknown) => void): EmbeddedLink {
-  return {
-    async cancel(requestId) {
-      try {
-        await requests.decide(requestId, "cancelled_by_login");
-      } catch (fault) {
-        onBug(fault);
-      }
-    },
-    onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
-    denialOf: (requestId) => requests.denialOf(requestId),
-    denialOnExpiry(requestId) {
-      const isPending = requests.find(requestId)?.decision === null;
-      return isPending ? { cause: "expired" } : requests.denialOf(requestId);
-    },
   };
 }
 

@@ -1,10 +1,9 @@
 // The embedded outbox: what it takes, what it refuses, how long it keeps it, and that it keeps it sealed.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { createOutbox } from "../../../upstream/embedded/outbox.ts";
-import { encodeForm, type Parameters } from "../../../upstream/percent_encoding.ts";
 import { createManualClock } from "../manual_clock.ts";
-import { clientOfOutbox, openGround, right } from "../worlds.ts";
+import { openGround, right } from "../worlds.ts";
 
 const NUMBER = "+15551234567";
 
@@ -17,7 +16,6 @@ async function openOutbox() {
     clock,
     ground,
     outbox,
-    client: clientOfOutbox(outbox, ground),
     [Symbol.asyncDispose]: () => ground.store.close(),
   };
 }
@@ -26,10 +24,12 @@ Deno.test("OutboxDesk lists newest first without bodies, and reveals on demand",
   await using world = await openOutbox();
   const { desk } = world.outbox;
   const text = right(
-    await world.client.text({ to: NUMBER, body: "Your passcode is 402913.", validitySeconds: 60 }),
+    await world.outbox.service.text({ to: NUMBER, body: "Your passcode is 402913.", validitySeconds: 60 }),
   );
   world.clock.advance(1000);
-  const call = right(await world.client.call({ to: NUMBER, intro: "For ada & VPN 7.", digits: "0471" }));
+  const call = right(
+    await world.outbox.service.call({ to: NUMBER, intro: "For ada & VPN 7.", digits: "0471" }),
+  );
   const nowMs = world.clock.nowMs();
   assertEquals(desk.items(), [
     { id: call.id, kind: "call", to: NUMBER, createdMs: nowMs, deadlineMs: nowMs + 300_000 },
@@ -42,14 +42,14 @@ Deno.test("OutboxDesk lists newest first without bodies, and reveals on demand",
 Deno.test("OutboxDesk shows nothing any more when the passcode is over", async () => {
   await using world = await openOutbox();
   const { desk } = world.outbox;
-  const { id } = right(await world.client.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
+  const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   world.clock.advance(60_000);
   assertEquals([desk.items(), await desk.reveal(id)], [[], null]);
 });
 
 Deno.test("OutboxDesk.reveal() knows no other identifiers", async () => {
   await using world = await openOutbox();
-  const { id } = right(await world.client.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
+  const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   for (const other of ["", "SM", `CA${id.slice(2)}`, id.slice(2), "__proto__"]) {
     assertEquals(await world.outbox.desk.reveal(other), null);
   }
@@ -57,7 +57,8 @@ Deno.test("OutboxDesk.reveal() knows no other identifiers", async () => {
 
 Deno.test("The outbox keeps 200 messages; the oldest make room, also when many come at once", async () => {
   await using world = await openOutbox();
-  const send = (at: number) => world.client.text({ to: NUMBER, body: `Message ${at}`, validitySeconds: 600 });
+  const send = (at: number) =>
+    world.outbox.service.text({ to: NUMBER, body: `Message ${at}`, validitySeconds: 600 });
   await Promise.all(Array.from({ length: 150 }, (_, at) => send(at)));
   world.clock.advance(1);
   await Promise.all(Array.from({ length: 60 }, (_, at) => send(150 + at)));
@@ -71,15 +72,15 @@ Deno.test("OutboxDesk.onChange() tells of each message, and not after the stop",
   await using world = await openOutbox();
   let changes = 0;
   const stop = world.outbox.desk.onChange(() => changes++);
-  right(await world.client.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
+  right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   stop();
-  right(await world.client.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
+  right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   assertEquals(changes, 1);
 });
 
 Deno.test("The outbox survives a restart, and holds no passcode in clear", async () => {
   await using world = await openOutbox();
-  const { id } = right(await world.client.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
+  const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   const again = createOutbox(world.ground);
   await again.load();
   assertEquals(await again.desk.reveal(id), "402913");
@@ -92,98 +93,37 @@ Deno.test("The outbox survives a restart, and holds no passcode in clear", async
   assertEquals([kept.includes(NUMBER), kept.includes("402913")], [true, false]);
 });
 
-interface Refused {
-  readonly name: string;
-  readonly resource: string;
-  readonly form: Parameters;
-  readonly authorization?: string;
-  readonly status: number;
-  readonly code: number;
-}
+Deno.test("The outbox keeps nothing of a text that it refuses, and takes one of 1,600 characters", async () => {
+  await using world = await openOutbox();
+  const { service, desk } = world.outbox;
+  const send = (to: string, body: string) => service.text({ to, body, validitySeconds: 60 });
+  for (const [to, body] of [["+0123", "402913"], [NUMBER, ""], [NUMBER, "x".repeat(1601)]] as const) {
+    assertEquals((await send(to, body)).ok, false);
+  }
+  assertEquals(desk.items(), []);
+  assertEquals((await send(NUMBER, "x".repeat(1600))).ok, true);
+});
 
-const CALL: Parameters = [["From", "+15550000000"], ["Twiml", "<Response/>"]];
-const TEXT: Parameters = [["From", "+15550000000"], ["Body", "402913"]];
+Deno.test("The outbox keeps a text for one second to ten hours", async () => {
+  await using world = await openOutbox();
+  const { service, desk } = world.outbox;
+  for (const validitySeconds of [0, 59.2, 1e9]) {
+    right(await service.text({ to: NUMBER, body: "402913", validitySeconds }));
+  }
+  const lifetimes = desk.items().map(({ createdMs, deadlineMs }) => deadlineMs - createdMs);
+  assertEquals(lifetimes.sort((left, right) => left - right), [1000, 60_000, 36_000_000]);
+});
 
-const REFUSED: readonly Refused[] = [
-  {
-    name: "a call to an invalid number",
-    resource: "Calls",
-    form: [...CALL, ["To", "555"]],
-    status: 400,
-    code: 13223,
-  },
-  { name: "a call without To", resource: "Calls", form: CALL, status: 400, code: 21201 },
-  {
-    name: "a call without From",
-    resource: "Calls",
-    form: [["To", NUMBER], ["Twiml", "<Response/>"]],
-    status: 400,
-    code: 21213,
-  },
-  {
-    name: "a call without markup",
-    resource: "Calls",
-    form: [["To", NUMBER], ["From", NUMBER]],
-    status: 400,
-    code: 21205,
-  },
-  {
-    name: "a call whose Url is none",
-    resource: "Calls",
-    form: [["To", NUMBER], ["From", NUMBER], ["Url", "nowhere"]],
-    status: 400,
-    code: 21205,
-  },
-  {
-    name: "a text to an invalid number",
-    resource: "Messages",
-    form: [...TEXT, ["To", "+0123"]],
-    status: 400,
-    code: 21211,
-  },
-  { name: "a text without To", resource: "Messages", form: TEXT, status: 400, code: 21604 },
-  {
-    name: "a text without a body",
-    resource: "Messages",
-    form: [["To", NUMBER], ["From", NUMBER]],
-    status: 400,
-    code: 21602,
-  },
-  {
-    name: "a text of 1,601 characters",
-    resource: "Messages",
-    form: [["To", NUMBER], ["From", NUMBER], ["Body", "x".repeat(1601)]],
-    status: 400,
-    code: 21617,
-  },
-  {
-    name: "wrong credentials",
-    resource: "Calls",
-    form: [],
-    authorization: "Basic eDp5",
-    status: 401,
-    code: 20003,
-  },
-  { name: "an unknown resource", resource: "Faxes", form: [], status: 404, code: 20404 },
-];
-for (const { name, resource, form, authorization, status, code } of REFUSED) {
-  Deno.test(`The outbox refuses ${name} with ${code} in the documented error body`, async () => {
-    await using world = await openOutbox();
-    const { url, accountId, authToken } = world.outbox.clientSettings;
-    const response = await world.outbox.handler(
-      new Request(`${url}/2010-04-01/Accounts/${accountId}/${resource}.json`, {
-        method: "POST",
-        headers: {
-          "Authorization": authorization ?? `Basic ${btoa(`${accountId}:${authToken}`)}`,
-          "Content-Type": "application/x-www-form-urlencoded; charset=UTF-8",
-        },
-        body: encodeForm(form),
-      }),
-    );
-    const body = await response.json();
-    assertEquals([response.status, body.status, body.code], [status, status, code]);
-    assertEquals(Object.keys(body).sort(), ["code", "message", "more_info", "status"]);
-    assertMatch(body.more_info, /^https:\/\//);
-    assertEquals(world.outbox.desk.items(), []);
+Deno.test("TelephonyService.call() of the outbox fails when the store fails, and reports the error inside", async () => {
+  const ground = await openGround();
+  const bugs: unknown[] = [];
+  const outbox = createOutbox({
+    ...ground,
+    store: { ...ground.store, commit: () => Promise.reject(new Error("disk full")) },
+    onBug: (fault) => bugs.push(fault),
   });
-}
+  const sent = await outbox.service.call({ to: NUMBER, intro: "Hello.", digits: "0471" });
+  assertEquals(sent, { ok: false, fault: { kind: "failed", status: 500, detail: "Internal server error" } });
+  assertEquals(bugs.length, 1);
+  await ground.store.close();
+});

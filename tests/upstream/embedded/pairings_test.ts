@@ -53,7 +53,8 @@ Deno.test("A phrase serves for ten minutes, and a newer one voids it", async () 
   const { phone } = stage.embedded;
   const started = right(await phone.startWithPhrase("a"));
   const renewed = right(await phone.newPhrase(started.token));
-  const typed = async (phrase: string) => (await stage.client.createPairing({ phrase, userName: "ada" })).ok;
+  const typed = async (phrase: string) =>
+    (await stage.embedded.service.createPairing({ phrase, userName: "ada" })).ok;
   assertEquals(await typed(started.phrase), false);
   stage.clock.advance(10 * MINUTE_MS);
   assertEquals(await typed(renewed.phrase), false);
@@ -65,7 +66,7 @@ Deno.test("A pairing by phrase waits for the phone; denied, it is over", async (
   await using stage = await openStage();
   const { phone } = stage.embedded;
   const { token, phrase } = right(await phone.startWithPhrase("a"));
-  const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  const { id } = right(await stage.embedded.service.createPairing({ phrase, userName: "bob" }));
   const view = await phone.view(token);
   assertEquals([view?.phrase, view?.pairings[0]?.status, view?.pairings[0]?.userName], [
     null,
@@ -82,17 +83,17 @@ Deno.test("A pairing by phrase waits for the phone; denied, it is over", async (
     ok: false,
     reason: "already_decided",
   });
-  const { enabled, pending, deactivated } = right(await stage.client.pairing(id));
+  const { enabled, pending, deactivated } = right(await stage.embedded.service.pairing(id));
   assertEquals([enabled, pending, deactivated], [false, false, true]);
 });
 
 Deno.test("A pairing by phrase without a confirmation within ten minutes is denied", async () => {
   await using stage = await openStage();
   const { token, phrase } = right(await stage.embedded.phone.startWithPhrase("a"));
-  const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  const { id } = right(await stage.embedded.service.createPairing({ phrase, userName: "bob" }));
   stage.clock.advance(10 * MINUTE_MS);
   assertEquals((await stage.embedded.phone.decidePairing(token, id, { approve: true })).ok, false);
-  const { enabled, pending } = right(await stage.client.pairing(id));
+  const { enabled, pending } = right(await stage.embedded.service.pairing(id));
   assertEquals([enabled, pending], [false, false]);
 });
 
@@ -100,7 +101,7 @@ Deno.test("SecondFactorService.createPairing() allows twenty wrong phrases a min
   await using stage = await openStage();
   const { phrase } = right(await stage.embedded.phone.startWithPhrase("a"));
   const type = async (typed: string, userName: string) => {
-    const answer = await stage.client.createPairing({ phrase: typed, userName });
+    const answer = await stage.embedded.service.createPairing({ phrase: typed, userName });
     return answer.ok ? "paired" : answer.fault.kind;
   };
   for (let at = 0; at < 20; at++) assertEquals(await type(`wrong ${at}`, "Ada"), "unknown");
@@ -114,7 +115,7 @@ Deno.test("SecondFactorService.createPairing() allows 200 wrong phrases a minute
   await using stage = await openStage();
   let unknown = 0;
   for (let at = 0; at < 220; at++) {
-    const answer = await stage.client.createPairing({ phrase: "wrong", userName: `user ${at}` });
+    const answer = await stage.embedded.service.createPairing({ phrase: "wrong", userName: `user ${at}` });
     if (!answer.ok && answer.fault.kind === "unknown") unknown++;
   }
   assertEquals(unknown, 200);
@@ -224,10 +225,10 @@ Deno.test("SecondFactorService.pairing() tells the phone's name, which a phrase 
   await using stage = await openStage();
   const { phone } = stage.embedded;
   const { phrase } = right(await phone.newPhrase(stage.token));
-  const asked = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  const asked = right(await stage.embedded.service.createPairing({ phrase, userName: "bob" }));
   assertEquals(asked.name, undefined);
   right(await phone.decidePairing(stage.token, asked.id, { approve: true, name: "Safari on iPhone" }));
-  const { enabled, name } = right(await stage.client.pairing(asked.id));
+  const { enabled, name } = right(await stage.embedded.service.pairing(asked.id));
   assertEquals([enabled, name], [true, "Safari on iPhone"]);
 });
 
@@ -263,7 +264,7 @@ Deno.test("PhoneService.decidePairing() approves no pairing whose user left sinc
   await using stage = await openStage();
   const { phone } = stage.embedded;
   const { phrase } = right(await phone.newPhrase(stage.token));
-  const { id } = right(await stage.client.createPairing({ phrase, userName: "bob" }));
+  const { id } = right(await stage.embedded.service.createPairing({ phrase, userName: "bob" }));
   stage.ground.userRecords.set("bob", { id: "1.left" });
   const approved = await phone.decidePairing(stage.token, id, { approve: true });
   assertEquals(approved, { ok: false, reason: "account_changed" });
@@ -284,7 +285,7 @@ Deno.test("PhoneService.unpair() ends what waits, and the token with the last pa
   right(await phone.unpair(stage.token, stage.pairingId));
   assertEquals(unpaired, [{ pairingId: stage.pairingId, userName: "ada" }]);
   assertEquals(await phone.view(stage.token), null);
-  const { pending, granted, cancelled } = right(await stage.client.status(id));
+  const { pending, granted, cancelled } = right(await stage.embedded.service.status(id));
   assertEquals([pending, granted, cancelled], [false, false, true]);
   assertEquals((await phone.passcode(stage.token, stage.pairingId)).ok, false);
 });

@@ -2,11 +2,11 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { eventually, settle } from "../manual_clock.ts";
-import { clientOf, right } from "../worlds.ts";
+import { right } from "../worlds.ts";
 import { openStage, pairPhone, type Stage, TTL_MS } from "./stage.ts";
 
-const statusOf = async ({ client }: Stage, id: string) => {
-  const { pending, granted, cancelled, reason } = right(await client.status(id));
+const statusOf = async ({ embedded }: Stage, id: string) => {
+  const { pending, granted, cancelled, reason } = right(await embedded.service.status(id));
   return { pending, granted, cancelled, reason };
 };
 const GRANTED = { pending: false, granted: true, cancelled: false, reason: "" };
@@ -112,7 +112,7 @@ Deno.test("A request without a decision in time is over: no approval any more, a
   await using stage = await openStage();
   const { id, numberToMatch = null } = await stage.ask();
   let decided = 0;
-  stage.client.onDecision(id, () => decided++);
+  stage.embedded.service.onDecision(id, () => decided++);
   stage.clock.advance(TTL_MS);
   await eventually("the end of the request is recorded", () => decided > 0 && stage.clock.timers() === 0);
   assertEquals(await stage.embedded.phone.decide(stage.token, id, { approve: true, number: numberToMatch }), {
@@ -132,11 +132,11 @@ Deno.test("A request is forgotten ten minutes after its end", async () => {
   await using stage = await openStage();
   const { id } = await stage.ask();
   let decided = 0;
-  stage.client.onDecision(id, () => decided++);
+  stage.embedded.service.onDecision(id, () => decided++);
   stage.clock.advance(TTL_MS + 10 * 60_000 + 1);
   await eventually("the end of the request is recorded", () => decided > 0);
   await stage.ask();
-  const answer = await stage.client.status(id);
+  const answer = await stage.embedded.service.status(id);
   assertEquals(!answer.ok && answer.fault.kind, "unknown");
 });
 
@@ -157,7 +157,7 @@ Deno.test("A pairing has at most five waiting requests: the oldest make room", a
 Deno.test("SecondFactorService.cancel() takes the request off the phone, and it cannot be approved", async () => {
   await using stage = await openStage();
   const { id, numberToMatch = null } = await stage.ask();
-  await stage.client.cancel(id);
+  await stage.embedded.service.cancel(id);
   assertEquals((await stage.embedded.phone.view(stage.token))?.requests, []);
   const decision = { approve: true, number: numberToMatch } as const;
   assertEquals((await stage.embedded.phone.decide(stage.token, id, decision)).ok, false);
@@ -169,7 +169,7 @@ Deno.test("SecondFactorService.cancel() changes nothing once the request was app
   await using stage = await openStage();
   const { id, numberToMatch = null } = await stage.ask();
   right(await stage.embedded.phone.decide(stage.token, id, { approve: true, number: numberToMatch }));
-  await stage.client.cancel(id);
+  await stage.embedded.service.cancel(id);
   assertEquals(await statusOf(stage, id), GRANTED);
 });
 
@@ -177,12 +177,12 @@ Deno.test("SecondFactorService.onDecision() calls back once, also for what was d
   await using stage = await openStage();
   const [first, second] = [await stage.ask(), await stage.ask()];
   const calls: string[] = [];
-  stage.client.onDecision(first.id, () => calls.push("first"));
-  const stop = stage.client.onDecision(second.id, () => calls.push("second"));
+  stage.embedded.service.onDecision(first.id, () => calls.push("first"));
+  const stop = stage.embedded.service.onDecision(second.id, () => calls.push("second"));
   stop();
   await stage.embedded.desk.deny(first.id);
   await stage.embedded.desk.deny(second.id);
-  stage.client.onDecision(first.id, () => calls.push("afterwards"));
+  stage.embedded.service.onDecision(first.id, () => calls.push("afterwards"));
   await settle();
   assertEquals(calls, ["first", "afterwards"]);
 });
@@ -229,8 +229,7 @@ Deno.test("Requests survive a restart: one that waits can be approved, one that 
     }),
   );
   const again = await stage.restart();
-  const client = clientOf(again, stage.ground);
-  assertEquals(right(await client.status(decided.id)).granted, true);
+  assertEquals(right(await again.service.status(decided.id)).granted, true);
   assertEquals(again.desk.pendingApprovals().map(({ requestId }) => requestId), [waiting.id]);
   right(
     await again.phone.decide(stage.token, waiting.id, {
@@ -238,7 +237,7 @@ Deno.test("Requests survive a restart: one that waits can be approved, one that 
       number: waiting.numberToMatch ?? null,
     }),
   );
-  assertEquals(right(await client.status(waiting.id)).granted, true);
+  assertEquals(right(await again.service.status(waiting.id)).granted, true);
 });
 
 Deno.test("Two services over one store: one decision wins, and the loser learns it", async () => {
@@ -258,7 +257,7 @@ Deno.test("SecondFactorService.otpAuth() takes each time step's passcode once", 
   const attempts = [];
   for (let attempt = 0; attempt < 2; attempt++) {
     const { id } = await stage.ask();
-    attempts.push(right(await stage.client.otpAuth(id, code)).granted);
+    attempts.push(right(await stage.embedded.service.otpAuth(id, code)).granted);
   }
   assertEquals(attempts, [true, false]);
 });
@@ -267,7 +266,7 @@ Deno.test("SecondFactorService.otpAuth() takes one passcode once when it comes f
   await using stage = await openStage();
   const { code } = right(await stage.embedded.phone.passcode(stage.token, stage.pairingId));
   const asked = [await stage.ask(), await stage.ask()];
-  const answers = await Promise.all(asked.map(({ id }) => stage.client.otpAuth(id, code)));
+  const answers = await Promise.all(asked.map(({ id }) => stage.embedded.service.otpAuth(id, code)));
   assertEquals(answers.filter((answer) => right(answer).granted).length, 1);
 });
 
@@ -278,7 +277,7 @@ Deno.test("SecondFactorService.otpAuth() allows one step of delay, not two", asy
     const { code, validUntilMs } = right(await stage.embedded.phone.passcode(stage.token, stage.pairingId));
     stage.clock.advance(validUntilMs - stage.clock.nowMs() - 1 + lateMs);
     const { id } = await stage.ask();
-    results.push(right(await stage.client.otpAuth(id, code)).granted);
+    results.push(right(await stage.embedded.service.otpAuth(id, code)).granted);
     stage.clock.advance(120_000);
     await settle();
   }

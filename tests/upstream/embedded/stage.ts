@@ -1,15 +1,14 @@
 // An embedded second-factor service on a clock of its own, with a phone that is paired for ada.
 
-import type { ApprovalRequest, SecondFactorService } from "../../../radius/doing/ports.ts";
+import type { ApprovalRequest } from "../../../radius/doing/ports.ts";
 import type { EmbeddedSecondFactor } from "../../../upstream/embedded/second_factor.ts";
 import { createManualClock, type ManualClock } from "../manual_clock.ts";
-import { clientOf, CONTEXT, type Ground, openEmbedded, openGround, right } from "../worlds.ts";
+import { CONTEXT, type Ground, openEmbedded, openGround, right } from "../worlds.ts";
 
 export interface Stage {
   readonly clock: ManualClock;
   readonly ground: Ground;
   readonly embedded: EmbeddedSecondFactor;
-  readonly client: SecondFactorService;
   /** Ada's phone and its pairing. */
   readonly token: string;
   readonly pairingId: string;
@@ -26,19 +25,17 @@ export async function openStage(settings: { numberMatching?: boolean } = {}): Pr
   const clock = createManualClock();
   const ground = await openGround(clock);
   const embedded = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
-  const client = clientOf(embedded, ground);
   const started: EmbeddedSecondFactor[] = [embedded];
   const { token, pairingId } = await pairPhone(embedded, "ada");
   return {
     clock,
     ground,
     embedded,
-    client,
     token,
     pairingId,
     ask: async ({ hasPrompt = true, pairingId: asked = pairingId } = {}) =>
       right(
-        await client.initiate({
+        await embedded.service.initiate({
           pairingId: asked,
           terminalName: "VPN Access",
           context: { ...CONTEXT, hasPrompt },

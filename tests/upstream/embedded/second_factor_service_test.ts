@@ -1,0 +1,91 @@
+// The embedded implementation of SecondFactorService: what it refuses, what it shortens, and what a failure of the store
+// leads to. What it shares with an external service is in second_factor_port_test.ts.
+
+import { assertEquals } from "@std/assert";
+import { createEmbeddedSecondFactor } from "../../../upstream/embedded/second_factor.ts";
+import type { Store } from "../../../store.ts";
+import { CONTEXT, openGround, right } from "../worlds.ts";
+import { openStage } from "./stage.ts";
+
+Deno.test("SecondFactorService.initiate() of the embedded service takes a terminal name of 256 characters and no longer one", async () => {
+  await using stage = await openStage();
+  const { embedded: { service }, pairingId } = stage;
+  const ask = (terminalName: string) => service.initiate({ pairingId, terminalName, context: CONTEXT });
+  assertEquals((await ask("x".repeat(256))).ok, true);
+  const refused = await ask("x".repeat(257));
+  assertEquals(!refused.ok && refused.fault.kind === "refused" && refused.fault.status, 400);
+});
+
+Deno.test("SecondFactorService.initiate() of the embedded service shows the phone a client and a place of 200 characters", async () => {
+  await using stage = await openStage();
+  const { embedded: { service, phone }, pairingId, token } = stage;
+  for (const client of ["vpn-1", "Zürich\r\nX: y", '"}', "😀", "%zz", "", "a\ud800", "x".repeat(5000)]) {
+    const context = { client, place: "y".repeat(5000), hasPrompt: false };
+    const { id } = right(await service.initiate({ pairingId, terminalName: "VPN", context }));
+    const shown = (await phone.view(token))?.requests.find(({ requestId }) => requestId === id);
+    assertEquals([shown?.client, shown?.place], [client.toWellFormed().slice(0, 200), "y".repeat(200)]);
+    await service.cancel(id);
+  }
+});
+
+Deno.test("SecondFactorService of the embedded service gives the number to match while a request is pending", async () => {
+  await using stage = await openStage();
+  const { embedded: { service, phone }, token } = stage;
+  const { id, numberToMatch } = await stage.ask();
+  assertEquals(right(await service.status(id)).numberToMatch, numberToMatch);
+  right(await phone.decide(token, id, { approve: true, number: numberToMatch ?? null }));
+  assertEquals(right(await service.status(id)).numberToMatch, undefined);
+});
+
+Deno.test("SecondFactorService.otpAuth() of the embedded service refuses what is no passcode, and decides nothing", async () => {
+  await using stage = await openStage();
+  const { embedded: { service } } = stage;
+  const { id } = await stage.ask();
+  for (const code of ["", "1".repeat(17)]) {
+    const refused = await service.otpAuth(id, code);
+    assertEquals(!refused.ok && refused.fault.kind === "refused" && refused.fault.status, 400);
+  }
+  assertEquals(right(await service.status(id)).pending, true);
+});
+
+Deno.test("SecondFactorService.initiate() of the embedded service fails when the store fails, and reports the error inside", async () => {
+  const ground = await openGround();
+  const bugs: unknown[] = [];
+  const broken: Store = { ...ground.store, commit: () => Promise.reject(new Error("disk full")) };
+  const embedded = createEmbeddedSecondFactor({
+    ...ground,
+    store: broken,
+    totp: { at: () => "", match: () => null },
+    findUserRecord: ground.userRecords.find,
+    settings: { requesterName: "Countersign", numberMatching: true, requestTtlMs: 1000 },
+    onBug: (fault) => bugs.push(fault),
+  });
+  await ground.store.commit({
+    mutations: [{
+      type: "set",
+      key: ["embedded", "pairing", "p-1"],
+      value: {
+        id: "p-1",
+        userName: "ada",
+        phone: "x",
+        state: "enabled",
+        sealedSeed: null,
+        lastStep: -1,
+        createdMs: 0,
+        modifiedMs: 0,
+      },
+    }],
+  });
+  await embedded.load();
+  const asked = await embedded.service.initiate({
+    pairingId: "p-1",
+    terminalName: "VPN",
+    context: CONTEXT,
+  });
+  assertEquals(!asked.ok && asked.fault.kind === "failed" && asked.fault.status, 500);
+  assertEquals(JSON.stringify(asked).includes("disk full"), false);
+  assertEquals(bugs.length, 1);
+  await embedded.service.cancel("p-1");
+  await embedded.close();
+  await ground.store.close();
+});

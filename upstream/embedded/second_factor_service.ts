@@ -1,0 +1,148 @@
+// The SecondFactorService port on the requests, pairings and phrases of this process. Nothing is serialized, signed or
+// sent.
+
+import { readPhoneName } from "../../phone_name.ts";
+import type {
+  ApprovalContext,
+  ApprovalRequest,
+  DevicePairing,
+  Fault,
+  Outcome,
+  SecondFactorService,
+} from "../../radius/doing/ports.ts";
+import { failed } from "../faults.ts";
+import type { Pairings } from "./pairings.ts";
+import type { PhraseBook } from "./phrase_book.ts";
+import type { Requests } from "./requests.ts";
+import { CAPS, DECISIONS, type PairingRow, requestDenial, type RequestRow, TOTP_DIGITS } from "./rows.ts";
+
+/** What this service refuses, with the status, code and text that an external service answers. */
+const FAULTS = {
+  bad_request: { kind: "refused", status: 400, code: 400, detail: "Bad Request" },
+  not_found: { kind: "unknown", code: 404, detail: "Not Found" },
+  not_authorized: {
+    kind: "refused",
+    status: 409,
+    code: 601,
+    detail: "This pairing has not been authorized to authenticate",
+  },
+  deactivated: { kind: "refused", status: 409, code: 707, detail: "This pairing has been deactivated" },
+  too_many: { kind: "busy", retryAfterMs: 0, detail: "Too Many Requests" },
+  broken: { kind: "failed", status: 500, detail: "Internal Server Error" },
+} as const satisfies Record<string, Fault>;
+
+const MAX_PASSCODE_CHARACTERS = 16;
+
+/** @param parts.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
+export function createEmbeddedService(
+  parts: { requests: Requests; pairings: Pairings; phrases: PhraseBook; onBug: (fault: unknown) => void },
+): SecondFactorService {
+  const { requests, pairings, phrases, onBug } = parts;
+
+  const guarded = async <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> => {
+    try {
+      return await operation();
+    } catch (fault) {
+      onBug(fault);
+      return failed(FAULTS.broken);
+    }
+  };
+
+  const answerOf = (row: RequestRow | undefined): Outcome<ApprovalRequest> =>
+    row === undefined || pairings.find(row.pairingId) === undefined
+      ? failed(FAULTS.not_found)
+      : { ok: true, value: approvalOf(row) };
+
+  return {
+    embedded: true,
+
+    initiate: ({ pairingId, terminalName, context }) =>
+      guarded(async () => {
+        if (!isText(pairingId) || !isText(terminalName)) return failed(FAULTS.bad_request);
+        const pairing = pairings.find(pairingId);
+        if (pairing === undefined) return failed(FAULTS.not_found);
+        if (pairing.state === "asks_approval") return failed(FAULTS.not_authorized);
+        if (pairing.state !== "enabled") return failed(FAULTS.deactivated);
+        const row = await requests.open(pairing, { terminalName, context: shorten(context) });
+        return row === null ? failed(FAULTS.too_many) : answerOf(row);
+      }),
+
+    status: (requestId) => guarded(() => answerOf(requests.find(requestId))),
+
+    otpAuth: (requestId, otp) =>
+      guarded(async () => {
+        if (!isText(otp, MAX_PASSCODE_CHARACTERS)) return failed(FAULTS.bad_request);
+        // A request that is already decided keeps its decision, and the answer contains it.
+        await requests.decideByPasscode(requestId, otp);
+        return answerOf(requests.find(requestId));
+      }),
+
+    createPairing: ({ phrase, userName }) =>
+      guarded(async () => {
+        if (!isText(phrase) || !isText(userName)) return failed(FAULTS.bad_request);
+        const typed = await phrases.redeem(phrase, userName);
+        if (typed.ok) return { ok: true, value: pairingOf(typed.pairing) };
+        if (typed.reason === "unknown") return failed(FAULTS.not_found);
+        return failed({ ...FAULTS.too_many, retryAfterMs: typed.waitMs });
+      }),
+
+    pairing: (pairingId) =>
+      guarded(() => {
+        const row = pairings.find(pairingId);
+        return row === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(row) };
+      }),
+
+    async cancel(requestId) {
+      try {
+        await requests.decide(requestId, "cancelled_by_login");
+      } catch (fault) {
+        onBug(fault);
+      }
+    },
+
+    onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
+
+    denialOnExpiry(requestId) {
+      const row = requests.find(requestId);
+      if (row === undefined) return undefined;
+      return row.decision === null ? { cause: "expired" } : requestDenial(row);
+    },
+  };
+}
+
+function isText(text: string, maxCharacters: number = CAPS.nameCharacters): boolean {
+  return text !== "" && text.length <= maxCharacters;
+}
+
+function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext {
+  const cut = (text: string) => text.toWellFormed().slice(0, CAPS.contextCharacters).toWellFormed();
+  return { client: cut(client), place: cut(place), hasPrompt };
+}
+
+function approvalOf(row: RequestRow): ApprovalRequest {
+  const decision = row.decision === null ? null : DECISIONS[row.decision];
+  const denial = requestDenial(row);
+  return {
+    id: row.id,
+    pending: decision === null,
+    granted: decision?.granted ?? false,
+    cancelled: decision?.cancelled ?? false,
+    reason: decision?.reason ?? "",
+    reasonCode: decision?.reasonCode ?? 0,
+    ...(decision === null && row.number !== null ? { numberToMatch: row.number } : {}),
+    ...(denial === undefined ? {} : { denial }),
+  };
+}
+
+function pairingOf(row: PairingRow): DevicePairing {
+  const name = readPhoneName(row.name ?? "");
+  return {
+    id: row.id,
+    enabled: row.state === "enabled",
+    pending: row.state === "asks_approval",
+    deactivated: row.state === "ended" || row.state === "denied",
+    userName: row.userName,
+    totpLength: TOTP_DIGITS,
+    ...(name === null ? {} : { name }),
+  };
+}
