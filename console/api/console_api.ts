@@ -28,7 +28,7 @@ import { createLiveRoutes, type LiveRouteDeps } from "./live/live_routes.ts";
 import { createNoticeRoutes, type NoticeRouteDeps } from "./live/notice_routes.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./sign_in/oidc_routes.ts";
 import { createOutboxRoutes, type OutboxRouteDeps } from "./live/outbox_routes.ts";
-import { createRoleGate, type RoleGateDeps } from "./role_gate.ts";
+import { type AuthDeps, createAuthMiddleware } from "./auth_middleware.ts";
 import { createSessionListRoutes, type SessionListDeps } from "./sign_in/session_list_routes.ts";
 import { createSessionRoutes } from "./sign_in/session_routes.ts";
 import { createSettingRoutes, type SettingRouteDeps } from "./govern/setting_routes.ts";
@@ -38,7 +38,7 @@ import { createTokenRoutes, type TokenRouteDeps } from "./sign_in/token_routes.t
 import { createUserRoutes, type UserRouteDeps } from "./people/user_routes.ts";
 
 export type ConsoleApiDeps =
-  & RoleGateDeps
+  & AuthDeps
   & SetUpRouteDeps
   & OidcRouteDeps
   & FactorRouteDeps
@@ -73,7 +73,7 @@ export type ConsoleApi = ReturnType<typeof createConsoleApi>;
 
 export function createConsoleApi(deps: ConsoleApiDeps) {
   return new Hono<HttpEnv>()
-    .use(createRoleGate(deps, { prefix: CONSOLE_API_PATH }))
+    .use(createAuthMiddleware(deps))
     .route("/session", createSessionRoutes(deps))
     .route("/setup", createSetUpRoutes(deps))
     .route("/oidc", createOidcRoutes(deps))

@@ -23,7 +23,7 @@ export interface HttpEnv {
     /** Whether the request would be let in now, too: what stays open asks it from time to time. */
     isStillAllowed: () => Promise<boolean>;
     /**
-     * For routes where only some requests give a person a way to sign in: asks for what `stepUp` of the access row asks for.
+     * For routes where only some requests give a person a way to sign in: asks for what `stepUp` of a permission asks for.
      *
      * @throws Refusal `step_up`, or `not_for_tokens` for an API token.
      */

@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../radius/doing/ports.ts";
 import type { OutboxItem, PendingApproval } from "../../upstream/embedded/interfaces.ts";
-import type { Role } from "./access.ts";
+import type { Role } from "./permissions.ts";
 import type { FirstStep } from "./live/first_steps.ts";
 
 /** Who is signed in, and until when. Times are the server's, in milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 // Why an action is not permitted, from the role that it needs.
 
-import type { Role } from "../api/access.ts";
+import type { Role } from "../api/permissions.ts";
 import type { Models } from "./models/models.ts";
 import { t } from "./words/translate.ts";
 

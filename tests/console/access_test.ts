@@ -1,11 +1,16 @@
-// Every route of the console's API, for every role and without a session.
+// Every route of the console's API: its permission, and how it answers each role and a caller without a session.
 
 import { assertEquals } from "@std/assert";
-import { ACCESS, accessRow, isAllowed, ROLES } from "../../console/api/access.ts";
-import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
+import { Hono } from "hono";
+import { createAuthMiddleware } from "../../console/api/auth_middleware.ts";
+import { CONSOLE_API_PATH } from "../../console/api/console_api.ts";
+import type { HttpEnv } from "../../console/api/http_env.ts";
+import { isAllowed, may, ROLES, routePermissions } from "../../console/api/permissions.ts";
+import { Refusal } from "../../console/api/refusal.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 
 /** What the call answers to a permitted caller; the bodies are as small as they may be. */
 const ALLOWED_STATUS: Readonly<Record<string, number>> = {
@@ -142,19 +147,45 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /outbox/:id/reveal": 410,
 };
 
-Deno.test("ACCESS has a row for every registered route, and no other", () => {
-  // Routes do not run when they are registered, so nothing that they need is touched.
-  const api = createConsoleApi({} as Parameters<typeof createConsoleApi>[0]);
-  const registered = new Set(
-    api.routes.filter(({ method }) => method !== "ALL").map(({ method, path }) => `${method} ${path}`),
+Deno.test("every route of the console API declares its permission, as the vector lists it", async () => {
+  const vector = await Deno.readTextFile(new URL("../vectors/console_permissions.txt", import.meta.url));
+  const listed = vector.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const declared = CONSOLE_ROUTES.map(({ method, path, needs, countsAsUse, stepUp, browserOnly }) =>
+    [
+      `${method} ${path}: ${needs}`,
+      ...(countsAsUse || needs === "anyone" ? [] : ["does not count as use"]),
+      ...(stepUp ? ["step-up"] : []),
+      ...(browserOnly ? ["browser only"] : []),
+    ].join(", ")
   );
-  const rows = new Set(ACCESS.map(({ method, path }) => `${method} ${path}`));
-  assertEquals([...registered].toSorted(), [...rows].toSorted());
-  assertEquals([...rows].toSorted(), Object.keys(ALLOWED_STATUS).toSorted());
+  assertEquals(declared.toSorted(), listed.toSorted());
+  const routes = CONSOLE_ROUTES.map(({ method, path }) => `${method} ${path}`);
+  assertEquals(routes.toSorted(), Object.keys(ALLOWED_STATUS).toSorted());
 });
 
-Deno.test("createConsoleApi() lets each role do what its row says, and refuses the rest", async (t) => {
-  for (const row of ACCESS) {
+Deno.test("createAuthMiddleware() refuses a route whose first handler declares no permission", async () => {
+  const unused = {} as Parameters<typeof createAuthMiddleware>[0];
+  const app = new Hono<HttpEnv>()
+    .use(createAuthMiddleware(unused))
+    .get("/open", may("anyone"), (c) => c.text("open"))
+    .get("/undeclared", (c) => c.text("secret"))
+    .get("/late", (c, next) => c.req.query("answer") === undefined ? next() : c.text("secret"), may("anyone"))
+    .all("/any", may("anyone"), (c) => c.text("secret"))
+    .onError((fault) => new Response(fault instanceof Refusal ? fault.code : "fault"));
+  const ask = async (path: string) => {
+    const env = { remoteAddress: "", secure: false, viaControlSocket: true };
+    return await (await app.request(path, {}, env)).text();
+  };
+  assertEquals(await ask("/open"), "open");
+  for (const path of ["/undeclared", "/late?answer", "/late", "/any", "/none"]) {
+    assertEquals(await ask(path), "not_found", path);
+  }
+  const undeclared = routePermissions(app).filter(({ permission }) => permission === null);
+  assertEquals(undeclared.map(({ path }) => path), ["/undeclared", "/late"]);
+});
+
+Deno.test("createConsoleApi() lets each role do what its permission says, and refuses the rest", async (t) => {
+  for (const row of CONSOLE_ROUTES) {
     for (const who of [null, ...ROLES]) {
       const allowed = row.needs === "anyone" || (who !== null && isAllowed(who, row.needs));
       const expected = allowed ? ALLOWED_STATUS[`${row.method} ${row.path}`] : who === null ? 401 : 403;
@@ -173,12 +204,18 @@ Deno.test("createConsoleApi() lets each role do what its row says, and refuses t
   }
 });
 
-Deno.test("accessRow() knows no path that only looks like a row's", () => {
-  for (const path of ["/live/", "/live/stream/x", "/approvals//deny", "/Live", "/session/../live", ""]) {
-    assertEquals(accessRow("GET", path), null, path);
+Deno.test("createConsoleApi() knows no path that only looks like a route's", async () => {
+  await using site = await startConsole();
+  const ask = async (path: string, method = "GET") => {
+    const response = await site.call(CONSOLE_API_PATH + path, { method });
+    await response.body?.cancel();
+    return response.status;
+  };
+  for (const path of ["/live/", "/live/stream/x", "/approvals//deny", "/Live", "/session/../approvals", ""]) {
+    assertEquals(await ask(path), 404, path);
   }
-  assertEquals(accessRow("TRACE", "/live"), null);
-  assertEquals(accessRow("HEAD", "/live")?.path, "/live");
+  assertEquals(await ask("/approvals//deny", "POST"), 404);
+  assertEquals(await ask("/live", "HEAD"), 401);
 });
 
 Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did it", async () => {

@@ -1,7 +1,7 @@
 // Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import type { Role } from "../../console/api/access.ts";
+import type { Role } from "../../console/api/permissions.ts";
 import { isAdminName } from "../../console/api/sign_in/admin_records.ts";
 import { createAdmins } from "../../console/api/sign_in/admins.ts";
 import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";

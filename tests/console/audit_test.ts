@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
 import { type AuditPage, auditPage, MAX_COMPARED } from "../../console/api/govern/audit_reader.ts";
-import { STEP_UP_MS } from "../../console/api/access.ts";
+import { STEP_UP_MS } from "../../console/api/permissions.ts";
 import { auditLines, MOST_EXPORTED } from "../../console/api/govern/audit_export.ts";
 import type { Store } from "../../store.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";

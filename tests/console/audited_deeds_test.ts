@@ -2,10 +2,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../platform/audit.ts";
-import { ACCESS } from "../../console/api/access.ts";
 import { words as german } from "../../console/web/words/de/govern.ts";
 import { words as english } from "../../console/web/words/en/govern.ts";
 import type { Store } from "../../store.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { CONNECT_DEEDS } from "./deeds/connect_deeds.ts";
 import { type AuditedDeed, type Deeds, openStage, type Stage } from "./deeds/deed.ts";
 import { PEOPLE_DEEDS } from "./deeds/people_deeds.ts";
@@ -33,7 +33,7 @@ async function writtenSince(stage: Stage, before: ReadonlyMap<string, AuditRecor
 }
 
 Deno.test("DEEDS has an entry for each route that is not a question, and no other", () => {
-  const routes = ACCESS.filter(({ method }) => method !== "GET").map(({ method, path }) =>
+  const routes = CONSOLE_ROUTES.filter(({ method }) => method !== "GET").map(({ method, path }) =>
     `${method} ${path}`
   );
   assertEquals(Object.keys(DEEDS).toSorted(), routes.toSorted());

@@ -6,7 +6,7 @@ import type { UserView } from "../../console/api/people/user_shapes.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
-import { STEP_UP_MS } from "../../console/api/access.ts";
+import { STEP_UP_MS } from "../../console/api/permissions.ts";
 
 const BULK = "/console/api/bulk";
 const JOBS = "/console/api/jobs";

@@ -9,10 +9,10 @@ import type {
   RefreshState,
 } from "../../console/api/connect/target_shapes.ts";
 import type { ShownClient } from "../../radius/doing/client_view.ts";
-import { ACCESS } from "../../console/api/access.ts";
 import { buildRequest } from "../ground/radius_packets.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 
 const FILE_CLIENT = `[[radius.client]]
 name = "of-file"
@@ -256,7 +256,7 @@ Deno.test("POST /clients/heard tells who knocks and whether a candidate fits, an
 });
 
 Deno.test("routes of clients and credentials that concern a secret need the owner role and a fresh factor", () => {
-  const secret = ACCESS.filter(({ method, path }) =>
+  const secret = CONSOLE_ROUTES.filter(({ method, path }) =>
     method !== "GET" && ["/clients", "/clients/:id/secret", "/credentials"].includes(path)
   );
   assertEquals(secret.map(({ needs, stepUp }) => [needs, stepUp]), Array(3).fill(["owner", true]));

@@ -1,10 +1,10 @@
 // Every answer of the HTTP application against the headers that it must carry: each route of the tables, and what no route answers.
 
 import { assert, assertEquals } from "@std/assert";
-import { ACCESS } from "../../console/api/access.ts";
 import { PLACES } from "../../console/web/places.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { basic, openSite, WRITER } from "../scim/http/site.ts";
 
 type Kind = "page" | "asset" | "answer";
@@ -66,7 +66,7 @@ interface Asked {
 }
 
 const JSON_HEADERS = { "content-type": "application/json" };
-const API: readonly Asked[] = ACCESS.map(({ method, path }) => ({
+const API: readonly Asked[] = CONSOLE_ROUTES.map(({ method, path }) => ({
   what: `${method} ${path}`,
   method,
   path: `/console/api${filled(path)}`,

@@ -1,12 +1,12 @@
 // The operator's requests through the control socket: which of them are answered, as whom, and that no other request passes as one.
 
 import { assert, assertEquals } from "@std/assert";
-import { ACCESS, type AccessRow } from "../../console/api/access.ts";
 import { valueOf } from "../../commands/admin_connection.ts";
 import { MAX_BODY_OCTETS } from "../../console/request_gate.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
+import { CONSOLE_ROUTES, type ConsoleRoute } from "../fakes/console_routes.ts";
 
-/** How the role gate refuses a request. */
+/** How the authentication middleware refuses a request. */
 const GATE_REFUSALS = new Set([
   "role",
   "step_up",
@@ -18,9 +18,9 @@ const GATE_REFUSALS = new Set([
 ]);
 /** Starts a response that does not end. */
 const STREAM = "/live/stream";
-const ASKED = ACCESS.filter(({ needs, path }) => needs !== "anyone" && path !== STREAM);
+const ASKED = CONSOLE_ROUTES.filter(({ needs, path }) => needs !== "anyone" && path !== STREAM);
 
-const ask = ({ ask }: TestComposition, { method, path }: AccessRow) =>
+const ask = ({ ask }: TestComposition, { method, path }: ConsoleRoute) =>
   ask(method, path.replaceAll(/:\w+/g, "some-id"), method === "GET" ? undefined : {});
 
 Deno.test("answerOperator() lets the operator do everything without a session and a fresh factor, except what a browser does", async (t) => {
@@ -34,12 +34,12 @@ Deno.test("answerOperator() lets the operator do everything without a session an
   }
 });
 
-Deno.test("ACCESS marks every route about the browser's own session and factors as browserOnly", () => {
-  const own = ACCESS.filter(({ path, needs }) =>
+Deno.test("may() marks every route about the browser's own session and factors as browserOnly", () => {
+  const own = CONSOLE_ROUTES.filter(({ path, needs }) =>
     needs !== "anyone" && /^\/(session|sessions|factors)\b/.test(path)
   );
   assertEquals(own.filter(({ browserOnly }) => browserOnly !== true), []);
-  assertEquals(ACCESS.filter(({ browserOnly }) => browserOnly === true), own);
+  assertEquals(CONSOLE_ROUTES.filter(({ browserOnly }) => browserOnly === true), own);
 });
 
 /** What else the listeners have; through the socket it does not exist. */

@@ -9,7 +9,7 @@ import {
   createAuthenticator,
   type FakeAuthenticator,
 } from "../fakes/authenticator.ts";
-import { STEP_UP_MS } from "../../console/api/access.ts";
+import { STEP_UP_MS } from "../../console/api/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";

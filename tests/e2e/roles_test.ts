@@ -3,8 +3,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { ACCESS, isAllowed, type Role, ROLES } from "../../console/api/access.ts";
+import { isAllowed, type Role, ROLES } from "../../console/api/permissions.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { PLACE_ROWS, rowOf } from "./place_rows.ts";
 import { ROLE_DEEDS } from "./role_deeds.ts";
@@ -18,7 +19,7 @@ const NEEDS: Readonly<Record<Role, string>> = {
   owner: "Needs the owner role",
 };
 /** As methods and paths; reading is everybody's, unless it takes things along. */
-const DEEDS = ACCESS.filter(({ method, path, needs }) =>
+const DEEDS = CONSOLE_ROUTES.filter(({ method, path, needs }) =>
   needs !== "anyone" && (method !== "GET" || path.startsWith("/export/"))
 );
 

@@ -1,7 +1,7 @@
 // Setting up a factor after a one-time link, in a real browser: it may take longer than the link's own sign-in is fresh.
 
 import { assertEquals } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/access.ts";
+import { STEP_UP_MS } from "../../console/api/permissions.ts";
 import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

@@ -27,6 +27,7 @@ import { contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "../live/history.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { withLastChange } from "../last_change.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 
@@ -85,16 +86,16 @@ export function createClientRoutes(deps: ClientRouteDeps) {
   };
 
   return new Hono<HttpEnv>()
-    .get("/", async (c) => {
+    .get("/", may("viewer"), async (c) => {
       const items = await rows(connected(connect).register.list());
       const ldap = ldapBackends(connected(connect));
       return c.json({ nowMs: clock.nowMs(), ldap, items } satisfies ClientList);
     })
-    .post("/heard", jsonBody(CANDIDATE), (c) => {
+    .post("/heard", may("owner", { countsAsUse: false }), jsonBody(CANDIDATE), (c) => {
       const items = connected(connect).ear.heard(c.req.valid("json").secret);
       return c.json({ nowMs: clock.nowMs(), items } satisfies HeardList);
     })
-    .post("/", jsonBody(NEW_CLIENT), async (c) => {
+    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_CLIENT), async (c) => {
       const { secret: given, ...rest } = c.req.valid("json");
       const { register, ear } = connected(connect);
       const { content, serverSecret } = contentOf(connected(connect), rest);
@@ -111,12 +112,12 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       for (const address of content.address) ear.forget(address);
       return c.json({ client, secret: made });
     })
-    .post("/first-factor", jsonBody(FIRST_FACTOR_TEST), async (c) => {
+    .post("/first-factor", may("owner"), jsonBody(FIRST_FACTOR_TEST), async (c) => {
       const answer = await testFirstFactor(connected(connect), c.req.valid("json"));
       return c.json(answer satisfies FirstFactorAnswer);
     })
-    .get("/:id", async (c) => c.json(await one(c.req.param("id"))))
-    .put("/:id", jsonBody(CHANGED_CLIENT), async (c) => {
+    .get("/:id", may("viewer"), async (c) => c.json(await one(c.req.param("id"))))
+    .put("/:id", may("owner", { stepUp: true }), jsonBody(CHANGED_CLIENT), async (c) => {
       const { version, ...rest } = c.req.valid("json");
       const { register } = connected(connect);
       const name = c.req.param("id");
@@ -137,7 +138,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       );
       return c.json(await one(name));
     })
-    .post("/:id/secret", jsonBody(ROTATION), async (c) => {
+    .post("/:id/secret", may("owner", { stepUp: true }), jsonBody(ROTATION), async (c) => {
       const { secret: given, overlapMs } = c.req.valid("json");
       const name = c.req.param("id");
       const { secret, made } = secretOf(given);
@@ -149,13 +150,13 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const client = settled(await register.rotate(name, { secret, overlapMs, audit: audit(c, name, told) }));
       return c.json({ client, secret: made });
     })
-    .delete("/:id/overlap", async (c) => {
+    .delete("/:id/overlap", may("owner"), async (c) => {
       const name = c.req.param("id");
       const told = { action: "client.end_overlap" as const };
       settled(await connected(connect).register.endOverlap(name, { audit: audit(c, name, told) }));
       return c.json(await one(name));
     })
-    .delete("/:id/signing", async (c) => {
+    .delete("/:id/signing", may("owner", { stepUp: true }), async (c) => {
       const name = c.req.param("id");
       const { learnt, register } = connected(connect);
       const isKnown = register.find(name) !== null;
@@ -169,7 +170,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       }
       return c.json({ hasSigned, isKnown });
     })
-    .delete("/:id", async (c) => {
+    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
       const name = c.req.param("id");
       const { register } = connected(connect);
       const before = register.find(name);

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { AddProblem } from "../../../scim/http/credentials.ts";
 import { type Connect, connected } from "./connect.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 
 export interface CredentialRouteDeps {
@@ -30,11 +31,11 @@ const PROBLEMS = {
 
 export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", async (c) => {
+    .get("/", may("owner"), async (c) => {
       const { credentials, targets } = connected(connect);
       return c.json({ items: await credentials.list(), targets: targets.names });
     })
-    .post("/", jsonBody(NEW_CREDENTIAL), async (c) => {
+    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_CREDENTIAL), async (c) => {
       const { credentials, targets, config } = connected(connect);
       const wanted = c.req.valid("json");
       if (wanted.targets.some((name) => !targets.names.includes(name))) throw new Refusal("unknown_target");
@@ -43,7 +44,7 @@ export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
       const url = `${config.http.publicUrl}/idm/scim/${encodeURIComponent(wanted.targets[0] ?? "")}/Users`;
       return c.json({ name: wanted.name, password: added.password, url });
     })
-    .delete("/:id", async (c) => {
+    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
       const outcome = await connected(connect).credentials.revoke(c.req.param("id"), actorOf(c));
       if (outcome === "unknown") throw new Refusal("unknown_credential");
       if (outcome === "in_settings") throw new Refusal("settings_credential");

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { type Connect, connected } from "./connect.ts";
 import { createHealth, type HealthDeps } from "./health.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 import type { HealthReport } from "./target_shapes.ts";
 
@@ -23,11 +24,11 @@ export function createHealthRoutes(deps: HealthRouteDeps) {
     return health;
   };
   return new Hono<HttpEnv>()
-    .get("/", async (c) => {
+    .get("/", may("viewer", { countsAsUse: false }), async (c) => {
       const parts = await required().parts();
       return c.json({ nowMs: clock.nowMs(), parts } satisfies HealthReport);
     })
-    .post("/test", jsonBody(TEST), async (c) => {
+    .post("/test", may("operator"), jsonBody(TEST), async (c) => {
       const part = await required().test(c.req.valid("json").id);
       if (part === null) throw new Refusal("unknown_part");
       return c.json({ nowMs: clock.nowMs(), part });

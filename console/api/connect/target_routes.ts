@@ -14,6 +14,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Connect, connected } from "./connect.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 import { DetailedRefusal, ofTarget } from "./target_refusals.ts";
 import type {
@@ -80,13 +81,13 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
   };
 
   return new Hono<HttpEnv>()
-    .get("/", (c) => {
+    .get("/", may("viewer"), (c) => {
       const port = connected(connect);
       const items = port.targets.names.map((name) => summary(port, targetOf(name)));
       return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
     })
-    .get("/:id", (c) => c.json(one(c.req.param("id"))))
-    .get("/:id/sample", async (c) => {
+    .get("/:id", may("viewer", { countsAsUse: false }), (c) => c.json(one(c.req.param("id"))))
+    .get("/:id/sample", may("viewer"), async (c) => {
       const target = targetOf(c.req.param("id"));
       const port = connected(connect);
       const mapping = mappingOf(port, target.name);
@@ -97,13 +98,13 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       }));
       return c.json({ users } satisfies TargetSample);
     })
-    .post("/:id/test", jsonBody(BACKEND), async (c) => {
+    .post("/:id/test", may("operator"), jsonBody(BACKEND), async (c) => {
       const target = targetOf(c.req.param("id"));
       const backend = backendOf(target, c.req.valid("json").backend);
       await connected(connect).probe(target.name, backend);
       return c.json(one(target.name));
     })
-    .post("/:id/retry", jsonBody(BACKEND), async (c) => {
+    .post("/:id/retry", may("user_manager"), jsonBody(BACKEND), async (c) => {
       const target = targetOf(c.req.param("id"));
       const backend = backendOf(target, c.req.valid("json").backend);
       // The request before the work: what cannot be recorded is not begun. The outcome is a record of its own.
@@ -112,7 +113,7 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       await record(deps, c, { action: "outbox.retried", target: target.name, after: `${backend}: ${tried}` });
       return c.json({ ...one(target.name), tried });
     })
-    .post("/:id/refresh", jsonBody(v.strictObject({})), async (c) => {
+    .post("/:id/refresh", may("user_manager"), jsonBody(v.strictObject({})), async (c) => {
       const target = targetOf(c.req.param("id"));
       if (!refreshes.state(target.name).running) {
         // Its end is recorded by the target itself, or, when it broke off, by what runs it.
@@ -121,7 +122,7 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       }
       return c.json(one(target.name));
     })
-    .post("/:id/preview", jsonBody(PREVIEW), async (c) => {
+    .post("/:id/preview", may("viewer"), jsonBody(PREVIEW), async (c) => {
       const target = targetOf(c.req.param("id"));
       const { user, rows } = c.req.valid("json");
       const { content } = await readStored(target, user);

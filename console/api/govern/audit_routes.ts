@@ -8,6 +8,7 @@ import { auditEntry } from "../../../platform/audit.ts";
 import { AUDIT_FORMATS, auditLines } from "./audit_export.ts";
 import { type AuditFilter, auditPage } from "./audit_reader.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { streamOf } from "../line_stream.ts";
 import { queryValues } from "../query_values.ts";
 
@@ -43,11 +44,11 @@ const EXPORT = v.object({ ...FILTER, format: v.optional(v.picklist(["csv", "json
 export function createAuditRoutes(deps: AuditRouteDeps) {
   const { store } = deps;
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const { before, ...asked } = c.req.valid("query");
       return c.json(await auditPage(store, filterOf(asked), { before: before ?? null, limit: PAGE }));
     })
-    .get("/export", queryValues(EXPORT), async (c) => {
+    .get("/export", may("viewer", { stepUp: true }), queryValues(EXPORT), async (c) => {
       const { format, ...asked } = c.req.valid("query");
       const filter = filterOf(asked);
       const deed = {

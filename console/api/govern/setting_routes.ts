@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import type { OidcSettings } from "../../../config.ts";
 import type { Clock } from "../../../runtime.ts";
-import { STEP_UP_MS } from "../access.ts";
+import { may, STEP_UP_MS } from "../permissions.ts";
 import { MIN_PASSWORD_CHARACTERS } from "../sign_in/admins.ts";
 import { FAILURES_PER_MINUTE } from "../sign_in/attempts.ts";
 import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../sign_in/factors.ts";
@@ -22,7 +22,7 @@ export interface SettingRouteDeps {
 }
 
 export function createSettingRoutes(deps: SettingRouteDeps) {
-  return new Hono<HttpEnv>().get("/", (c) => {
+  return new Hono<HttpEnv>().get("/", may("viewer"), (c) => {
     const { clock, installation: { version, runtime, startedMs, file, settings } } = deps;
     return c.json(
       {

@@ -7,6 +7,7 @@ import type { Clock, Random } from "../../../runtime.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface ApprovalRouteDeps {
@@ -42,8 +43,18 @@ export function createApprovalRoutes(deps: ApprovalRouteDeps) {
     return { done: true };
   };
   return new Hono<HttpEnv>()
-    .post("/:id/deny", jsonBody(NOTHING), async (c) => c.json(await decide("deny", whoAsks(c))))
-    .post("/:id/cancel", jsonBody(NOTHING), async (c) => c.json(await decide("cancel", whoAsks(c))));
+    .post(
+      "/:id/deny",
+      may("operator"),
+      jsonBody(NOTHING),
+      async (c) => c.json(await decide("deny", whoAsks(c))),
+    )
+    .post(
+      "/:id/cancel",
+      may("operator"),
+      jsonBody(NOTHING),
+      async (c) => c.json(await decide("cancel", whoAsks(c))),
+    );
 }
 
 function whoAsks(

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { Clock } from "../../../runtime.ts";
 import type { ChartStore } from "./chart_store.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { queryValues } from "../query_values.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -27,7 +28,7 @@ const MOST_RANGE_MS = 92 * 24 * HOUR_MS;
 
 export function createChartRoutes({ charts, clock }: ChartRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", queryValues(ASKED), async (c) => {
+    .get("/", may("viewer"), queryValues(ASKED), async (c) => {
       const { from, to, client, target } = c.req.valid("query");
       const nowMs = clock.nowMs();
       const toMs = Math.min(to ?? nowMs, nowMs);

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { SessionList } from "../../../radius/accounting/session_table.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { queryValues } from "../query_values.ts";
 import type { ConnectedAnswer, UserSessionsAnswer } from "./session_shapes.ts";
 
@@ -20,11 +21,11 @@ const NONE: ConnectedAnswer = { sessions: [], total: 0, stale: 0 };
 
 export function createConnectedRoutes({ vpnSessions }: ConnectedRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/connected", queryValues(QUERY), (c) => {
+    .get("/connected", may("viewer", { countsAsUse: false }), queryValues(QUERY), (c) => {
       const { client } = c.req.valid("query");
       return c.json<ConnectedAnswer>(vpnSessions?.connected({ limit: MAX_SESSIONS, client }) ?? NONE);
     })
-    .get("/users/:id/sessions", (c) => {
+    .get("/users/:id/sessions", may("viewer"), (c) => {
       const user = canonicalName(c.req.param("id"));
       return c.json<UserSessionsAnswer>({ sessions: vpnSessions?.ofUser(user, MAX_SESSIONS) ?? [] });
     });

@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { FIRST_STEPS, type FirstSteps } from "./first_steps.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface FirstStepRouteDeps {
@@ -14,8 +15,12 @@ const SKIP = v.strictObject({ skipped: v.boolean() });
 
 export function createFirstStepRoutes({ firstSteps: steps }: FirstStepRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", async (c) => c.json({ steps: await steps.read(), trial: await steps.trial() }))
-    .put("/:name", jsonBody(SKIP), async (c) => {
+    .get(
+      "/",
+      may("viewer", { countsAsUse: false }),
+      async (c) => c.json({ steps: await steps.read(), trial: await steps.trial() }),
+    )
+    .put("/:name", may("owner"), jsonBody(SKIP), async (c) => {
       const name = FIRST_STEPS.find((one) => one === c.req.param("name"));
       if (name === undefined) throw new Refusal("not_found");
       const { skipped } = c.req.valid("json");

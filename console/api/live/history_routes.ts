@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { createHistoryReader, type HistoryFilter, type HistoryItem, type HistoryReader } from "./history.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { queryValues } from "../query_values.ts";
 import type { Store } from "../../../store.ts";
 
@@ -38,11 +39,11 @@ const EXPORT = v.object({ ...FILTER, format: v.optional(v.picklist(["csv", "json
 export function createHistoryRoutes(deps: HistoryRouteDeps) {
   const reader = createHistoryReader(deps);
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const { before, limit, ...asked } = c.req.valid("query");
       return c.json(await reader.page(filterOf(asked), { before: before ?? null, limit: limit ?? PAGE }));
     })
-    .get("/export", queryValues(EXPORT), (c) => {
+    .get("/export", may("viewer"), queryValues(EXPORT), (c) => {
       const { format, ...asked } = c.req.valid("query");
       const { type, encode } = FORMATS[format];
       return c.body(exportStream(reader, { filter: filterOf(asked), encode }), 200, {

@@ -9,6 +9,7 @@ import type { EventStreams } from "./event_stream.ts";
 import { flowPicture } from "./flow_picture.ts";
 import { createHistoryReader } from "./history.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { loginDetails, strayList } from "./live_details.ts";
 import type { LiveFeed } from "./live_feed.ts";
 import { createSimilarUsers } from "./similar_users.ts";
@@ -34,17 +35,21 @@ export function createLiveRoutes({ feed, watch, store, streams, connect, people 
     ...(connect === undefined ? {} : { connect }),
   });
   return new Hono<HttpEnv>()
-    .get("/", (c) => c.json(feed.snapshot()))
-    .get("/picture", (c) => c.json(flowPicture()))
-    .get("/strays", async (c) => c.json(await strayList({ watch, findSimilarUser, radiusPort })))
-    .get("/logins/:id", async (c) => {
+    .get("/", may("viewer", { countsAsUse: false }), (c) => c.json(feed.snapshot()))
+    .get("/picture", may("viewer", { countsAsUse: false }), (c) => c.json(flowPicture()))
+    .get(
+      "/strays",
+      may("viewer", { countsAsUse: false }),
+      async (c) => c.json(await strayList({ watch, findSimilarUser, radiusPort })),
+    )
+    .get("/logins/:id", may("viewer", { countsAsUse: false }), async (c) => {
       const details = await loginDetails(c.req.param("id"), {
         ...{ watch, history, findSimilarUser, radiusPort },
       });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
     })
-    .get("/stream", (c) => {
+    .get("/stream", may("viewer", { countsAsUse: false }), (c) => {
       if (c.req.method === "HEAD") return c.body(null);
       // EventSource repeats the address it was made with, so its header is the newer of the two.
       const after = c.req.header("last-event-id") ?? c.req.query("after") ?? null;

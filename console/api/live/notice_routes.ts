@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { createNotices, type NoticesDeps } from "./notices.ts";
 import { queryValues } from "../query_values.ts";
 
@@ -14,8 +15,13 @@ const NOTHING = v.strictObject({});
 export function createNoticeRoutes(deps: NoticeRouteDeps) {
   const notices = createNotices(deps);
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => c.json(await notices.list(c.req.valid("query"))))
-    .delete("/:id", jsonBody(NOTHING), async (c) => {
+    .get(
+      "/",
+      may("viewer", { countsAsUse: false }),
+      queryValues(LIST),
+      async (c) => c.json(await notices.list(c.req.valid("query"))),
+    )
+    .delete("/:id", may("operator"), jsonBody(NOTHING), async (c) => {
       const deed = { actor: c.var.session.admin.name, source: c.env.remoteAddress };
       await notices.dismiss(c.req.param("id"), deed);
       return c.json({ dismissed: c.req.param("id") });

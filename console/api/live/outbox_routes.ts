@@ -9,6 +9,7 @@ import type { OutboxDesk, OutboxItem } from "../../../upstream/embedded/interfac
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface OutboxRouteDeps {
@@ -22,11 +23,11 @@ export interface OutboxRouteDeps {
 export function createOutboxRoutes(deps: OutboxRouteDeps) {
   const { outbox, store, log } = deps;
   return new Hono<HttpEnv>()
-    .get("/", (c) => {
+    .get("/", may("viewer", { countsAsUse: false }), (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
       return c.json({ items: maskedItems(outbox) });
     })
-    .post("/:id/reveal", jsonBody(v.strictObject({})), async (c) => {
+    .post("/:id/reveal", may("owner", { stepUp: true }), jsonBody(v.strictObject({})), async (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
       const id = c.req.param("id");
       const item = outbox.items().find((one) => one.id === id);

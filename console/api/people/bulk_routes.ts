@@ -9,6 +9,7 @@ import type { Target } from "../../../scim/ports.ts";
 import { type BulkDeed, type Choice, chosenNames, MOST_CHOSEN, previewBulk } from "./bulk.ts";
 import { BULK_ACTIONS } from "./bulk_shapes.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -64,7 +65,7 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
   const people = () => required(deps.people);
   const namesOf = (target: Target, choice: Choice) => chosenNames(people(), target, choice);
   const bulk = new Hono<HttpEnv>()
-    .post("/", jsonBody(BULK), async (c) => {
+    .post("/", may("user_manager"), jsonBody(BULK), async (c) => {
       const { target: targetName, choice, action, group, backends } = c.req.valid("json");
       if (action === "activate") c.var.requireFreshFactor();
       const target = targetOf(people(), targetName);
@@ -75,21 +76,31 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
       const deed: BulkDeed = { target, actor: actorOf(c), action, group: group ?? null, backends };
       return c.json(jobs.start(deed, { owner: ownerOf(c), names: await namesOf(target, choice) }));
     })
-    .post("/preview", jsonBody(PREVIEW), async (c) => {
+    .post("/preview", may("user_manager"), jsonBody(PREVIEW), async (c) => {
       const { target: targetName, choice } = c.req.valid("json");
       const target = targetOf(people(), targetName);
       const names = await namesOf(target, choice);
       return c.json(await previewBulk({ people: people(), watch: deps.watch }, target, names));
     });
   const under = new Hono<HttpEnv>()
-    .get("/:id", (c) => c.json(jobs.view(c.req.param("id"), ownerOf(c))))
+    .get(
+      "/:id",
+      may("user_manager", { countsAsUse: false }),
+      (c) => c.json(jobs.view(c.req.param("id"), ownerOf(c))),
+    )
     .get(
       "/:id/items",
+      may("user_manager"),
       queryValues(ITEMS),
       (c) => c.json(jobs.items(c.req.param("id"), { ...c.req.valid("query"), owner: ownerOf(c) })),
     )
-    .post("/:id/stop", jsonBody(NOTHING), (c) => c.json(jobs.stop(c.req.param("id"), ownerOf(c))))
-    .post("/:id/undo", jsonBody(NOTHING), (c) => {
+    .post(
+      "/:id/stop",
+      may("user_manager"),
+      jsonBody(NOTHING),
+      (c) => c.json(jobs.stop(c.req.param("id"), ownerOf(c))),
+    )
+    .post("/:id/undo", may("user_manager"), jsonBody(NOTHING), (c) => {
       const deed = (opposite: BulkDeed): BulkDeed => {
         if (opposite.action === "activate") c.var.requireFreshFactor();
         return { ...opposite, actor: actorOf(c) };

@@ -10,6 +10,7 @@ import type { DevicePage, DeviceRow } from "./group_shapes.ts";
 import { createHistoryReader } from "../live/history.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { type People, required } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
 import { Refusal } from "../refusal.ts";
@@ -31,7 +32,7 @@ const NOTHING = v.strictObject({});
 
 export function createDeviceRoutes(deps: DeviceRouteDeps) {
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const { pairings } = required(deps.people);
       const { q, kind, page, size } = c.req.valid("query");
       const wanted = canonicalName(q.trim());
@@ -53,11 +54,11 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       }));
       return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
     })
-    .get("/:id", (c) => {
+    .get("/:id", may("viewer"), (c) => {
       const { shownUser } = pairingById(required(deps.people), c.req.param("id"));
       return c.json({ user: shownUser });
     })
-    .delete("/:id", jsonBody(NOTHING), async (c) => {
+    .delete("/:id", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
       const people = required(deps.people);
       const id = c.req.param("id");
       const pairing = pairingById(people, id);

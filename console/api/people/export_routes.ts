@@ -8,6 +8,7 @@ import type { JsonObject, ResourceKind, Stored } from "../../../scim/resource.ts
 import type { Store } from "../../../store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { streamOf } from "../line_stream.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues } from "../query_values.ts";
@@ -74,7 +75,7 @@ export function createExportRoutes(deps: ExportRouteDeps) {
     });
   };
   return new Hono<HttpEnv>()
-    .get("/users", queryValues(USERS), async (c) => {
+    .get("/users", may("user_manager"), queryValues(USERS), async (c) => {
       const { target: name, format, ...filters } = c.req.valid("query");
       const people = required(deps.people);
       const target = targetOf(people, name);
@@ -87,7 +88,7 @@ export function createExportRoutes(deps: ExportRouteDeps) {
       const actor = c.var.session.admin.name;
       return await answer({ target, kind: "user", format, resources, actor, source: c.env.remoteAddress });
     })
-    .get("/groups", queryValues(GROUPS), async (c) => {
+    .get("/groups", may("user_manager"), queryValues(GROUPS), async (c) => {
       const { target: name, format } = c.req.valid("query");
       const target = targetOf(required(deps.people), name);
       const resources = () => target.directory.all("group");

@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues } from "../query_values.ts";
 import { DetailedRefusal } from "../connect/target_refusals.ts";
@@ -14,7 +15,7 @@ const QUERY = v.object({
 });
 
 export function createGroupNameRoutes(deps: { readonly people?: People }) {
-  return new Hono<HttpEnv>().get("/", queryValues(QUERY), async (c) => {
+  return new Hono<HttpEnv>().get("/", may("viewer"), queryValues(QUERY), async (c) => {
     const { target, q } = c.req.valid("query");
     const { directory } = targetOf(required(deps.people), target);
     const options = { page: 1, size: MOST };

@@ -8,6 +8,7 @@ import type { Store } from "../../../store.ts";
 import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
 import { type GroupDeps, groupView, readGroup } from "./group_writes.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { withLastChange } from "../last_change.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
@@ -48,7 +49,7 @@ export function createGroupReplyRoutes(deps: GroupReplyDeps) {
       ...told,
     });
   return new Hono<HttpEnv>()
-    .put("/:id/replies", jsonBody(REPLIES), async (c) => {
+    .put("/:id/replies", may("owner", { stepUp: true }), jsonBody(REPLIES), async (c) => {
       const people = required(deps.people);
       const { replies } = deps;
       if (replies === undefined) throw new Refusal("no_directory");

@@ -18,6 +18,7 @@ import {
   removeGroup,
 } from "./group_writes.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { withLastChange } from "../last_change.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { queryValues, wholeNumber } from "../query_values.ts";
@@ -70,22 +71,22 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
   });
 
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
       return c.json(await listGroups(parts(), targetOf(parts().people, query.target), query));
     })
-    .post("/", queryValues(TARGET), jsonBody(CREATE), async (c) => {
+    .post("/", may("user_manager"), queryValues(TARGET), jsonBody(CREATE), async (c) => {
       const { members = [], ...given } = c.req.valid("json");
       const wanted = given.name.normalize("NFC").trim();
       if (wanted === "") throw new DetailedRefusal("bad_value", { message: "A group needs a name." });
       const deed = deedOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
       return c.json(await changeOf(deed, await createGroup(parts().people, deed, members)));
     })
-    .get("/:id", queryValues(TARGET), async (c) => {
+    .get("/:id", may("viewer"), queryValues(TARGET), async (c) => {
       const target = targetOf(parts().people, c.req.valid("query").target);
       return c.json(groupView(parts(), target, await readGroup(target, c.req.param("id"))));
     })
-    .delete("/:id", queryValues(TARGET), jsonBody(REMOVE), async (c) => {
+    .delete("/:id", may("user_manager"), queryValues(TARGET), jsonBody(REMOVE), async (c) => {
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const deed = deedOf(c, { target, name: c.req.param("id"), backends });
@@ -98,12 +99,12 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
       const written = await withLastChange(store, changed, () => removeGroup(deed, { version }));
       return c.json(await changeOf(deed, written));
     })
-    .get("/:id/members", queryValues(LIST), async (c) => {
+    .get("/:id/members", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
       const target = targetOf(parts().people, query.target);
       return c.json(await listMembers(parts(), { target, name: c.req.param("id") }, query));
     })
-    .put("/:id/members", queryValues(TARGET), jsonBody(MEMBERS), async (c) => {
+    .put("/:id/members", may("user_manager"), queryValues(TARGET), jsonBody(MEMBERS), async (c) => {
       const { backends, ...change } = c.req.valid("json");
       const { target } = c.req.valid("query");
       const deed = deedOf(c, { target, name: c.req.param("id"), backends });

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { VERDICTS } from "./bulk_shapes.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { createImports, type Imports, type Which } from "./imports.ts";
 import { type People, required, targetOf } from "./people.ts";
 import { ofTarget } from "../connect/target_refusals.ts";
@@ -65,40 +66,47 @@ export function createImportRoutes(deps: ImportRouteDeps) {
   const whichOf = (c: Context<HttpEnv>, id: string): Which => ({ id, owner: ownerOf(c) });
 
   return new Hono<HttpEnv>()
-    .post("/", jsonBody(BEGIN), (c) => {
+    .post("/", may("user_manager"), jsonBody(BEGIN), (c) => {
       const { target, file } = c.req.valid("json");
       const options = { owner: ownerOf(c), target: targetOf(required(deps.people), target), file };
       return c.json(imports().begin(options));
     })
-    .post("/rows", jsonBody(ROWS, { maxDepth: ROWS_DEPTH }), async (c) => {
-      const { target, rows: given, covers, ...options } = c.req.valid("json");
-      const transfer = requiredTransfer(deps.transfer);
-      const rows = transfer.readRows(given);
-      if (rows === null) throw new Refusal("malformed");
-      const request = {
-        ...options,
-        rows,
-        actor: actorOf(c),
-        covers: covers === null ? null : new Set(covers),
-      };
-      const outcomes = await ofTarget(transfer.write(targetOf(required(deps.people), target), request));
-      return c.json({ outcomes });
-    })
+    .post(
+      "/rows",
+      may("user_manager", { stepUp: true }),
+      jsonBody(ROWS, { maxDepth: ROWS_DEPTH }),
+      async (c) => {
+        const { target, rows: given, covers, ...options } = c.req.valid("json");
+        const transfer = requiredTransfer(deps.transfer);
+        const rows = transfer.readRows(given);
+        if (rows === null) throw new Refusal("malformed");
+        const request = {
+          ...options,
+          rows,
+          actor: actorOf(c),
+          covers: covers === null ? null : new Set(covers),
+        };
+        const outcomes = await ofTarget(transfer.write(targetOf(required(deps.people), target), request));
+        return c.json({ outcomes });
+      },
+    )
     .post(
       "/:id/text",
+      may("user_manager"),
       jsonBody(PIECE),
       (c) => c.json(imports().add(whichOf(c, c.req.param("id")), c.req.valid("json").text)),
     )
-    .post("/:id/check", jsonBody(CHECK), (c) => {
+    .post("/:id/check", may("user_manager"), jsonBody(CHECK), (c) => {
       const { mayUpdate, backends } = c.req.valid("json");
       return c.json(imports().check(whichOf(c, c.req.param("id")), { mayUpdate, backends }));
     })
     .get(
       "/:id",
+      may("user_manager"),
       queryValues(VIEW),
       (c) => c.json(imports().view(whichOf(c, c.req.param("id")), c.req.valid("query"))),
     )
-    .put("/:id/rows/:line", jsonBody(CHANGE), async (c) => {
+    .put("/:id/rows/:line", may("user_manager"), jsonBody(CHANGE), async (c) => {
       const line = Number(c.req.param("line"));
       if (!Number.isInteger(line)) throw new Refusal("import_row_fixed");
       const which = whichOf(c, c.req.param("id"));
@@ -106,10 +114,11 @@ export function createImportRoutes(deps: ImportRouteDeps) {
     })
     .post(
       "/:id/apply",
+      may("user_manager", { stepUp: true }),
       jsonBody(NOTHING),
       (c) => c.json(imports().apply(whichOf(c, c.req.param("id")), { actor: actorOf(c) })),
     )
-    .delete("/:id", jsonBody(NOTHING), (c) => {
+    .delete("/:id", may("user_manager"), jsonBody(NOTHING), (c) => {
       imports().end(whichOf(c, c.req.param("id")));
       return c.json({ ended: true });
     });

@@ -8,6 +8,7 @@ import { hasControlCharacters } from "../../../platform/control_characters.ts";
 import { unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { createMeLinks } from "../me/me_links.ts";
 import { personOf } from "../me/me_people.ts";
 import { ownNumbers } from "./directory_numbers.ts";
@@ -76,61 +77,74 @@ export function createUserFactorRoutes(deps: Deps) {
   return new Hono<HttpEnv>()
     .post(
       "/:id/invitation",
+      may("user_manager", { stepUp: true }),
       jsonBody(NOTHING),
       async (c) => c.json(await factors().invite(await deedOf(c, c.req.param("id"), { isNew: true }))),
     )
-    .post("/:id/pairings", jsonBody(PAIRING), async (c) => {
+    .post("/:id/pairings", may("user_manager", { stepUp: true }), jsonBody(PAIRING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"), { isNew: true });
       const pairing = await factors().add(deed, c.req.valid("json"));
       return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
     })
-    .put("/:id/pairings/:pairing", jsonBody(NAME), async (c) => {
+    .put("/:id/pairings/:pairing", may("user_manager"), jsonBody(NAME), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().rename(deed, { id: c.req.param("pairing"), name: c.req.valid("json").name });
       return c.json({ user: await viewOf(deed.user) });
     })
-    .delete("/:id/pairings/:pairing", jsonBody(NOTHING), async (c) => {
+    // A user without a factor can enrol at login, so removing a factor lets a person sign in.
+    .delete("/:id/pairings/:pairing", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().revoke(deed, c.req.param("pairing"));
       return c.json({ user: await viewOf(deed.user) });
     })
-    .post("/:id/unconfirmed/:factor/keep", jsonBody(NOTHING), async (c) => {
-      const deed = await deedOf(c, c.req.param("id"));
-      await factors().confirmFactor(deed, waitingId(deed, c.req.param("factor")));
-      return c.json({ user: await viewOf(deed.user) });
-    })
-    .delete("/:id/unconfirmed/:factor", jsonBody(NOTHING), async (c) => {
-      const deed = await deedOf(c, c.req.param("id"));
-      await factors().removeUnconfirmed(deed, waitingId(deed, c.req.param("factor")));
-      return c.json({ user: await viewOf(deed.user) });
-    })
+    .post(
+      "/:id/unconfirmed/:factor/keep",
+      may("user_manager", { stepUp: true }),
+      jsonBody(NOTHING),
+      async (c) => {
+        const deed = await deedOf(c, c.req.param("id"));
+        await factors().confirmFactor(deed, waitingId(deed, c.req.param("factor")));
+        return c.json({ user: await viewOf(deed.user) });
+      },
+    )
+    .delete(
+      "/:id/unconfirmed/:factor",
+      may("user_manager", { stepUp: true }),
+      jsonBody(NOTHING),
+      async (c) => {
+        const deed = await deedOf(c, c.req.param("id"));
+        await factors().removeUnconfirmed(deed, waitingId(deed, c.req.param("factor")));
+        return c.json({ user: await viewOf(deed.user) });
+      },
+    )
     .post(
       "/:id/totp",
+      may("user_manager", { stepUp: true }),
       jsonBody(NOTHING),
       async (c) => c.json(await factors().beginTotp(await deedOf(c, c.req.param("id"), { isNew: true }))),
     )
-    .post("/:id/totp/confirm", jsonBody(CODE), async (c) => {
+    .post("/:id/totp/confirm", may("user_manager", { stepUp: true }), jsonBody(CODE), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       const pairing = await factors().confirmTotp(deed, c.req.valid("json"));
       return c.json({ pairing: pairingView(pairing), user: await viewOf(deed.user) });
     })
-    .put("/:id/preference", jsonBody(PREFERENCE), async (c) => {
+    .put("/:id/preference", may("user_manager"), jsonBody(PREFERENCE), async (c) => {
       const deed = await deedOf(c, c.req.param("id"), { isNew: true });
       await factors().prefer(deed, c.req.valid("json").factor);
       return c.json({ user: await viewOf(deed.user) });
     })
-    .post("/:id/me-link", jsonBody(NOTHING), async (c) => {
+    .post("/:id/me-link", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       const person = await personOf(required(deps.people), deed.user);
       if (person === null) throw new Refusal("me_inactive");
       return c.json(await createMeLinks(deps).make(person, deed));
     })
-    .post("/:id/unlock", jsonBody(NOTHING), async (c) => {
+    .post("/:id/unlock", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       await factors().unlock(deed);
       return c.json({ user: await viewOf(deed.user) });
     })
-    .post("/:id/reset-limits", jsonBody(NOTHING), async (c) => {
+    .post("/:id/reset-limits", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
       const deed = await deedOf(c, c.req.param("id"));
       const people = required(deps.people);
       const canonical = canonicalName(deed.user);

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../../scim/resource.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { actorOf, type HttpEnv, jsonBody } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { withLastChange } from "../last_change.ts";
 import { required, targetOf } from "./people.ts";
 import type { People } from "./people.ts";
@@ -107,26 +108,26 @@ export function createUserRoutes(deps: UserRouteDeps) {
   });
 
   return new Hono<HttpEnv>()
-    .get("/", queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
       return c.json(await listUsers(people(), targetOf(people(), query.target), query));
     })
-    .post("/", queryValues(TARGET), jsonBody(CREATE), async (c) => {
+    .post("/", may("user_manager"), queryValues(TARGET), jsonBody(CREATE), async (c) => {
       const { user, backends } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: "" });
       const read = await readUser(people(), { target: deed.target, user, random: deps.random });
       if (givesAccess(read, null)) c.var.requireFreshFactor();
       return c.json(await changeOf(deed.target, await createUser(deed, { ...read, backends })));
     })
-    .get("/:id", queryValues(TARGET), async (c) => {
+    .get("/:id", may("viewer"), queryValues(TARGET), async (c) => {
       const target = targetOf(people(), c.req.valid("query").target);
       return c.json(await userView(parts(), target, c.req.param("id")));
     })
-    .get("/:id/backends", queryValues(TARGET), async (c) => {
+    .get("/:id/backends", may("viewer", { countsAsUse: false }), queryValues(TARGET), async (c) => {
       const target = targetOf(people(), c.req.valid("query").target);
       return c.json({ backends: await userBackends(target, c.req.param("id")) });
     })
-    .put("/:id", queryValues(TARGET), jsonBody(REPLACE), async (c) => {
+    .put("/:id", may("user_manager"), queryValues(TARGET), jsonBody(REPLACE), async (c) => {
       const { user, backends, version } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const read = await readUser(people(), {
@@ -140,13 +141,13 @@ export function createUserRoutes(deps: UserRouteDeps) {
       const written = await ofVersion(c, deed, () => replaceUser(deed, { ...read, backends, version }));
       return c.json(await changeOf(deed.target, written));
     })
-    .delete("/:id", queryValues(TARGET), jsonBody(REMOVE), async (c) => {
+    .delete("/:id", may("user_manager"), queryValues(TARGET), jsonBody(REMOVE), async (c) => {
       const { backends, version } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const written = await ofVersion(c, deed, () => removeUser(deed, { backends, version }));
       return c.json(await changeOf(deed.target, written));
     })
-    .put("/:id/active", queryValues(TARGET), jsonBody(ACTIVE), async (c) => {
+    .put("/:id/active", may("user_manager"), queryValues(TARGET), jsonBody(ACTIVE), async (c) => {
       const { active } = c.req.valid("json");
       if (active) c.var.requireFreshFactor();
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
@@ -155,22 +156,28 @@ export function createUserRoutes(deps: UserRouteDeps) {
       });
       return c.json(await changeOf(deed.target, written));
     })
-    .put("/:id/password", queryValues(TARGET), jsonBody(PASSWORD), async (c) => {
-      const { password, backends } = c.req.valid("json");
-      const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
-      const written = await changeUser(deed, {
-        change: (content) => content,
-        password,
-        ...(backends === undefined ? {} : { backends }),
-      });
-      return c.json(await changeOf(deed.target, written));
-    })
-    .put("/:id/groups", queryValues(TARGET), jsonBody(GROUPS), async (c) => {
+    .put(
+      "/:id/password",
+      may("user_manager", { stepUp: true }),
+      queryValues(TARGET),
+      jsonBody(PASSWORD),
+      async (c) => {
+        const { password, backends } = c.req.valid("json");
+        const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
+        const written = await changeUser(deed, {
+          change: (content) => content,
+          password,
+          ...(backends === undefined ? {} : { backends }),
+        });
+        return c.json(await changeOf(deed.target, written));
+      },
+    )
+    .put("/:id/groups", may("user_manager"), queryValues(TARGET), jsonBody(GROUPS), async (c) => {
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const groups = await changeGroups(deed, c.req.valid("json"));
       return c.json({ groups, user: await userView(parts(), deed.target, deed.name) });
     })
-    .post("/:id/refresh", queryValues(TARGET), jsonBody(NOTHING), async (c) => {
+    .post("/:id/refresh", may("operator"), queryValues(TARGET), jsonBody(NOTHING), async (c) => {
       const { target, name, actor } = deedOf(c, {
         target: c.req.valid("query").target,
         name: c.req.param("id"),
@@ -179,7 +186,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
       await ofTarget(target.refreshOne("user", name, actor));
       return c.json(await userView(parts(), target, name));
     })
-    .post("/:id/retry", queryValues(TARGET), jsonBody(RETRY), async (c) => {
+    .post("/:id/retry", may("user_manager"), queryValues(TARGET), jsonBody(RETRY), async (c) => {
       const { backend } = c.req.valid("json");
       const deed = deedOf(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       await asked(c, { action: "user.retry", ...deed, after: backend });
@@ -187,12 +194,12 @@ export function createUserRoutes(deps: UserRouteDeps) {
       const user = await userView(parts(), deed.target, deed.name);
       return c.json({ receipt: written?.receipt ?? null, user });
     })
-    .get("/:id/timeline", queryValues(BEFORE), async (c) => {
+    .get("/:id/timeline", may("viewer"), queryValues(BEFORE), async (c) => {
       const { target, before } = c.req.valid("query");
       const { name } = targetOf(people(), target);
       return c.json(await userTimeline(deps.store, { user: c.req.param("id"), target: name, before }));
     })
-    .post("/:id/trial", jsonBody(TRIAL), async (c) => {
+    .post("/:id/trial", may("viewer"), jsonBody(TRIAL), async (c) => {
       const { client, password, appended } = c.req.valid("json");
       const request = { client, password, appended: appended ?? null, user: c.req.param("id") };
       const trial = await people().trials.play(request);

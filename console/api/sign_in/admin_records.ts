@@ -4,7 +4,7 @@
 import type { AdminSettings } from "../../../config.ts";
 import type { Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
-import type { Role } from "../access.ts";
+import type { Role } from "../permissions.ts";
 import type { PasswordHash } from "./passwords.ts";
 
 /** An administrator. If `credential` changes, their sessions end. It changes with the role and with each reset of the sign-in. */

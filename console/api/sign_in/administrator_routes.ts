@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import { ROLES } from "../access.ts";
+import { may, ROLES } from "../permissions.ts";
 import type { Administrators, Deed } from "./administrators.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -31,31 +31,34 @@ export function deedOf(c: Context<HttpEnv>): Deed {
 export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
   const { administrators, sessions, store, clock } = deps;
   return new Hono<HttpEnv>()
-    .get("/", async (c) => c.json({ nowMs: clock.nowMs(), ...await administrators.list() }))
+    .get("/", may("viewer"), async (c) => c.json({ nowMs: clock.nowMs(), ...await administrators.list() }))
     .post(
       "/",
+      may("owner", { stepUp: true }),
       jsonBody(INVITE),
       async (c) => c.json(await administrators.invite(c.req.valid("json"), deedOf(c))),
     )
     .patch(
       "/:id",
+      may("owner", { stepUp: true }),
       jsonBody(CHANGE),
       async (c) => c.json(await administrators.change(c.req.param("id"), c.req.valid("json"), deedOf(c))),
     )
-    .delete("/:id", async (c) => {
+    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
       await administrators.remove(c.req.param("id"), deedOf(c));
       return c.json({ done: true });
     })
     .post(
       "/:id/link",
+      may("owner", { stepUp: true }),
       jsonBody(NOTHING),
       async (c) => c.json(await administrators.renew(c.req.param("id"), deedOf(c))),
     )
-    .get("/:id/sessions", async (c) => {
+    .get("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
       return c.json({ nowMs: clock.nowMs(), items: await sessions.list(admin) });
     })
-    .delete("/:id/sessions", async (c) => {
+    .delete("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
       // One's own present session stays: ending it is what "Sign out" is for.
       const rows = (await sessions.list(admin)).filter(({ id }) => id !== c.var.session.id).slice(0, 400);
@@ -75,7 +78,7 @@ export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
 }
 
 export function createInvitationRoutes({ administrators }: AdministratorRouteDeps) {
-  return new Hono<HttpEnv>().delete("/:id", async (c) => {
+  return new Hono<HttpEnv>().delete("/:id", may("owner", { stepUp: true }), async (c) => {
     await administrators.withdraw(c.req.param("id"), deedOf(c));
     return c.json({ done: true });
   });

@@ -5,7 +5,7 @@ import type { AdminSettings } from "../../../config.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
-import type { Role } from "../access.ts";
+import type { Role } from "../permissions.ts";
 import {
   adminKey,
   adminKeyName,

@@ -5,7 +5,7 @@ import { jwtVerify, SignJWT } from "jose";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
-import { isAllowed, type Role } from "../access.ts";
+import { isAllowed, type Role } from "../permissions.ts";
 import { isRoleConfirmed } from "./admin_records.ts";
 import type { Admins } from "./admins.ts";
 import { Refusal } from "../refusal.ts";

@@ -9,6 +9,7 @@ import type { AuditAction } from "../../../platform/audit_actions.ts";
 import type { Admins } from "./admins.ts";
 import type { FactorRecord, Factors } from "./factors.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { qrPicture } from "../qr_picture.ts";
 import { Refusal } from "../refusal.ts";
@@ -31,6 +32,9 @@ const NOTHING = v.strictObject({});
 const CODE = v.strictObject({ code: text(64) });
 const LABEL = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.regex(/^\P{C}*$/u));
 const PASSKEY_MADE = v.strictObject({ label: LABEL, response: REGISTRATION });
+
+/** Changes of an administrator's own factors need a browser and a fresh factor. */
+const OWN_FACTOR = may("viewer", { stepUp: true, browserOnly: true });
 
 export function createFactorRoutes(deps: FactorRouteDeps) {
   const { store, factors, passkeys, clock } = deps;
@@ -69,15 +73,19 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
   const purpose = (session: Session) => `register\0${session.id}`;
 
   return new Hono<HttpEnv>()
-    .get("/", async (c) => c.json(factorSummary((await factors.read(c.var.session.admin.id)).record)))
-    .post("/totp", jsonBody(NOTHING), async (c) => {
+    .get(
+      "/",
+      may("viewer", { browserOnly: true }),
+      async (c) => c.json(factorSummary((await factors.read(c.var.session.admin.id)).record)),
+    )
+    .post("/totp", OWN_FACTOR, jsonBody(NOTHING), async (c) => {
       const { id, name } = c.var.session.admin;
       const secret = await factors.beginTotp(id);
       const label = encodeURIComponent(`Countersign:${name}`);
       const uri = `otpauth://totp/${label}?secret=${secret}&issuer=Countersign`;
       return c.json({ secret, uri, qr: qrPicture(uri) });
     })
-    .post("/totp/confirm", jsonBody(CODE), async (c) => {
+    .post("/totp/confirm", OWN_FACTOR, jsonBody(CODE), async (c) => {
       const { session } = c.var;
       const { record, check } = await factors.confirmedTotp(session.admin.id, c.req.valid("json").code);
       const { codes, digests } = factors.makeRecoveryCodes(session.admin.id);
@@ -89,7 +97,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       });
       return c.json({ codes, factors: summary });
     })
-    .delete("/totp", async (c) => {
+    .delete("/totp", OWN_FACTOR, async (c) => {
       const { session } = c.var;
       const { record, check } = await factors.read(session.admin.id);
       const { totp: _gone, pendingTotp: _alsoGone, ...rest } = record;
@@ -101,7 +109,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       });
       return c.json(summary);
     })
-    .post("/recovery-codes", jsonBody(NOTHING), async (c) => {
+    .post("/recovery-codes", OWN_FACTOR, jsonBody(NOTHING), async (c) => {
       const { session } = c.var;
       const { record, check } = await factors.read(session.admin.id);
       if (record.totp === undefined) throw new Refusal("no_totp");
@@ -114,7 +122,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       });
       return c.json({ codes, factors: summary });
     })
-    .post("/passkeys/options", jsonBody(NOTHING), async (c) => {
+    .post("/passkeys/options", OWN_FACTOR, jsonBody(NOTHING), async (c) => {
       const { session } = c.var;
       const { record } = await factors.read(session.admin.id);
       if (record.passkeys.length >= MAX_PASSKEYS) throw new Refusal("too_many_passkeys");
@@ -127,7 +135,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
         }),
       );
     })
-    .post("/passkeys", jsonBody(PASSKEY_MADE), async (c) => {
+    .post("/passkeys", OWN_FACTOR, jsonBody(PASSKEY_MADE), async (c) => {
       const { session } = c.var;
       const { label, response } = c.req.valid("json");
       const made = await passkeys.register({
@@ -150,7 +158,7 @@ export function createFactorRoutes(deps: FactorRouteDeps) {
       });
       return c.json(summary);
     })
-    .delete("/passkeys/:id", async (c) => {
+    .delete("/passkeys/:id", OWN_FACTOR, async (c) => {
       const { session } = c.var;
       const { record, check } = await factors.read(session.admin.id);
       const gone = record.passkeys.find(({ id }) => id === c.req.param("id"));

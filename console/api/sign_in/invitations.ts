@@ -4,7 +4,7 @@
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
-import type { Role } from "../access.ts";
+import type { Role } from "../permissions.ts";
 import { adminKeyName } from "./admin_records.ts";
 import { Refusal } from "../refusal.ts";
 

@@ -7,7 +7,7 @@ import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
-import { type Role, ROLES } from "../access.ts";
+import { type Role, ROLES } from "../permissions.ts";
 import {
   type Admin,
   adminKey,

@@ -10,6 +10,7 @@ import { equalDigests, type Vault } from "../../../vault.ts";
 import type { Admin } from "./admins.ts";
 import type { Attempts } from "./attempts.ts";
 import { cookieName, cookieOptions, type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import type { createOidcAdmins } from "./oidc_admins.ts";
 import type { OidcProvider } from "./oidc_provider.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
@@ -101,7 +102,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
   };
 
   return new Hono<HttpEnv>()
-    .post("/start", jsonBody(START), async (c) => {
+    .post("/start", may("anyone"), jsonBody(START), async (c) => {
       if (deps.oidc === null) throw new Refusal("no_oidc");
       const { returnTo, again = false } = c.req.valid("json");
       const journey: Journey = {
@@ -124,7 +125,7 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       remember(c, journey);
       return c.json({ url });
     })
-    .get("/callback", async (c) => {
+    .get("/callback", may("anyone"), async (c) => {
       if (deps.oidc === null) throw new Refusal("no_oidc");
       // Only a browser that follows the provider's redirect loads this address as a page.
       const destination = c.req.header("sec-fetch-dest");

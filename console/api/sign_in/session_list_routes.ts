@@ -5,6 +5,7 @@ import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { HttpEnv } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -18,12 +19,12 @@ export interface SessionListDeps {
 export function createSessionListRoutes(deps: SessionListDeps) {
   const { sessions, store, clock } = deps;
   return new Hono<HttpEnv>()
-    .get("/", async (c) => {
+    .get("/", may("viewer", { browserOnly: true }), async (c) => {
       const { id: ownId, admin } = c.var.session;
       const items = (await sessions.list(admin)).map((row) => ({ ...row, current: row.id === ownId }));
       return c.json({ nowMs: clock.nowMs(), items });
     })
-    .delete("/:id", async (c) => {
+    .delete("/:id", may("viewer", { browserOnly: true }), async (c) => {
       const { admin } = c.var.session;
       const row = (await sessions.list(admin)).find(({ id }) => id === c.req.param("id"));
       if (row === undefined) throw new Refusal("unknown_session");

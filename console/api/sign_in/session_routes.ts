@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock } from "../../../runtime.ts";
-import { STEP_UP_MS } from "../access.ts";
+import { may, STEP_UP_MS } from "../permissions.ts";
 import type { Admins } from "./admins.ts";
 import type { Factors } from "./factors.ts";
 import type { FirstSteps } from "../live/first_steps.ts";
@@ -84,24 +84,30 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
   return new Hono<HttpEnv>()
     .get(
       "/",
+      may("anyone"),
       async (c) => c.json(await answer(await sessions.resume(sessionToken(c), { countsAsUse: false }))),
     )
-    .post("/", jsonBody(SIGN_IN), async (c) => {
+    .post("/", may("anyone"), jsonBody(SIGN_IN), async (c) => {
       const source = c.env.remoteAddress;
       return c.json(await letIn(c, await signIn.withPassword({ ...c.req.valid("json"), source })));
     })
     .post(
       "/passkey/options",
+      may("anyone"),
       jsonBody(v.strictObject({})),
       async (c) => c.json(await passkeys.signInOptions(ownOrigin(c))),
     )
-    .post("/passkey", jsonBody(PASSKEY), async (c) => {
+    .post("/passkey", may("anyone"), jsonBody(PASSKEY), async (c) => {
       const source = c.env.remoteAddress;
       const { response } = c.req.valid("json");
       return c.json(await letIn(c, await signIn.withPasskey({ response, origin: ownOrigin(c), source })));
     })
-    .post("/stay", async (c) => c.json(await sessionInfo(c.var.session, { factors, clock })))
-    .post("/step-up", jsonBody(STEP_UP), async (c) => {
+    .post(
+      "/stay",
+      may("viewer", { browserOnly: true }),
+      async (c) => c.json(await sessionInfo(c.var.session, { factors, clock })),
+    )
+    .post("/step-up", may("viewer", { browserOnly: true }), jsonBody(STEP_UP), async (c) => {
       const { session } = c.var;
       const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
       const { admin, isFresh } = await whoShows(c.req.valid("json"), at);
@@ -111,7 +117,7 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
       if (fresh === null) throw new Refusal("not_signed_in");
       return c.json(await answer(fresh));
     })
-    .delete("/", async (c) => {
+    .delete("/", may("anyone"), async (c) => {
       await endSession(c, sessions);
       return c.json(await answer(null));
     });

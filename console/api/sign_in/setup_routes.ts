@@ -6,6 +6,7 @@ import * as v from "valibot";
 import type { Admin } from "./admins.ts";
 import { type Attempts, countGuesses } from "./attempts.ts";
 import { type HttpEnv, jsonBody, ownOrigin } from "../http_env.ts";
+import { may } from "../permissions.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 import { beginSession } from "./session_cookie.ts";
 import { createSessionAnswer, type SessionRouteDeps } from "./session_routes.ts";
@@ -35,15 +36,16 @@ export function createSetUpRoutes(deps: SetUpRouteDeps) {
   return new Hono<HttpEnv>()
     .post(
       "/link",
+      may("anyone"),
       jsonBody(LINK),
       async (c) => c.json(await guarded(c.env.remoteAddress, () => admins.link(c.req.valid("json").token))),
     )
-    .post("/", jsonBody(SET_UP), async (c) => {
+    .post("/", may("anyone"), jsonBody(SET_UP), async (c) => {
       const source = c.env.remoteAddress;
       const admin = await guarded(source, () => admins.setUp({ ...c.req.valid("json"), source }));
       return c.json(await answer(await beginSession(c, { sessions, admin, by: "link" })));
     })
-    .post("/passkey/options", jsonBody(PASSKEY_WANTED), async (c) => {
+    .post("/passkey/options", may("anyone"), jsonBody(PASSKEY_WANTED), async (c) => {
       const { token, name } = c.req.valid("json");
       const link = await guarded(c.env.remoteAddress, () => admins.link(token));
       const userName = link.name ?? name.trim();
@@ -51,7 +53,7 @@ export function createSetUpRoutes(deps: SetUpRouteDeps) {
       const wanted = { origin: ownOrigin(c), userName, purpose: purpose(token, name), known: [] };
       return c.json(await passkeys.registrationOptions(wanted));
     })
-    .post("/passkey", jsonBody(PASSKEY_MADE), async (c) => {
+    .post("/passkey", may("anyone"), jsonBody(PASSKEY_MADE), async (c) => {
       const { token, name, response } = c.req.valid("json");
       const source = c.env.remoteAddress;
       const admin = await guarded(source, async () => {

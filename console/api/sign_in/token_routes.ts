@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import { ROLES } from "../access.ts";
+import { may, ROLES } from "../permissions.ts";
 import { deedOf } from "./administrator_routes.ts";
 import { type ApiTokens, MAX_TOKENS, type TokenRecord } from "./api_tokens.ts";
 import { auditEntry } from "../../../platform/audit.ts";
@@ -29,8 +29,12 @@ const NEW_TOKEN = v.strictObject({
 export function createTokenRoutes(deps: TokenRouteDeps) {
   const { tokens, store, clock } = deps;
   return new Hono<HttpEnv>()
-    .get("/", async (c) => c.json({ nowMs: clock.nowMs(), items: (await tokens.list()).map(rowOf) }))
-    .post("/", jsonBody(NEW_TOKEN), async (c) => {
+    .get(
+      "/",
+      may("owner"),
+      async (c) => c.json({ nowMs: clock.nowMs(), items: (await tokens.list()).map(rowOf) }),
+    )
+    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_TOKEN), async (c) => {
       const { name, role, days } = c.req.valid("json");
       const known = await tokens.list();
       if (known.length >= MAX_TOKENS) throw new Refusal("too_many_tokens");
@@ -44,7 +48,7 @@ export function createTokenRoutes(deps: TokenRouteDeps) {
       await store.commit({ mutations: [made.mutation, auditEntry({ ...deedOf(c), ...told })] });
       return c.json({ token: made.token, item: rowOf(made.record) });
     })
-    .delete("/:id", async (c) => {
+    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
       const record = await tokens.find(c.req.param("id"));
       if (record === null) throw new Refusal("not_found");
       const told = {

@@ -4,7 +4,7 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 import type { FirstStep } from "../../api/live/first_steps.ts";
 import type { Features, SessionAnswer, SessionInfo } from "../../api/shapes.ts";
 import { type ApiClient, ApiFailure, failureText, take } from "../api_client.ts";
-import type { Role } from "../../api/access.ts";
+import type { Role } from "../../api/permissions.ts";
 import { LOADING, type Remote } from "../remote.ts";
 
 export interface SessionModel {

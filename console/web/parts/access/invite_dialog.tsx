@@ -1,7 +1,7 @@
 // Invites an administrator: a name and a role make a link that is shown once.
 
 import { useSignal } from "@preact/signals";
-import type { Role } from "../../../api/access.ts";
+import type { Role } from "../../../api/permissions.ts";
 import { inviteAdministrator } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../words/translate.ts";

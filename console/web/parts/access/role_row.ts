@@ -1,6 +1,6 @@
 // The role of an administrator, as a field of a form.
 
-import type { Role } from "../../../api/access.ts";
+import type { Role } from "../../../api/permissions.ts";
 import { t } from "../../words/translate.ts";
 import type { FieldRow } from "../fields.tsx";
 

@@ -2,9 +2,10 @@
 
 import { assertEquals } from "@std/assert";
 import { SignJWT, UnsecuredJWT } from "jose";
-import { ACCESS, STEP_UP_MS } from "../../console/api/access.ts";
+import { STEP_UP_MS } from "../../console/api/permissions.ts";
 import { createSystemRandom } from "../../runtime.ts";
 import { createVault } from "../../vault.ts";
+import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
@@ -30,8 +31,8 @@ async function makeToken(site: TestConsole, { cookie, role = "viewer", days = 30
 
 const asToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-Deno.test("createRoleGate() asks for a fresh factor after five minutes, on every row that wants one and on no other", async (t) => {
-  for (const row of ACCESS.filter(({ needs }) => needs !== "anyone")) {
+Deno.test("createAuthMiddleware() asks for a fresh factor after five minutes, on every row that wants one and on no other", async (t) => {
+  for (const row of CONSOLE_ROUTES.filter(({ needs }) => needs !== "anyone")) {
     await t.step(`${row.method} ${row.path}: ${row.stepUp ? "asks" : "does not ask"}`, async () => {
       const clock = createManualClock();
       await using site = await startConsole({ clock });
@@ -130,7 +131,7 @@ Deno.test("createApiTokens() lets a token do what its role may, without an Origi
 Deno.test("createApiTokens() keeps tokens out of all that wants a fresh factor or a browser, even an owner's", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "owner" });
-  for (const row of ACCESS.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
+  for (const row of CONSOLE_ROUTES.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
     const withBody = ["POST", "PUT", "PATCH"].includes(row.method);
     const response = await site.call(API + row.path.replaceAll(/:\w+/g, "x"), {
       method: row.method,
@@ -197,7 +198,7 @@ Deno.test("createApiTokens() refuses a token when it is revoked, at its end, and
   assertEquals(await ask(short.token), "bad_api_token");
 });
 
-Deno.test("createRoleGate() leaves another scheme's Authorization to the proxy that sent it", async () => {
+Deno.test("createAuthMiddleware() leaves another scheme's Authorization to the proxy that sent it", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const response = await site.call(`${API}/live`, { cookie, headers: { authorization: "Basic eDp5" } });

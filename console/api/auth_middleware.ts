@@ -1,15 +1,16 @@
-// The one place where roles, fresh factors and API tokens are judged: before any handler runs, by the row of ACCESS.
+// Authentication and authorization of the console API: sessions, API tokens, roles and fresh factors are checked here,
+// by the permission that the route declares, before any other handler runs.
 
 import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../runtime.ts";
-import { type AccessRow, accessRow, isAllowed, STEP_UP_MS } from "./access.ts";
+import { isAllowed, type Permission, requiredPermission, STEP_UP_MS } from "./permissions.ts";
 import type { ApiTokens } from "./sign_in/api_tokens.ts";
 import { type HttpEnv, refuseForeignOrigin } from "./http_env.ts";
 import { Refusal } from "./refusal.ts";
 import { sessionToken } from "./sign_in/session_cookie.ts";
 import type { Session, Sessions } from "./sign_in/sessions.ts";
 
-export interface RoleGateDeps {
+export interface AuthDeps {
   readonly sessions: Sessions;
   readonly tokens: ApiTokens;
   readonly clock: Clock;
@@ -24,25 +25,22 @@ const OPERATOR: Session = {
   freshMs: 0,
 };
 
-/** @param options.prefix what stands before the paths of `ACCESS`. */
-export function createRoleGate(
-  deps: RoleGateDeps,
-  { prefix }: { prefix: string },
-): MiddlewareHandler<HttpEnv> {
+/** Refuses requests that the permission of their route does not allow, and those that no route with a permission handles. */
+export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
-    const row = accessRow(c.req.method, c.req.path.slice(prefix.length));
+    const permission = requiredPermission(c);
     // A browser adds no Authorization to another site's request by itself, and it cannot open the control socket. So the
     // origin is checked only of requests that have neither.
-    const hasBearer = bearerToken(c) !== null && row !== null && row.needs !== "anyone";
+    const hasBearer = bearerToken(c) !== null && permission !== null && permission.needs !== "anyone";
     if (!c.env.viaControlSocket && !hasBearer) refuseForeignOrigin(c);
-    if (row === null) throw new Refusal("not_found");
-    if (row.needs !== "anyone") {
-      const { session, again, requireFreshFactor } = await admit(c, row, deps);
-      const { needs } = row;
+    if (permission === null) throw new Refusal("not_found");
+    const { needs } = permission;
+    if (needs !== "anyone") {
+      const { session, again, requireFreshFactor } = await authenticate(c, permission, deps);
       if (!isAllowed(session.admin.role, needs)) throw new Refusal("role");
       c.set("isStillAllowed", () => again().then(({ admin }) => isAllowed(admin.role, needs), whenRefused));
       c.set("requireFreshFactor", requireFreshFactor);
-      if (row.stepUp) requireFreshFactor();
+      if (permission.stepUp) requireFreshFactor();
       c.set("session", session);
       c.env.allowLargeBody();
     }
@@ -50,26 +48,32 @@ export function createRoleGate(
   };
 }
 
-/** Who asks, and how to find out later whether they still may. */
-interface Admitted {
+/** The caller, and how a later check finds out whether the request is still allowed. */
+interface Authenticated {
   readonly session: Session;
   readonly again: () => Promise<Session>;
   /** @throws Refusal unless a factor was shown within {@link STEP_UP_MS}. */
   readonly requireFreshFactor: () => void;
 }
 
-async function admit(c: Context<HttpEnv>, row: AccessRow, deps: RoleGateDeps): Promise<Admitted> {
-  if (c.env.viaControlSocket) return asOperator(row);
+async function authenticate(
+  c: Context<HttpEnv>,
+  permission: Permission,
+  deps: AuthDeps,
+): Promise<Authenticated> {
+  if (c.env.viaControlSocket) return asOperator(permission);
   const bearer = bearerToken(c);
-  return bearer === null ? await withCookie(sessionToken(c), row, deps) : await withToken(bearer, row, deps);
+  return bearer === null
+    ? await withCookie(sessionToken(c), permission, deps)
+    : await withToken(bearer, permission, deps);
 }
 
 /**
  * The operator of this machine: only the owner of the data directory can open the control socket, and that account could
  * change the store as well. So every route is open to it, without a factor, except those about a browser's own session.
  */
-function asOperator(row: AccessRow): Admitted {
-  if (row.browserOnly) throw new Refusal("browser_only");
+function asOperator({ browserOnly }: Permission): Authenticated {
+  if (browserOnly) throw new Refusal("browser_only");
   return {
     session: OPERATOR,
     again: () => Promise.resolve(OPERATOR),
@@ -79,27 +83,31 @@ function asOperator(row: AccessRow): Admitted {
 
 async function withCookie(
   token: string,
-  row: AccessRow,
-  { sessions, clock }: RoleGateDeps,
-): Promise<Admitted> {
-  const resume = async (countsAsUse: boolean): Promise<Session> => {
-    const session = await sessions.resume(token, { countsAsUse });
+  { countsAsUse }: Permission,
+  { sessions, clock }: AuthDeps,
+): Promise<Authenticated> {
+  const resume = async (options: { countsAsUse: boolean }): Promise<Session> => {
+    const session = await sessions.resume(token, options);
     if (session === null) throw new Refusal("not_signed_in");
     return session;
   };
-  const session = await resume(row.countsAsUse);
+  const session = await resume({ countsAsUse });
   return {
     session,
-    again: () => resume(false),
+    again: () => resume({ countsAsUse: false }),
     requireFreshFactor() {
       if (clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
     },
   };
 }
 
-async function withToken(token: string, row: AccessRow, { tokens }: RoleGateDeps): Promise<Admitted> {
+async function withToken(
+  token: string,
+  { stepUp, browserOnly }: Permission,
+  { tokens }: AuthDeps,
+): Promise<Authenticated> {
   const session = await tokens.resume(token);
-  if (row.stepUp || row.browserOnly) throw new Refusal("not_for_tokens");
+  if (stepUp || browserOnly) throw new Refusal("not_for_tokens");
   return {
     session,
     again: () => tokens.resume(token),
