@@ -2,6 +2,7 @@
 
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
+import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
@@ -22,7 +23,7 @@ import { createFoldedLog } from "./doing/folded_log.ts";
 import { createGateway } from "./doing/gateway.ts";
 import { LIMIT_ALARMS } from "./doing/hourly_limits.ts";
 import { createLearnt, type Learnt } from "./doing/learnt.ts";
-import { createLeavings, type Leaving, type OnRevoked } from "./doing/leaving.ts";
+import { createLeavings, type OnRevoked } from "./doing/leaving.ts";
 import { createLimits, type Limits } from "./doing/limits.ts";
 import { createLoginTrials, type LoginTrials } from "./doing/login_trial.ts";
 import { createNullAsks } from "./doing/null_asks.ts";
@@ -83,7 +84,7 @@ export interface Radius {
    * What a user who is deleted or deactivated leaves behind here, to be taken away in the commit of the leaving. At once: their pairings are out of
    * reach and nothing more is recorded for them. Then `done()` or `undo()`.
    */
-  prepareLeaving(canonicalName: string): Leaving;
+  prepareLeaving(canonicalName: string): PreparedChange;
   /** What follows when a user says that a login was not theirs, to be committed with the record of it. */
   prepareDisowning(canonicalName: string): Disowning;
   /** Told of each device pairing that a leaver had. Returns what stops it. */

@@ -3,6 +3,7 @@
 import type { Config, LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../config.ts";
 import type { Log } from "../log.ts";
 import { HasherBusy, type PasswordHasher } from "../password_hasher.ts";
+import { NO_CHANGE } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
@@ -12,7 +13,7 @@ import { type BackendStanding, watchBackend, type Watched } from "./backends/wat
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { createCredentials, type Credentials } from "./http/credentials.ts";
-import type { Leaving, PrepareGroupTurn, PrepareLeaving, Target, Targets } from "./ports.ts";
+import type { PrepareGroupTurn, PrepareLeaving, Target, Targets } from "./ports.ts";
 import type { Backend, BackendOutcome } from "./backend_port.ts";
 import { createMapping } from "./pure/mapping.ts";
 import { createTargets } from "./targets/targets.ts";
@@ -59,7 +60,6 @@ export interface Identity {
 
 /** The data directory is locked, so the process that has its store is the only one. */
 const STORE_HOLDER = "data directory";
-const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 /** Opens the directories of all targets and starts what delivers to their backends. */
 export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
@@ -106,7 +106,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
         mapping: mappings.get(target),
         ...(target === config.radius.directory
           ? { prepareLeaving: deps.prepareLeaving, prepareGroupTurn: deps.prepareGroupTurn }
-          : { prepareLeaving: () => NOTHING_LEFT }),
+          : { prepareLeaving: () => NO_CHANGE }),
       }),
     openBackend,
     orderedId: deps.orderedId,

@@ -4,6 +4,7 @@
 //                 └──────► backends/  ──► LDAP, another SCIM server (backend_port.ts)
 
 import type { PasswordHash } from "../password_hasher.ts";
+import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Mutation } from "../store.ts";
 import type { BackendFault } from "./backend_port.ts";
 import type { BackendStates, Content, Mapping, MembersNotStored, ResourceKind, Stored } from "./resource.ts";
@@ -74,20 +75,11 @@ export type WriteResult =
   | { readonly ok: true; readonly stored: Stored | null }
   | { readonly ok: false; readonly reason: "changed" };
 
-/** What a leaver leaves behind elsewhere (pairings, conversations), to be taken away in the commit of the leaving. */
-export interface Leaving {
-  readonly mutations: readonly Mutation[];
-  /** Called at once when the commit is durable. Must not throw, must not wait. */
-  done(): void;
-  /** Called instead when it was not. */
-  undo(): void;
-}
-
-/** Asked when a user is deleted or stops being active. */
-export type PrepareLeaving = (canonicalName: string) => Leaving;
+/** Asked when a user is deleted or stops being active: pairings and conversations go in the commit of that. */
+export type PrepareLeaving = (canonicalName: string) => PreparedChange;
 
 /** Asked when a group begins or is deleted: what was kept for one of its name goes in the commit of that. */
-export type PrepareGroupTurn = (canonicalName: string) => Leaving;
+export type PrepareGroupTurn = (canonicalName: string) => PreparedChange;
 
 /** The resources of one target in the store. Names are taken canonical (canonical_name.ts) where they are called so. */
 export interface Directory {

@@ -3,7 +3,7 @@
 import type { Store } from "../../store.ts";
 import type { Conversation } from "./conversation.ts";
 import type { SecondFactorService } from "./ports.ts";
-import type { UnitOfWork } from "./unit_of_work.ts";
+import type { WriteBatch } from "../../platform/write_batch.ts";
 
 /** Another node, or another packet, advanced the conversation first. */
 export class Raced extends Error {}
@@ -18,12 +18,12 @@ const USE_STORED_MS = 24 * 3600_000;
 export function useApproval(
   { secondFactor }: { secondFactor: SecondFactorService },
   { requestId, factor }: Conversation,
-  work: UnitOfWork,
+  batch: WriteBatch,
 ): Deno.KvKey | null {
   if (secondFactor.embedded || requestId === null || factor !== "device") return null;
   const key = ["request_used", requestId];
-  work.checks.push({ key, versionstamp: null });
-  work.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
+  batch.checks.push({ key, versionstamp: null });
+  batch.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
   return key;
 }
 

@@ -11,7 +11,7 @@ import { type MachineDeps, replaceOlder, type Turn } from "./turn.ts";
 /** Makes one effect that needs no call: changes the conversation and adds to the commit of its turn. */
 export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts, row: FlowRow): void {
   const { conversation, attempt } = turn;
-  const draft = turn.work.mutations;
+  const draft = turn.batch.mutations;
   const user = { canonical: conversation.user, shown: conversation.shownUser };
   switch (effect) {
     case "note_first_factor":
@@ -34,7 +34,7 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
       const cleared = deps.limits.clear(conversation.user);
       if (cleared === null) return;
       draft.push(cleared);
-      turn.work.whenFailed(() => deps.limits.putBack(conversation.user, before));
+      turn.batch.whenFailed(() => deps.limits.putBack(conversation.user, before));
       return;
     }
     case "remember_number":
@@ -62,7 +62,7 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
         draft.push(used.mutation);
         // At once, not after the commit: a second conversation must not take the same step meanwhile.
         deps.pairings.adopt(used.pairing);
-        turn.work.whenFailed(() => {
+        turn.batch.whenFailed(() => {
           if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
         });
       }
@@ -74,7 +74,7 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
       deps.conversations.end(conversation, "cancelled", row.name);
       turn.ended.push(conversation);
       turn.conversation = deps.startOver(conversation);
-      turn.work.whenFailed(() => deps.conversations.remove(turn.conversation));
+      turn.batch.whenFailed(() => deps.conversations.remove(turn.conversation));
       return;
     case "drop_request":
       return dropRequest(deps, turn);
@@ -88,15 +88,15 @@ function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
   const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
   if (used === null) throw new Raced(`Cannot use a recovery code of "${conversation.user}": it is gone`);
   conversation.factor = "recovery";
-  turn.work.checks.push(used.check);
-  turn.work.mutations.push(used.mutation);
-  turn.work.whenFailed(used.putBack);
+  turn.batch.checks.push(used.check);
+  turn.batch.mutations.push(used.mutation);
+  turn.batch.whenFailed(used.putBack);
 }
 
-function countFailure(deps: MachineDeps, { conversation, work }: Turn, { userExists }: Facts): void {
+function countFailure(deps: MachineDeps, { conversation, batch }: Turn, { userExists }: Facts): void {
   const { locked, lockAudit, mutations } = countUserFailure(deps, conversation, { userExists });
-  work.mutations.push(...mutations);
-  if (locked) work.mutations.push(auditLogin(conversation, lockAudit));
+  batch.mutations.push(...mutations);
+  if (locked) batch.mutations.push(auditLogin(conversation, lockAudit));
 }
 
 function storePairing(
@@ -105,16 +105,16 @@ function storePairing(
   prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
 ): void {
   const { pairing, mutation } = prepared;
-  turn.work.mutations.push(
+  turn.batch.mutations.push(
     mutation,
     auditLogin(turn.conversation, { action: "pairing.add", ...pairingDetails(pairing), how: "login" }),
   );
-  turn.work.whenCommitted(() => deps.pairings.adopt(pairing));
+  turn.batch.whenCommitted(() => deps.pairings.adopt(pairing));
 }
 
-function dropRequest(deps: MachineDeps, { conversation, work }: Turn): void {
+function dropRequest(deps: MachineDeps, { conversation, batch }: Turn): void {
   const { requestId } = conversation;
   if (requestId === null) return;
   conversation.requestId = null;
-  work.whenCommitted(() => void deps.secondFactor.cancel(requestId));
+  batch.whenCommitted(() => void deps.secondFactor.cancel(requestId));
 }

@@ -2,6 +2,7 @@
 // Accept is decided after it.
 
 import { auditEntry } from "../../platform/audit.ts";
+import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
@@ -16,21 +17,12 @@ import type { RecoveryCodes } from "./recovery_codes.ts";
 import { recordEnded } from "./history.ts";
 import type { SecondFactorService } from "./ports.ts";
 
-/** What is removed with a leaver; the caller that commits the leaving calls one of the two. */
-export interface Leaving {
-  readonly mutations: readonly Mutation[];
-  /** The commit is durable. Does not throw, waits for nothing. */
-  done(): void;
-  /** The commit was not made: everything is as before. */
-  undo(): void;
-}
-
 /** A device pairing that ended because its user left: the phone is to be unpaired at its service. */
 export type OnRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;
 
 export interface Leavings {
-  /** @param user canonical. */
-  prepare(user: string): Leaving;
+  /** What is removed with a leaver. @param user canonical. */
+  prepare(user: string): PreparedChange;
   /** Whether a turn of this conversation may be recorded: not while its user leaves, and not after. */
   mayRecord(conversation: Whose): boolean;
   /** Whether its user left since it began. */

@@ -13,7 +13,7 @@ import { auditLogin } from "./login_audit.ts";
 import { prepare } from "./outside.ts";
 import { prepareAgain } from "./preparing.ts";
 import { commitTurn, type MachineDeps, noteRow, replaceOlder, type Turn } from "./turn.ts";
-import { UnitOfWork } from "./unit_of_work.ts";
+import { WriteBatch } from "../../platform/write_batch.ts";
 
 export interface Finished {
   /** Not the one that was played when Cancel started over. */
@@ -39,12 +39,12 @@ export function play(
   deps: MachineDeps,
   packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "answerDigest" | "replaces">,
 ): Promise<Finished | null> {
-  const turn: Turn = { ...packet, ended: [], work: new UnitOfWork() };
+  const turn: Turn = { ...packet, ended: [], batch: new WriteBatch() };
   const from = firstPlace(turn);
   if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
   const playing = advance(deps, turn, from);
   return playing.catch((fault: unknown) => {
-    turn.work.rollBack();
+    turn.batch.rollBack();
     throw fault;
   });
 }
@@ -124,7 +124,7 @@ async function applyOutside(
 ): Promise<void> {
   const { conversation, attempt } = turn;
   const prepared = prepare(deps, effect, { conversation, attempt, facts });
-  turn.work.mutations.push(...prepared.mutations);
+  turn.batch.mutations.push(...prepared.mutations);
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
     // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
@@ -155,9 +155,9 @@ function finish(
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
     const { refusedFor, denial } = turn.attempt;
-    if (kind === "accept") approvalKey = useApproval(deps, conversation, turn.work);
+    if (kind === "accept") approvalKey = useApproval(deps, conversation, turn.batch);
     deps.conversations.end(conversation, outcome, row.name);
-    turn.work.mutations.push(
+    turn.batch.mutations.push(
       historyMutation(conversation, { target: deps.target, refusedFor, denial }),
       auditLogin(conversation, {
         action: `login.${outcome}`,

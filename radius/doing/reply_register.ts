@@ -3,11 +3,11 @@
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Config, ReplyAttributes } from "../../config.ts";
+import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Mutation, Store } from "../../store.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../facts/codes.ts";
 import { encodeReplyAttribute } from "../pure/attributes.ts";
 import { type AcceptAttributes, replyKey } from "./accept_attributes.ts";
-import type { Leaving } from "./leaving.ts";
 
 interface ReplyRecord {
   /** As it was spelled when it was given. */
@@ -51,7 +51,7 @@ export interface ReplyRegister {
     given: { version: number; audit: Mutation },
   ): Promise<ReplyOutcome>;
   /** Takes away what the console gave a group that begins or is deleted, in the commit of that: none inherits from one of its name. */
-  prepareForget(canonical: string): Leaving;
+  prepareForget(canonical: string): PreparedChange;
 }
 
 const MOST_GROUPS = 2000;

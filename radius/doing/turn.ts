@@ -12,7 +12,7 @@ import type { Conversations, RecordWriting } from "./conversations.ts";
 import { historyMutation } from "./history.ts";
 import type { Leavings } from "./leaving.ts";
 import type { OutsideDeps } from "./upstream_deps.ts";
-import type { UnitOfWork } from "./unit_of_work.ts";
+import type { WriteBatch } from "../../platform/write_batch.ts";
 
 /** What one packet changes, until it is committed. */
 export interface Turn {
@@ -24,7 +24,7 @@ export interface Turn {
   replaces: string | null;
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
-  readonly work: UnitOfWork;
+  readonly batch: WriteBatch;
 }
 
 export interface MachineDeps extends FactDeps, OutsideDeps {
@@ -46,7 +46,7 @@ export class Left extends Error {}
 
 /** Ends the older login of the tuple: from now on the new one has its place. */
 export function replaceOlder({ conversations, secondFactor }: MachineDeps, turn: Turn): void {
-  const { conversation, replaces, ended, work } = turn;
+  const { conversation, replaces, ended, batch } = turn;
   turn.replaces = null;
   if (replaces === null) return;
   const older = conversations.awake(replaces);
@@ -55,7 +55,7 @@ export function replaceOlder({ conversations, secondFactor }: MachineDeps, turn:
   conversations.end(older, "superseded", "superseded");
   ended.push(older);
   const { requestId } = older;
-  if (requestId !== null) work.whenCommitted(() => void secondFactor.cancel(requestId));
+  if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
 }
 
 /** Adds the row that was taken to the moments of the conversation. */
@@ -76,7 +76,7 @@ export function commitTurn(deps: MachineDeps, turn: Turn): Promise<void> {
       new Left(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
     );
   }
-  const { mutations, checks } = turn.work;
+  const { mutations, checks } = turn.batch;
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
@@ -95,7 +95,7 @@ export function commitTurn(deps: MachineDeps, turn: Turn): Promise<void> {
       older.stored = { versionstamp };
       deps.changed(older);
     }
-    turn.work.committed();
+    turn.batch.committed();
     ended.length = 0;
     deps.changed(conversation);
   });

@@ -4,7 +4,7 @@
 import type { Mutation } from "../../store.ts";
 import type { PrepareGroupTurn, WriteResult } from "../ports.ts";
 import type { MemberChange } from "./member_sets.ts";
-import type { Pack, PackDeps } from "./pack.ts";
+import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
 import { type GroupChange, regroup, turnGroup } from "./plan.ts";
 import { readRecord, storedOf } from "./records.ts";
 
@@ -23,8 +23,8 @@ export type Chore =
   /** A user who left is still a member of groups. */
   | { readonly kind: "leave"; readonly user: string };
 
-export interface BigChangeDeps extends PackDeps {
-  readonly newPack: () => Pack;
+export interface BigChangeDeps extends DirectoryBatchDeps {
+  readonly newBatch: () => DirectoryBatch;
   readonly newSetId: () => string;
   readonly prepareGroupTurn: PrepareGroupTurn;
 }
@@ -47,7 +47,7 @@ const OCTETS_A_COMMIT = 350_000;
 const TOMBSTONES_A_TURN = 20;
 
 export function createBigChanges(deps: BigChangeDeps): BigChanges {
-  const { store, keys, memberSets, newPack } = deps;
+  const { store, keys, memberSets, newBatch } = deps;
 
   const writeSet = async (setId: string, change: GroupChange): Promise<void> => {
     const { canonicals, names } = change.membersAfter;
@@ -94,15 +94,15 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
     const isMember = new Map(changes.map(({ canonical, name }) => [canonical, name !== null]));
     const users = [...isMember.keys()];
     for (let at = 0; at < users.length;) {
-      const pack = newPack();
-      for (const user of users.slice(at, at + MEMBERS_A_COMMIT)) pack.expect("user", user);
+      const batch = newBatch();
+      for (const user of users.slice(at, at + MEMBERS_A_COMMIT)) batch.expect("user", user);
       const end = Math.min(at + MEMBERS_A_COMMIT, users.length);
-      while (at < end && pack.mutationCount < MUTATIONS_A_COMMIT && pack.sizeOctets < OCTETS_A_COMMIT) {
+      while (at < end && batch.mutationCount < MUTATIONS_A_COMMIT && batch.sizeOctets < OCTETS_A_COMMIT) {
         const user = users[at++] ?? "";
         const stays = isMember.get(user) === true;
-        await regroup(pack, user, { name: stays ? names.after : names.before, isMember: stays });
+        await regroup(batch, user, { name: stays ? names.after : names.before, isMember: stays });
       }
-      if (pack.mutationCount > 0) await pack.commit();
+      if (batch.mutationCount > 0) await batch.commit();
       for (const index of deps.indexes.all) await index.divide();
     }
   };
@@ -120,14 +120,14 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
   const leave = async (user: string): Promise<void> => {
     let isMore = true;
     while (isMore) {
-      const pack = newPack();
-      const memberships = [...await pack.memberships(user)];
+      const batch = newBatch();
+      const memberships = [...await batch.memberships(user)];
       for (const [setId, group] of memberships.slice(0, MEMBERSHIPS_A_COMMIT)) {
-        await pack.changeMembers({ setId, group }, [{ canonical: user, name: null }]);
+        await batch.changeMembers({ setId, group }, [{ canonical: user, name: null }]);
       }
       isMore = memberships.length > MEMBERSHIPS_A_COMMIT;
-      if (!isMore) pack.remove(keys.chore(`leave ${user}`));
-      await pack.commit();
+      if (!isMore) batch.remove(keys.chore(`leave ${user}`));
+      await batch.commit();
     }
   };
 
@@ -158,15 +158,15 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
         from: before?.setId ?? "",
         to,
       } as const satisfies Chore;
-      const pack = newPack();
-      await pack.guard("group", canonical);
-      await pack.keep({ kind: "group", canonical }, after);
-      pack.remove(sweeping);
-      pack.set(flipped, chore, 2000);
-      turnGroup(deps.prepareGroupTurn, pack, change);
-      pack.also(also);
-      if (to !== "") pack.whenDone(() => memberSets.keep(to, membersAfter));
-      const outcome = await pack.commit();
+      const batch = newBatch();
+      await batch.guard("group", canonical);
+      await batch.keep({ kind: "group", canonical }, after);
+      batch.remove(sweeping);
+      batch.set(flipped, chore, 2000);
+      turnGroup(deps.prepareGroupTurn, batch, change);
+      batch.also(also);
+      if (to !== "") batch.whenCommitted(() => memberSets.keep(to, membersAfter));
+      const outcome = await batch.commit();
       if (!outcome.ok) {
         await doChore(sweeping, { kind: "sweep", setId: to });
         return { ok: false, reason: "changed" };
@@ -187,13 +187,13 @@ export function createBigChanges(deps: BigChangeDeps): BigChanges {
     async trimTombstones(kept) {
       const over = Math.min(deps.indexes.gone.total - kept, TOMBSTONES_A_TURN);
       if (over <= 0) return;
-      const pack = newPack();
+      const batch = newBatch();
       for await (const { key, value } of store.list<string>(keys.departures, { limit: over })) {
         if (value === null) continue;
-        await pack.tombstone(value, null);
-        pack.remove(key);
+        await batch.tombstone(value, null);
+        batch.remove(key);
       }
-      await pack.commit();
+      await batch.commit();
     },
   };
 }

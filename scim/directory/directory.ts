@@ -3,17 +3,18 @@
 
 import type { PasswordHash } from "../../password_hasher.ts";
 import type { Log } from "../../log.ts";
+import { NO_CHANGE } from "../../platform/write_batch.ts";
 import { type Clock, type Random, toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
-import type { Directory, Leaving, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
+import type { Directory, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../resource.ts";
 import { createMapping } from "../pure/mapping.ts";
 import { createBigChanges } from "./big_changes.ts";
+import { DirectoryBatch } from "./directory_batch.ts";
 import { openNameIndexes, withWordIndexes } from "./indexes.ts";
 import { type Keys, keysOf } from "./keys.ts";
 import { createLoginView } from "./login_view.ts";
 import { createMemberSets } from "./member_sets.ts";
-import { createPack } from "./pack.ts";
 import { createReader } from "./reader.ts";
 import { createSearch } from "./search.ts";
 import { type Change, createWriter, type Writer } from "./writer.ts";
@@ -34,7 +35,6 @@ export interface DirectoryDeps {
   readonly tombstonesKept?: number;
 }
 
-const NOTHING_KEPT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 const TOMBSTONES_KEPT = 1_000_000;
 
 /** What waits for the counts of words: everything that writes or searches. */
@@ -74,9 +74,9 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
 
   const openWork = async (): Promise<Work> => {
     const indexes = await withWordIndexes(names, { store, keys });
-    const packDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
-    const newPack = () => createPack(packDeps);
-    const prepareGroupTurn = deps.prepareGroupTurn ?? (() => NOTHING_KEPT);
+    const batchDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
+    const newBatch = () => new DirectoryBatch(batchDeps);
+    const prepareGroupTurn = deps.prepareGroupTurn ?? (() => NO_CHANGE);
     const writer = createWriter({
       keys,
       clock,
@@ -84,10 +84,10 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       indexes,
       nextNumber,
       newSetId,
-      newPack,
+      newBatch,
       prepareLeaving: deps.prepareLeaving,
       prepareGroupTurn,
-      big: createBigChanges({ ...packDeps, newPack, newSetId, prepareGroupTurn }),
+      big: createBigChanges({ ...batchDeps, newBatch, newSetId, prepareGroupTurn }),
       tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
       onChange: tell,
     });

@@ -1,4 +1,4 @@
-// What a write means: who must still be as the writer read it, and what goes into the commit. Each plan fills a pack and writes nothing itself.
+// What a write means: who must still be as the writer read it, and what goes into the commit. Each plan fills a batch and writes nothing itself.
 
 import { canonicalName } from "../../canonical_name.ts";
 import type { Clock } from "../../runtime.ts";
@@ -16,7 +16,7 @@ import {
   NO_MEMBERS,
   withChanges,
 } from "./member_sets.ts";
-import type { Pack } from "./pack.ts";
+import type { DirectoryBatch } from "./directory_batch.ts";
 import { isRevision, type KeptRecord, recordOf, storedOf } from "./records.ts";
 import { withGroup } from "./user_groups.ts";
 
@@ -31,7 +31,7 @@ export interface PlanDeps {
 }
 
 /**
- * `changed`: the writer read something older. `alone`: too much for one commit; nothing was put into the pack. `owes`: users who have to be taken out
+ * `changed`: the writer read something older. `alone`: too much for one commit; nothing was put into the batch. `owes`: users who have to be taken out
  * of more groups when the commit is durable.
  */
 export type Planned =
@@ -66,17 +66,21 @@ export function isExpected(
 }
 
 /** Plans the write of one user. */
-export async function planUser(deps: PlanDeps, pack: Pack, write: DirectoryWrite): Promise<Planned> {
+export async function planUser(
+  deps: PlanDeps,
+  batch: DirectoryBatch,
+  write: DirectoryWrite,
+): Promise<Planned> {
   const canonical = canonicalName(write.name);
-  const before = await pack.record("user", canonical);
+  const before = await batch.record("user", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return CHANGED;
-  await pack.guard("user", canonical);
+  await batch.guard("user", canonical);
   const isLeaving = before !== null &&
     (write.next === null || (before.active && !isActive(write.next.content)));
   const place = { kind: "user", canonical } as const;
   let after: KeptRecord | null = null;
   if (write.next !== null) {
-    const groups = isLeaving ? [] : before?.groups ?? await groupsOf(pack, canonical);
+    const groups = isLeaving ? [] : before?.groups ?? await groupsOf(batch, canonical);
     after = recordOf(write.next.content, {
       ...times(deps, before, write),
       backends: write.next.backends,
@@ -84,18 +88,18 @@ export async function planUser(deps: PlanDeps, pack: Pack, write: DirectoryWrite
       setId: "",
     });
   }
-  // First what can refuse: a pack must not be left half filled.
-  await pack.keep(place, after);
+  // First what can refuse: a batch must not be left half filled.
+  await batch.keep(place, after);
   let owes: string | null = null;
-  if (isLeaving && await leave(deps, pack, canonical)) owes = canonical;
+  if (isLeaving && await leave(deps, batch, canonical)) owes = canonical;
   if (after === null) {
-    pack.remove(deps.keys.password(canonical));
-    await pack.tombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
-  } else if (before === null) await pack.tombstone(canonical, null);
+    batch.remove(deps.keys.password(canonical));
+    await batch.tombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
+  } else if (before === null) await batch.tombstone(canonical, null);
   if (write.password !== undefined && after !== null) {
-    pack.set(deps.keys.password(canonical), write.password, 400);
+    batch.set(deps.keys.password(canonical), write.password, 400);
   }
-  pack.also(write.also ?? []);
+  batch.also(write.also ?? []);
   return { kind: "planned", stored: () => after === null ? null : storedOf("user", after), owes };
 }
 
@@ -118,27 +122,24 @@ function times(
 }
 
 /** The names of the groups that have a member of that name already. */
-async function groupsOf(pack: Pack, canonical: string): Promise<readonly string[]> {
+async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<readonly string[]> {
   let groups: readonly string[] = [];
-  for (const [setId, group] of await pack.memberships(canonical)) {
-    const record = await pack.record("group", group);
+  for (const [setId, group] of await batch.memberships(canonical)) {
+    const record = await batch.record("group", group);
     if (record?.setId === setId) groups = withGroup(groups, { name: record.name, isMember: true });
   }
   return groups;
 }
 
 /** Takes a user out of groups, and out of what else knows it. @returns whether groups are left over. */
-async function leave(deps: PlanDeps, pack: Pack, canonical: string): Promise<boolean> {
-  const leaving = deps.prepareLeaving(canonical);
-  pack.whenDone(() => leaving.done());
-  pack.whenUndone(() => leaving.undo());
-  pack.also(leaving.mutations);
-  const memberships = [...await pack.memberships(canonical)];
+async function leave(deps: PlanDeps, batch: DirectoryBatch, canonical: string): Promise<boolean> {
+  batch.include(deps.prepareLeaving(canonical));
+  const memberships = [...await batch.memberships(canonical)];
   for (const [setId, group] of memberships.slice(0, MAX_GROUPS_LEFT_AT_ONCE)) {
-    await pack.changeMembers({ setId, group }, [{ canonical, name: null }]);
+    await batch.changeMembers({ setId, group }, [{ canonical, name: null }]);
   }
   if (memberships.length <= MAX_GROUPS_LEFT_AT_ONCE) return false;
-  pack.set(deps.keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
+  batch.set(deps.keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
   return true;
 }
 
@@ -155,13 +156,13 @@ export interface GroupChange {
 /** Reads what a write of a group changes; `null` when it stands otherwise than the writer read. */
 export async function groupChange(
   deps: PlanDeps,
-  pack: Pack,
+  batch: DirectoryBatch,
   write: DirectoryWrite,
 ): Promise<GroupChange | null> {
   const canonical = canonicalName(write.name);
-  const before = await pack.record("group", canonical);
+  const before = await batch.record("group", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
-  const membersBefore = before === null ? NO_MEMBERS : await pack.members(before.setId);
+  const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
   const content = write.next?.content;
   const membersAfter = content === undefined ? NO_MEMBERS : memberSetOf(membersOf(content));
   const after = write.next === null ? null : recordOf(write.next.content, {
@@ -186,13 +187,13 @@ function membersOf(content: Content): readonly string[] {
 /** Reads what a change of members does; `null` when there is no such group. */
 export async function membersChange(
   deps: PlanDeps,
-  pack: Pack,
+  batch: DirectoryBatch,
   change: MembersChange,
 ): Promise<GroupChange | null> {
   const canonical = canonicalName(change.group);
-  const before = await pack.record("group", canonical);
+  const before = await batch.record("group", canonical);
   if (before === null) return null;
-  const membersBefore = await pack.members(before.setId);
+  const membersBefore = await batch.members(before.setId);
   const asked = [
     ...memberSetOf(change.remove).canonicals.map((name) => ({ canonical: name, name: null })),
     ...memberChanges(NO_MEMBERS, memberSetOf(change.add)),
@@ -233,24 +234,24 @@ export function fitsOneCommit({ before, after, changes }: GroupChange): boolean 
   return changes.length * (4 + 2 * words) <= MAX_MEMBER_MUTATIONS;
 }
 
-/** Puts a change of a group that fits into one commit into the pack. */
+/** Puts a change of a group that fits into one commit into the batch. */
 export async function planGroup(
   { prepareGroupTurn }: Pick<PlanDeps, "prepareGroupTurn">,
-  pack: Pack,
+  batch: DirectoryBatch,
   { also, ...change }: GroupChange & { also: readonly Mutation[] },
 ): Promise<Planned> {
   const { canonical, before, after, membersAfter, changes } = change;
   const setId = after?.setId ?? before?.setId ?? "";
-  for (const { canonical: user } of changes) pack.expect("user", user);
-  await pack.guard("group", canonical);
-  await pack.keep({ kind: "group", canonical }, after);
-  await pack.changeMembers({ setId, group: canonical }, changes);
+  for (const { canonical: user } of changes) batch.expect("user", user);
+  await batch.guard("group", canonical);
+  await batch.keep({ kind: "group", canonical }, after);
+  await batch.changeMembers({ setId, group: canonical }, changes);
   for (const { canonical: user, name } of changes) {
     const group = name === null ? before?.name : after?.name;
-    await regroup(pack, user, { name: group ?? canonical, isMember: name !== null });
+    await regroup(batch, user, { name: group ?? canonical, isMember: name !== null });
   }
-  turnGroup(prepareGroupTurn, pack, change);
-  pack.also(also);
+  turnGroup(prepareGroupTurn, batch, change);
+  batch.also(also);
   return {
     kind: "planned",
     stored: () => after === null ? null : storedOf("group", after, membersAfter),
@@ -261,24 +262,20 @@ export async function planGroup(
 /** A group that begins inherits nothing from one of its name, and one that ends leaves nothing behind. */
 export function turnGroup(
   prepare: PrepareGroupTurn,
-  pack: Pack,
+  batch: DirectoryBatch,
   { canonical, before, after }: Pick<GroupChange, "canonical" | "before" | "after">,
 ): void {
-  if (before !== null && after !== null) return;
-  const turn = prepare(canonical);
-  pack.whenDone(() => turn.done());
-  pack.whenUndone(() => turn.undo());
-  pack.also(turn.mutations);
+  if (before === null || after === null) batch.include(prepare(canonical));
 }
 
 /** Brings the groups in a user's record in step; nothing happens where there is no such user. */
 export async function regroup(
-  pack: Pack,
+  batch: DirectoryBatch,
   canonical: string,
   group: { name: string; isMember: boolean },
 ): Promise<void> {
-  const record = await pack.record("user", canonical);
+  const record = await batch.record("user", canonical);
   if (record === null) return;
   const groups = withGroup(record.groups, group);
-  if (groups !== record.groups) await pack.keep({ kind: "user", canonical }, { ...record, groups });
+  if (groups !== record.groups) await batch.keep({ kind: "user", canonical }, { ...record, groups });
 }

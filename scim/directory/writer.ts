@@ -6,7 +6,7 @@ import type { ResourceKind } from "../resource.ts";
 import { canonicalName } from "../../canonical_name.ts";
 import type { BigChanges } from "./big_changes.ts";
 import type { Indexes } from "./indexes.ts";
-import type { Pack } from "./pack.ts";
+import type { DirectoryBatch } from "./directory_batch.ts";
 import {
   fitsOneCommit,
   type GroupChange,
@@ -30,7 +30,7 @@ export interface WriterDeps extends PlanDeps {
   readonly log: Log;
   readonly indexes: Indexes;
   readonly big: BigChanges;
-  readonly newPack: () => Pack;
+  readonly newBatch: () => DirectoryBatch;
   readonly tombstonesKept: number;
   /** Told of each write that is durable; must not throw. */
   readonly onChange: (change: Change) => void;
@@ -53,13 +53,13 @@ interface Job {
   isAlone: boolean;
 }
 
-/** A write that is in a pack. */
+/** A write that is in a batch. */
 interface Packed {
   readonly job: Job;
   readonly planned: Planned;
 }
 
-/** Beyond these a pack takes no further write; one write may bring as much again. */
+/** Beyond these a batch takes no further write; one write may bring as much again. */
 const FULL_MUTATIONS = 600;
 const FULL_OCTETS = 250_000;
 const FULL_CHECKS = 80;
@@ -75,27 +75,27 @@ export function createWriter(deps: WriterDeps): Writer {
   let runs = false;
   let owesChores = false;
 
-  const expectAll = (pack: Pack): void => {
+  const expectAll = (batch: DirectoryBatch): void => {
     for (const { asked } of queue.slice(0, MAX_AHEAD)) {
-      if ("write" in asked) pack.expect(asked.write.kind, canonicalName(asked.write.name));
-      else pack.expect("group", canonicalName(asked.members.group));
+      if ("write" in asked) batch.expect(asked.write.kind, canonicalName(asked.write.name));
+      else batch.expect("group", canonicalName(asked.members.group));
     }
   };
 
-  const readGroup = (pack: Pack, asked: Asked): Promise<GroupChange | null> =>
-    "write" in asked ? groupChange(deps, pack, asked.write) : membersChange(deps, pack, asked.members);
+  const readGroup = (batch: DirectoryBatch, asked: Asked): Promise<GroupChange | null> =>
+    "write" in asked ? groupChange(deps, batch, asked.write) : membersChange(deps, batch, asked.members);
 
-  const plan = async (pack: Pack, { asked }: Job): Promise<Planned> => {
-    if ("write" in asked && asked.write.kind === "user") return await planUser(deps, pack, asked.write);
-    const change = await readGroup(pack, asked);
+  const plan = async (batch: DirectoryBatch, { asked }: Job): Promise<Planned> => {
+    if ("write" in asked && asked.write.kind === "user") return await planUser(deps, batch, asked.write);
+    const change = await readGroup(batch, asked);
     if (change === null) return { kind: "changed" };
     if (!fitsOneCommit(change)) return { kind: "alone" };
-    return await planGroup(deps, pack, { ...change, also: alsoOf(asked, change) });
+    return await planGroup(deps, batch, { ...change, also: alsoOf(asked, change) });
   };
 
   const runBig = async (job: Job): Promise<void> => {
     try {
-      const change = await readGroup(deps.newPack(), job.asked);
+      const change = await readGroup(deps.newBatch(), job.asked);
       const result = change === null
         ? { ok: false, reason: "changed" } as const
         : await big.changeGroup(change, alsoOf(job.asked, change));
@@ -123,23 +123,23 @@ export function createWriter(deps: WriterDeps): Writer {
     queue = [...packed.map(({ job }) => job), ...queue];
   };
 
-  /** Fills a pack from the front of the queue. `null`: what it held was put back, or dealt with otherwise. */
-  const fill = async (pack: Pack): Promise<Packed[] | null> => {
+  /** Fills a batch from the front of the queue. `null`: what it held was put back, or dealt with otherwise. */
+  const fill = async (batch: DirectoryBatch): Promise<Packed[] | null> => {
     const packed: Packed[] = [];
-    expectAll(pack);
-    while (packed.length === 0 || hasRoom(pack)) {
+    expectAll(batch);
+    while (packed.length === 0 || hasRoom(batch)) {
       const job = queue[0];
       if (job === undefined || (job.isAlone && packed.length > 0)) break;
       queue.shift();
       try {
-        const planned = await plan(pack, job);
+        const planned = await plan(batch, job);
         if (planned.kind === "changed") job.resolve({ ok: false, reason: "changed" });
-        else if (planned.kind === "planned" && fits(pack)) packed.push({ job, planned });
-        else return await handleTooMuch(pack, { job, packed, planned });
+        else if (planned.kind === "planned" && fits(batch)) packed.push({ job, planned });
+        else return await handleTooMuch(batch, { job, packed, planned });
         if (job.isAlone) break;
       } catch (fault) {
-        // The pack may hold half of it.
-        pack.abandon();
+        // The batch may hold half of it.
+        batch.rollBack();
         putBack(packed, { isAlone: false });
         job.reject(fault);
         return null;
@@ -149,20 +149,20 @@ export function createWriter(deps: WriterDeps): Writer {
   };
 
   const handleTooMuch = async (
-    pack: Pack,
+    batch: DirectoryBatch,
     { job, packed, planned }: { job: Job; packed: Packed[]; planned: Planned },
   ): Promise<Packed[] | null> => {
     if (planned.kind === "alone") {
-      // Nothing of it is in the pack: what is, goes first.
+      // Nothing of it is in the batch: what is, goes first.
       if (packed.length > 0) {
         putBack([{ job, planned }], { isAlone: true });
         return packed;
       }
-      pack.abandon();
+      batch.rollBack();
       await runBig(job);
       return null;
     }
-    pack.abandon();
+    batch.rollBack();
     if (packed.length > 0) putBack([...packed, { job, planned }], { isAlone: true });
     else if (isOfGroup(job.asked)) await runBig(job);
     else job.reject(new RangeError("Cannot keep a resource with all that belongs to it: it is too large"));
@@ -182,20 +182,18 @@ export function createWriter(deps: WriterDeps): Writer {
   };
 
   const turn = async (): Promise<void> => {
-    const pack = deps.newPack();
-    const packed = await fill(pack);
+    const batch = deps.newBatch();
+    const packed = await fill(batch);
     if (packed === null || packed.length === 0) return;
     try {
-      const outcome = await pack.commit();
+      const outcome = await batch.commit();
       if (outcome.ok) {
         for (const one of packed) await finish(one);
         return;
       }
-      pack.abandon();
       if (packed.length > 1) putBack(packed, { isAlone: true });
       else packed[0]?.job.resolve({ ok: false, reason: "changed" });
     } catch (fault) {
-      pack.abandon();
       if (packed.length > 1) putBack(packed, { isAlone: true });
       else packed[0]?.job.reject(fault);
     }
@@ -256,11 +254,11 @@ function isOfGroup(asked: Asked): boolean {
   return !("write" in asked) || asked.write.kind === "group";
 }
 
-function hasRoom(pack: Pack): boolean {
-  return pack.mutationCount < FULL_MUTATIONS && pack.sizeOctets < FULL_OCTETS &&
-    pack.checkCount < FULL_CHECKS;
+function hasRoom(batch: DirectoryBatch): boolean {
+  return batch.mutationCount < FULL_MUTATIONS && batch.sizeOctets < FULL_OCTETS &&
+    batch.checkCount < FULL_CHECKS;
 }
 
-function fits(pack: Pack): boolean {
-  return pack.mutationCount <= MAX_MUTATIONS && pack.sizeOctets <= MAX_OCTETS;
+function fits(batch: DirectoryBatch): boolean {
+  return batch.mutationCount <= MAX_MUTATIONS && batch.sizeOctets <= MAX_OCTETS;
 }

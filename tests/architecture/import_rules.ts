@@ -103,7 +103,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "phone_name.ts", code: [], types: [] },
   { at: "contact_values.ts", code: [], types: ["scim/resource.ts"] },
   { at: "platform/audit_actions.ts", code: [], types: [] },
-  { at: "platform/", code: ["canonical_name.ts"], types: ["runtime.ts"] },
+  { at: "platform/", code: ["canonical_name.ts"], types: ["runtime.ts", "store.ts"] },
   { at: "user_record.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
   { at: "source_key.ts", code: [], types: [] },
   { at: "failure_limit.ts", code: ["canonical_name.ts", "source_key.ts", "runtime.ts"], types: [] },

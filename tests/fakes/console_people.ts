@@ -6,6 +6,7 @@ import type { Dist } from "../../console/assets.ts";
 import type { People } from "../../console/api/people/people.ts";
 import { createLog } from "../../log.ts";
 import { createPasswordHasher } from "../../password_hasher.ts";
+import { NO_CHANGE } from "../../platform/write_batch.ts";
 import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";
 import { createReplyRegister } from "../../radius/doing/reply_register.ts";
 import { createClients } from "../../radius/doing/clients.ts";
@@ -20,7 +21,7 @@ import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createBulk } from "../../scim/bulk/bulk.ts";
 import { createDirectory } from "../../scim/directory/directory.ts";
 import { recordDirectoryOf } from "../../scim/directory/record_directory.ts";
-import type { Actor, Leaving, Target } from "../../scim/ports.ts";
+import type { Actor, Target } from "../../scim/ports.ts";
 import { readContent } from "../../scim/pure/content.ts";
 import { createTargets } from "../../scim/targets/targets.ts";
 import { createUserRecords, departureMutation } from "../../user_record.ts";
@@ -36,7 +37,6 @@ import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
 
 export const SCIM_ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
-const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
@@ -102,7 +102,7 @@ export async function startPeopleConsole(
       createDirectory({
         ...{ store, clock, random, log, target },
         prepareLeaving: (user) => ({
-          ...NOTHING_LEFT,
+          ...NO_CHANGE,
           mutations: [departureMutation({ target: "default", user, id: orderedId() })],
         }),
         prepareGroupTurn: (group) => replies.prepareForget(group),

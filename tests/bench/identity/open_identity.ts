@@ -5,6 +5,7 @@ import { loadConfig } from "../../../config/load.ts";
 import { openDataDir } from "../../../host/data_dir.ts";
 import { createLog, wholeWrites } from "../../../log.ts";
 import { createPasswordHasher } from "../../../password_hasher.ts";
+import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
 import { createSystemRandom, systemClock } from "../../../runtime.ts";
 import { createIdentity, type Identity } from "../../../scim/identity.ts";
@@ -38,8 +39,8 @@ export async function openIdentity(
     fetch,
     createHasher: () => createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
-    prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
-    prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+    prepareLeaving: () => NO_CHANGE,
+    prepareGroupTurn: () => NO_CHANGE,
   });
   return {
     identity,

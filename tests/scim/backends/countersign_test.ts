@@ -3,6 +3,7 @@
 import { createPasswordHasher } from "../../../password_hasher.ts";
 import { loadConfig } from "../../../config/load.ts";
 import { openDataDir } from "../../../host/data_dir.ts";
+import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
 import { createSystemRandom, systemClock } from "../../../runtime.ts";
 import { createIdentity, type Identity } from "../../../scim/identity.ts";
@@ -41,8 +42,8 @@ async function openIdentity(folder: string): Promise<{ identity: Identity; close
     fetch,
     createHasher: () => hasher,
     orderedId: createOrderedIds(systemClock, random),
-    prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
-    prepareGroupTurn: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+    prepareLeaving: () => NO_CHANGE,
+    prepareGroupTurn: () => NO_CHANGE,
   });
   return {
     identity,

@@ -318,3 +318,53 @@ Deno.test("write() rejects when the store fails, and the directory is as it was"
   assertEquals(world.directory.count("user"), 2);
   await real.close();
 });
+
+Deno.test("write() of a large group that another request writes meanwhile undoes what was prepared", async () => {
+  const real = createStore(await Deno.openKv(":memory:"));
+  let races = true;
+  const store = {
+    ...real,
+    commit: (t: Parameters<typeof real.commit>[0]) =>
+      races && (t.checks?.length ?? 0) > 0
+        ? Promise.resolve({ ok: false, reason: "raced" } as const)
+        : real.commit(t),
+  };
+  const asked: string[] = [];
+  await using world = await openWorld({
+    store,
+    prepareGroupTurn: (name) => ({
+      mutations: [],
+      done: () => asked.push(`done ${name}`),
+      undo: () => asked.push(`undo ${name}`),
+    }),
+  });
+  const members = numbered("m", 600);
+  assertEquals((await putGroup(world.directory, "g", members)).ok, false);
+  assertEquals(asked, ["undo g"]);
+  races = false;
+  assertEquals((await putGroup(world.directory, "g", members)).ok, true);
+  assertEquals(asked, ["undo g", "done g"]);
+  await real.close();
+});
+
+Deno.test("write() takes back what was prepared in reverse order", async () => {
+  const real = createStore(await Deno.openKv(":memory:"));
+  let fails = false;
+  const store = {
+    ...real,
+    commit: (t: Parameters<typeof real.commit>[0]) =>
+      fails ? Promise.reject(new Error("disk")) : real.commit(t),
+  };
+  const undone: string[] = [];
+  await using world = await openWorld({
+    store,
+    prepareLeaving: (name) => ({ mutations: [], done: () => undefined, undo: () => undone.push(name) }),
+  });
+  await putUser(world.directory, "anna");
+  await putUser(world.directory, "bert");
+  fails = true;
+  await Promise.allSettled(["anna", "bert"].map((name) => drop(world.directory, { kind: "user", name })));
+  // Both in one commit, then each alone.
+  assertEquals(undone, ["bert", "anna", "anna", "bert"]);
+  await real.close();
+});

@@ -2,6 +2,7 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import { createLog } from "../../../log.ts";
+import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { type Clock, createSystemRandom } from "../../../runtime.ts";
 import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
 import type { Directory, Page, SearchOutcome, WriteResult } from "../../../scim/ports.ts";
@@ -32,7 +33,7 @@ export async function openWorld(deps: Partial<DirectoryDeps> = {}): Promise<Worl
       random: createSystemRandom(),
       log: createLog({ format: "text", level: "error", clock, write: () => undefined }),
       target: "default",
-      prepareLeaving: () => ({ mutations: [], done: () => undefined, undo: () => undefined }),
+      prepareLeaving: () => NO_CHANGE,
       ...deps,
       ...other,
     });

@@ -3,11 +3,12 @@
 import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
 import type { BackendSettings, TargetSettings } from "../../../config.ts";
 import { createLog } from "../../../log.ts";
+import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import type { Random } from "../../../runtime.ts";
 import { createSystemRandom } from "../../../runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/facts/refusals.ts";
-import type { Actor, Directory, Leaving, Target, Targets } from "../../../scim/ports.ts";
+import type { Actor, Directory, Target, Targets } from "../../../scim/ports.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/resource.ts";
 import { createTargets } from "../../../scim/targets/targets.ts";
@@ -56,8 +57,6 @@ export interface Stage extends AsyncDisposable {
   /** Everything in the store below a prefix. */
   below(...prefix: string[]): Promise<unknown[]>;
 }
-
-const NOTHING_LEFT: Leaving = { mutations: [], done: () => undefined, undo: () => undefined };
 
 const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSettings =>
   kind === "store" ? { name, kind, mode: "sync" } : {
@@ -128,7 +127,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
         }),
       openDirectory: (target) =>
         options.openDirectory?.({ store, clock, target }) ??
-          createDirectory({ store, clock, random, log, target, prepareLeaving: () => NOTHING_LEFT }),
+          createDirectory({ store, clock, random, log, target, prepareLeaving: () => NO_CHANGE }),
       openBackend: (_target, { name }) => ofProcess(backendOf(name), mortal),
       orderedId: createOrderedIds(clock, random),
     });

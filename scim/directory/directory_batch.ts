@@ -1,7 +1,8 @@
-// One commit in the making: the changes of one or several writes, with what they already changed laid over what the store says. Memory
-// is brought up to date when the commit is durable, never before.
+// The changes of one or several writes for one commit, laid over what the store says. Memory is brought up to date when the commit is
+// durable, never before.
 
 import type { CommitOutcome } from "../../platform/transaction.ts";
+import { type PreparedChange, WriteBatch } from "../../platform/write_batch.ts";
 import type { Mutation } from "../../store.ts";
 import type { ResourceKind } from "../resource.ts";
 import { BatchMutations, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
@@ -10,7 +11,7 @@ import { type MemberChange, type MemberSet, type MemberSets, withChanges } from 
 import { hasSameWords, indexedWords } from "./record_words.ts";
 import { encodeRecord, type KeptRecord, octetsOf } from "./records.ts";
 
-export interface PackDeps extends BatchReadDeps {
+export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly memberSets: MemberSets;
   /** Grows; never the same twice. */
   readonly nextNumber: () => number;
@@ -18,59 +19,25 @@ export interface PackDeps extends BatchReadDeps {
   readonly onUser: (canonical: string, record: KeptRecord | null) => void;
 }
 
-export interface Pack {
-  /** Reads ahead what a write will ask for. */
-  expect(kind: ResourceKind, canonical: string): void;
-  record(kind: ResourceKind, canonical: string): Promise<KeptRecord | null>;
-  /** Puts a record, or `null` in its place, and keeps the indexes in step. @throws RangeError when it is too large. */
-  keep(place: { kind: ResourceKind; canonical: string }, record: KeptRecord | null): Promise<void>;
-  /** The commit fails when another request writes this record before. */
-  guard(kind: ResourceKind, canonical: string): Promise<void>;
-  members(setId: string): Promise<MemberSet>;
-  /** Changes memberships, both keys of each. */
-  changeMembers(set: { setId: string; group: string }, changes: readonly MemberChange[]): Promise<void>;
-  /** A user's sets, with the canonical name of the group each was made for. */
-  memberships(user: string): Promise<Map<string, string>>;
-  /** Marks a name as deleted, or as not deleted any more. */
-  tombstone(canonical: string, value: Tombstone | null): Promise<void>;
-  set(key: Deno.KvKey, value: unknown, sizeOctets?: number): void;
-  remove(key: Deno.KvKey): void;
-  /** Changes from the caller: committed as they are. */
-  also(mutations: readonly Mutation[]): void;
-  /** Runs when the commit is durable, in order. */
-  whenDone(task: () => void): void;
-  whenUndone(task: () => void): void;
-  readonly mutationCount: number;
-  readonly checkCount: number;
-  readonly sizeOctets: number;
-  /** Writes everything; then memory follows. */
-  commit(): Promise<CommitOutcome>;
-  /** Gives up: nothing was written. */
-  abandon(): void;
-}
-
-/** Starts a commit without any change. */
-export function createPack(deps: PackDeps): Pack {
-  return new OpenPack(deps);
-}
-
-class OpenPack implements Pack {
-  readonly #deps: PackDeps;
+/** The changes of one or several writes, for one commit. */
+export class DirectoryBatch {
+  readonly #deps: DirectoryBatchDeps;
   readonly #reads: BatchReads;
   readonly #changes: BatchMutations;
   readonly #records = new Map<string, KeptRecord | null>();
   readonly #sets = new Map<string, MemberSet>();
   readonly #memberships = new Map<string, Map<string, string | null>>();
   readonly #tombstones = new Map<string, Tombstone | null>();
-  readonly #done: (() => void)[] = [];
-  readonly #undone: (() => void)[] = [];
+  readonly #batch = new WriteBatch();
 
-  constructor(deps: PackDeps) {
+  constructor(deps: DirectoryBatchDeps) {
     this.#deps = deps;
     this.#reads = new BatchReads(deps);
     this.#changes = new BatchMutations(deps.indexes);
+    this.#batch.whenCommitted(() => this.#changes.applyIndexes());
   }
 
+  /** Reads ahead what a write will ask for. */
   expect(kind: ResourceKind, canonical: string): void {
     this.#reads.expect(kind, canonical);
   }
@@ -80,6 +47,7 @@ class OpenPack implements Pack {
     return changed === undefined ? (await this.#reads.record(kind, canonical))?.record ?? null : changed;
   }
 
+  /** Puts a record, or `null` in its place, and keeps the indexes in step. @throws RangeError when it is too large. */
   async keep(place: { kind: ResourceKind; canonical: string }, next: KeptRecord | null): Promise<void> {
     const { kind, canonical } = place;
     const before = await this.record(kind, canonical);
@@ -95,9 +63,10 @@ class OpenPack implements Pack {
       ? null
       : { ...next, parts: encoded.head.parts, partCount: encoded.head.partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
-    if (kind === "user") this.#done.push(() => this.#deps.onUser(canonical, whole));
+    if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
   }
 
+  /** The commit fails when another request writes this record before. */
   async guard(kind: ResourceKind, canonical: string): Promise<void> {
     const key = this.#deps.keys.record(kind, canonical);
     const versionstamp = (await this.#reads.record(kind, canonical))?.versionstamp ?? null;
@@ -108,6 +77,7 @@ class OpenPack implements Pack {
     return this.#sets.get(setId) ?? await this.#deps.memberSets.load(setId);
   }
 
+  /** Changes memberships, both keys of each. */
   async changeMembers(
     { setId, group }: { setId: string; group: string },
     changes: readonly MemberChange[],
@@ -128,9 +98,10 @@ class OpenPack implements Pack {
     }
     const after = withChanges(before, changes);
     this.#sets.set(setId, after);
-    this.#done.push(() => memberSets.keep(setId, after));
+    this.#batch.whenCommitted(() => memberSets.keep(setId, after));
   }
 
+  /** A user's sets, with the canonical name of the group each was made for. */
   async memberships(user: string): Promise<Map<string, string>> {
     const found = new Map(await this.#reads.memberships(user));
     for (const [setId, group] of this.#memberships.get(user) ?? []) {
@@ -140,6 +111,7 @@ class OpenPack implements Pack {
     return found;
   }
 
+  /** Marks a name as deleted, or as not deleted any more. */
   async tombstone(canonical: string, value: Tombstone | null): Promise<void> {
     const { keys } = this.#deps;
     const changed = this.#tombstones.get(canonical);
@@ -164,16 +136,21 @@ class OpenPack implements Pack {
     this.#changes.remove(key);
   }
 
+  /** Changes from the caller: committed as they are. */
   also(mutations: readonly Mutation[]): void {
     this.#changes.also(mutations);
   }
 
-  whenDone(task: () => void): void {
-    this.#done.push(task);
+  /** The change of another part, in the same commit. */
+  include(change: PreparedChange): void {
+    this.also(change.mutations);
+    this.#batch.whenCommitted(() => change.done());
+    this.#batch.whenFailed(() => change.undo());
   }
 
-  whenUndone(task: () => void): void {
-    this.#undone.push(task);
+  /** Runs when the commit is durable, in order. */
+  whenCommitted(task: () => void): void {
+    this.#batch.whenCommitted(task);
   }
 
   get mutationCount(): number {
@@ -188,16 +165,22 @@ class OpenPack implements Pack {
     return this.#changes.sizeOctets;
   }
 
+  /** Writes everything; then memory follows, or is taken back. */
   async commit(): Promise<CommitOutcome> {
-    const outcome = await this.#deps.store.commit(this.#changes.toTransaction());
-    if (!outcome.ok) return outcome;
-    this.#changes.applyIndexes();
-    for (const task of this.#done) task();
-    return outcome;
+    try {
+      const outcome = await this.#deps.store.commit(this.#changes.toTransaction());
+      if (outcome.ok) this.#batch.committed();
+      else this.#batch.rollBack();
+      return outcome;
+    } catch (fault) {
+      this.#batch.rollBack();
+      throw fault;
+    }
   }
 
-  abandon(): void {
-    for (const task of this.#undone) task();
+  /** Gives up: nothing was written. */
+  rollBack(): void {
+    this.#batch.rollBack();
   }
 
   #changeWords(
