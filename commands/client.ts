@@ -2,8 +2,8 @@
 
 import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
 import { quoted, resultText } from "./format.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
   `What the gateway learnt of its RADIUS clients. Works beside a running server as well as without one.
@@ -18,9 +18,9 @@ Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 
 /** The client that the arguments name, or what is wrong with them. */
 export function planClient(args: readonly string[]): { readonly name: string } | string {
-  const typed = readTyped(args, new Map());
-  if (!typed.ok) return typed.problem;
-  const [verb, name, third] = typed.words;
+  const parsed = parseCommandArgs(args, {});
+  if (!parsed.ok) return parsed.problem;
+  const [verb, name, third] = parsed.words;
   if (verb === undefined) return "what should be done is missing";
   if (verb !== "forget") return `there is no ${JSON.stringify(verb)}`;
   if (name === undefined) return "a client's name is missing";

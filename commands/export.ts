@@ -6,10 +6,10 @@ import { type AdminApi, pathName, readLines, valueOf } from "./admin_connection.
 import { fileOutput, type Output, standardOutput } from "./export/output.ts";
 import { createTableOut } from "./export/table_out.ts";
 import { printable } from "./format.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
 import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_command.ts";
 import { checkTarget } from "./target_names.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
   `Users and groups of a target, for deno task import. Works beside a running server as well as without one.
@@ -25,7 +25,11 @@ In a table, a cell that a spreadsheet would take for a formula begins with an ap
 Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 
-const OPTIONS = new Map([["--format", "value"], ["--groups", "alone"], ["--output", "value"]] as const);
+const OPTIONS = {
+  format: { type: "string" },
+  groups: { type: "boolean" },
+  output: { type: "string" },
+} as const;
 
 export interface ExportPlan {
   readonly target: string;
@@ -37,18 +41,15 @@ export interface ExportPlan {
 
 /** What the arguments ask for, or what is wrong with them. */
 export function planExport(args: readonly string[]): ExportPlan | string {
-  const typed = readTyped(args, OPTIONS);
-  if (!typed.ok) return typed.problem;
-  const { words: [target, second], options } = typed;
+  const parsed = parseCommandArgs(args, OPTIONS);
+  if (!parsed.ok) return parsed.problem;
+  const { words: [target, second], values: { format = "json", groups = false, output = null } } = parsed;
   if (target === undefined) return "the target is missing";
   if (second !== undefined) return "there is more than one target";
-  const format = options.get("--format") ?? "json";
   if (format !== "json" && format !== "csv") return "--format is json or csv";
-  const output = options.get("--output") ?? null;
   if (output === "") return "--output names no file";
-  const hasGroups = options.has("--groups");
   const withGroups: readonly ResourceKind[] = format === "csv" ? ["group"] : ["group", "user"];
-  return { target, format, kinds: hasGroups ? withGroups : ["user"], output };
+  return { target, format, kinds: groups ? withGroups : ["user"], output };
 }
 
 async function run(plan: ExportPlan, progress: Progress): Promise<CommandOutcome> {

@@ -14,10 +14,10 @@ import {
   type WriteRows,
   writeRowsOf,
 } from "./import/import_run.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
 import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_command.ts";
 import { checkTarget } from "./target_names.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
   `Users and groups from a file into a target. Works beside a running server as well as without one.
@@ -44,9 +44,11 @@ again with --update.
 Exit code 0: done; 1: a row was refused, or nothing could be done; 2: wrong use.
 `;
 
-const OPTIONS = new Map(
-  [["--dry-run", "alone"], ["--update", "alone"], ["--backends", "values"]] as const,
-);
+const OPTIONS = {
+  "dry-run": { type: "boolean" },
+  update: { type: "boolean" },
+  backends: { type: "string", multiple: true },
+} as const;
 
 export interface ImportPlan {
   readonly target: string;
@@ -58,20 +60,20 @@ export interface ImportPlan {
 
 /** What the arguments ask for, or what is wrong with them. */
 export function planImport(args: readonly string[]): ImportPlan | string {
-  const typed = readTyped(args, OPTIONS);
-  if (!typed.ok) return typed.problem;
-  const [target, file, third] = typed.words;
+  const parsed = parseCommandArgs(args, OPTIONS);
+  if (!parsed.ok) return parsed.problem;
+  const { words: [target, file, third], values } = parsed;
   if (target === undefined) return "the target is missing";
   if (file === undefined) return "the file is missing";
   if (third !== undefined) return "there is more than one file";
-  const given = typed.options.get("--backends");
-  const backends = given?.split(",").map((name) => name.trim()).filter((name) => name !== "") ?? null;
+  const given = values.backends?.flatMap((names) => names.split(","));
+  const backends = given?.map((name) => name.trim()).filter((name) => name !== "") ?? null;
   if (backends?.length === 0) return "--backends names no backend";
   return {
     target,
     file,
-    isDryRun: typed.options.has("--dry-run"),
-    mayUpdate: typed.options.has("--update"),
+    isDryRun: values["dry-run"] === true,
+    mayUpdate: values.update === true,
     backends,
   };
 }

@@ -3,9 +3,9 @@
 import type { OneTarget } from "../console/api/connect/target_shapes.ts";
 import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
 import { counted, owedTable, printable, quoted, resultText } from "./format.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
 import { checkTarget } from "./target_names.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
   `What a target still owes its asynchronous backends. Works beside a running server as well as without one.
@@ -27,13 +27,15 @@ export interface OutboxPlan {
 
 /** What the arguments ask for, or what is wrong with them. */
 export function planOutbox(args: readonly string[]): OutboxPlan | string {
-  const typed = readTyped(args.map(spelled), new Map([["--retry", "alone"], ["--retry-of", "value"]]));
-  if (!typed.ok) return typed.problem;
-  const { words: [target, backend, third], options } = typed;
+  const parsed = parseCommandArgs(args.map(spelled), {
+    retry: { type: "boolean" },
+    "retry-of": { type: "string" },
+  });
+  if (!parsed.ok) return parsed.problem;
+  const { words: [target, backend, third], values: { retry = false, "retry-of": ofOne = null } } = parsed;
   if (target === undefined) return "the target is missing";
   if (third !== undefined) return "there is more than one backend";
-  const ofOne = options.get("--retry-of") ?? null;
-  if (!options.has("--retry") && ofOne === null) {
+  if (!retry && ofOne === null) {
     return backend === undefined ? { target, retry: "none" } : "a backend belongs to --retry";
   }
   if (ofOne !== null && backend !== undefined) return "there is more than one backend";

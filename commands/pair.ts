@@ -2,9 +2,9 @@
 
 import { type Factor, FACTORS } from "../radius/facts/factors.ts";
 import { addFactor, type Addition, invite, listAll, listOf, prefer, revoke } from "./pair/actions.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
-import { asksHelp, readTyped } from "./typed.ts";
-import { readSecretLine } from "./typed_secret.ts";
+import { readSecretLine } from "./read_secret.ts";
 
 const USAGE =
   `Give a user a second factor, list or revoke them. Works beside a running server as well as without one.
@@ -40,19 +40,15 @@ interface Typed {
 /** What an option asks for; a text says what is wrong. */
 type Read = (user: string, typed: Typed) => PairAction | string;
 
-/** The options that need a user. A command has exactly one of all options. */
-const FOR_USER: ReadonlyMap<string, { readonly takes: "value" | "alone"; readonly read: Read }> = new Map(
-  [
-    ["--device", { takes: "value", read: readDevice }],
-    ["--sms", { takes: "value", read: readNumber("sms") }],
-    ["--voice", { takes: "value", read: readNumber("voice") }],
-    ["--totp", { takes: "value", read: readSeed }],
-    ["--invite", { takes: "alone", read: (user) => ({ does: "invite", user }) }],
-    ["--prefer", { takes: "value", read: readPreference }],
-  ] satisfies [string, { takes: "value" | "alone"; read: Read }][],
-);
-const LIST = "--list";
-const REVOKE = "--revoke";
+/** The options that need a user. */
+const FOR_USER = {
+  device: readDevice,
+  sms: readNumber("sms"),
+  voice: readNumber("voice"),
+  totp: readSeed,
+  invite: (user) => ({ does: "invite", user }),
+  prefer: readPreference,
+} satisfies Record<string, Read>;
 
 const DEFAULT_TOTP_LENGTH = 6;
 const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10] as const;
@@ -83,14 +79,19 @@ function isFactor(value: string): value is Factor {
   return Object.hasOwn(FACTORS, value);
 }
 
-const TOTP_LENGTH = "--totp-length";
-const OPTIONS = new Map([
-  ...[...FOR_USER].map(([name, { takes }]) => [name, takes] as const),
-  [LIST, "alone"] as const,
-  [REVOKE, "value"] as const,
-  [TOTP_LENGTH, "value"] as const,
-]);
-const ACTIONS = [...FOR_USER.keys(), LIST, REVOKE];
+const OPTIONS = {
+  device: { type: "string" },
+  sms: { type: "string" },
+  voice: { type: "string" },
+  totp: { type: "string" },
+  invite: { type: "boolean" },
+  prefer: { type: "string" },
+  list: { type: "boolean" },
+  revoke: { type: "string" },
+  "totp-length": { type: "string" },
+} as const;
+/** A command has exactly one of these options. */
+const ACTIONS = ["device", "sms", "voice", "totp", "invite", "prefer", "list", "revoke"] as const;
 
 /** What the arguments ask for. `readsSeed`: the TOTP secret comes from standard input. */
 export type PairPlan =
@@ -108,20 +109,20 @@ export function planPair(args: readonly string[]): PairPlan {
 }
 
 function readAction(args: readonly string[]): PairAction | string {
-  const typed = readTyped(args, OPTIONS);
-  if (!typed.ok) return typed.problem;
-  const { words: [user = null, second], options } = typed;
+  const parsed = parseCommandArgs(args, OPTIONS);
+  if (!parsed.ok) return parsed.problem;
+  const { words: [user = null, second], values } = parsed;
   if (second !== undefined) return "there is more than one user name";
-  const [name, another] = ACTIONS.filter((option) => options.has(option));
+  const [name, another] = ACTIONS.filter((option) => values[option] !== undefined);
   if (name === undefined) return "what should be done is missing";
-  if (another !== undefined) return `${name} and ${another} exclude each other`;
-  const totpLength = options.get(TOTP_LENGTH) ?? null;
-  if (totpLength !== null && name !== "--device") return `${TOTP_LENGTH} belongs to --device`;
-  const value = options.get(name) ?? "";
-  if (name === LIST) return { does: "list", user };
-  if (name === REVOKE) return { does: "revoke", user, id: value };
+  if (another !== undefined) return `--${name} and --${another} exclude each other`;
+  const { "totp-length": totpLength = null } = values;
+  if (totpLength !== null && name !== "device") return "--totp-length belongs to --device";
+  const value = String(values[name] ?? "");
+  if (name === "list") return { does: "list", user };
+  if (name === "revoke") return { does: "revoke", user, id: value };
   if (user === null) return "a user name is missing";
-  return FOR_USER.get(name)?.read(user, { value, totpLength }) ?? "what should be done is missing";
+  return FOR_USER[name](user, { value, totpLength });
 }
 
 async function run(args: readonly string[]): Promise<CommandOutcome> {

@@ -5,9 +5,9 @@ import type { RefreshReport } from "../scim/ports.ts";
 import { type AdminApi, pathName, valueOf } from "./admin_connection.ts";
 import { counted, printable, quoted, resultText } from "./format.ts";
 import { type Progress, terminalProgress } from "./progress.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_command.ts";
 import { checkTarget } from "./target_names.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE =
   `Bring a target up to date with its backends: everything is read there again. Works beside a running server as well
@@ -23,9 +23,9 @@ Exit code 0: done; 1: a backend could not be read, or nothing could be done; 2: 
 
 /** The target that the arguments name, or what is wrong with them. */
 export function planRefresh(args: readonly string[]): { readonly target: string } | string {
-  const typed = readTyped(args, new Map());
-  if (!typed.ok) return typed.problem;
-  const [target, second] = typed.words;
+  const parsed = parseCommandArgs(args, {});
+  if (!parsed.ok) return parsed.problem;
+  const [target, second] = parsed.words;
   if (target === undefined) return "the target is missing";
   return second === undefined ? { target } : "there is more than one target";
 }

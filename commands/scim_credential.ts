@@ -3,10 +3,10 @@
 import type { Config } from "../config.ts";
 import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
 import { credentialTable, madeText, quoted, resultText } from "./format.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
 import { checkTarget, namesText } from "./target_names.ts";
-import { asksHelp, readTyped } from "./typed.ts";
-import { readSecretLine } from "./typed_secret.ts";
+import { readSecretLine } from "./read_secret.ts";
 
 const USAGE =
   `Credentials of the identity interface (SCIM), for HTTP Basic. Works beside a running server as well as without one.
@@ -22,12 +22,11 @@ A name has letters A to Z, digits, dot, dash and underscore, 64 at most. Those o
 Exit code 0: done; 1: refused, with the reason; 2: wrong use.
 `;
 
-const TARGET = "--target";
-const ACCESS = "--access";
-const PASSWORD_STDIN = "--password-stdin";
-const OPTIONS = new Map(
-  [[TARGET, "values"], [ACCESS, "value"], [PASSWORD_STDIN, "alone"]] as const,
-);
+const OPTIONS = {
+  target: { type: "string", multiple: true },
+  access: { type: "string" },
+  "password-stdin": { type: "boolean" },
+} as const;
 
 /** What the arguments ask for. `readsPassword`: the password comes from standard input. */
 export type CredentialPlan =
@@ -47,11 +46,12 @@ export type CredentialPlan =
 /** Reads the arguments of `deno task scim-credential`. */
 export function planScimCredential(args: readonly string[]): CredentialPlan {
   if (asksHelp(args)) return { kind: "help" };
-  const typed = readTyped(args, OPTIONS);
-  if (!typed.ok) return wrong(typed.problem);
-  const { words: [verb, name, third], options } = typed;
+  const parsed = parseCommandArgs(args, OPTIONS);
+  if (!parsed.ok) return wrong(parsed.problem);
+  const { words: [verb, name, third], values } = parsed;
   if (verb === undefined) return wrong("what should be done is missing");
-  if (verb !== "add" && options.size > 0) return wrong(`${[...options.keys()].join(" and ")} belongs to add`);
+  const given = Object.keys(values).map((option) => `--${option}`);
+  if (verb !== "add" && given.length > 0) return wrong(`${given.join(" and ")} belongs to add`);
   if (verb === "list") {
     return name === undefined ? { kind: "list" } : wrong("list takes no name");
   }
@@ -59,14 +59,14 @@ export function planScimCredential(args: readonly string[]): CredentialPlan {
   if (name === undefined) return wrong("a credential's name is missing");
   if (third !== undefined) return wrong("there is more than one name");
   if (verb === "revoke") return { kind: "revoke", name };
-  const access = options.get(ACCESS) ?? "read";
-  if (access !== "read" && access !== "write") return wrong(`${ACCESS} is read or write`);
+  const { access = "read" } = values;
+  if (access !== "read" && access !== "write") return wrong("--access is read or write");
   return {
     kind: "add",
     name,
-    targets: options.get(TARGET) ?? null,
+    targets: values.target?.join(",") ?? null,
     access,
-    readsPassword: options.has(PASSWORD_STDIN),
+    readsPassword: values["password-stdin"] === true,
   };
 }
 

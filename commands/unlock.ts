@@ -3,8 +3,8 @@
 import type { LockView, UserView } from "../console/api/people/user_shapes.ts";
 import { type AdminApi, AdminRefusal, pathName, valueOf } from "./admin_connection.ts";
 import { counted, lockTable, quoted, resultText } from "./format.ts";
+import { asksHelp, parseCommandArgs } from "./parse_args.ts";
 import { type CommandOutcome, finish, runCommand, success } from "./run_command.ts";
-import { asksHelp, readTyped } from "./typed.ts";
 
 const USAGE = `Unlock a user who failed too often. Works beside a running server as well as without one.
 
@@ -22,12 +22,12 @@ export interface UnlockPlan {
 
 /** What the arguments ask for, or what is wrong with them. */
 export function planUnlock(args: readonly string[]): UnlockPlan | string {
-  const typed = readTyped(args, new Map([["--show", "alone"]]));
-  if (!typed.ok) return typed.problem;
-  const [user, second] = typed.words;
+  const parsed = parseCommandArgs(args, { show: { type: "boolean" } });
+  if (!parsed.ok) return parsed.problem;
+  const [user, second] = parsed.words;
   if (user === undefined) return "a user name is missing";
   if (second !== undefined) return "there is more than one user name";
-  return { user, isShown: typed.options.has("--show") };
+  return { user, isShown: parsed.values.show === true };
 }
 
 /** Unlocks a user, or shows the lock. */

@@ -1,6 +1,6 @@
 // The words on the command line of `deno task try`.
 
-import { parseArgs } from "node:util";
+import { asksHelp, parseCommandArgs } from "../parse_args.ts";
 
 /** What a try needs; what is `null` is asked for in the terminal. */
 export interface TryOptions {
@@ -48,37 +48,30 @@ export function readOptions(
   args: readonly string[],
   env: { get(name: string): string | undefined },
 ): ReadOptions {
+  if (asksHelp(args)) return { kind: "help" };
   try {
     return { kind: "run", options: optionsOf(args, env) };
   } catch (fault) {
-    if (fault instanceof Help) return { kind: "help" };
     return { kind: "usage", problem: fault instanceof Error ? fault.message : String(fault) };
   }
 }
-
-class Help extends Error {}
 
 function optionsOf(
   args: readonly string[],
   env: { get(name: string): string | undefined },
 ): TryOptions {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      secret: { type: "string" },
-      user: { type: "string" },
-      password: { type: "string" },
-      "nas-port": { type: "string" },
-      "calling-station-id": { type: "string" },
-      "timeout-ms": { type: "string" },
-      retries: { type: "string" },
-      status: { type: "boolean" },
-      help: { type: "boolean" },
-    },
+  const parsed = parseCommandArgs(args, {
+    secret: { type: "string" },
+    user: { type: "string" },
+    password: { type: "string" },
+    "nas-port": { type: "string" },
+    "calling-station-id": { type: "string" },
+    "timeout-ms": { type: "string" },
+    retries: { type: "string" },
+    status: { type: "boolean" },
   });
-  if (values.help === true) throw new Help();
-  const [address, ...rest] = positionals;
+  if (!parsed.ok) throw new Error(`Cannot use the arguments: ${parsed.problem}`);
+  const { values, words: [address, ...rest] } = parsed;
   if (address === undefined || rest.length > 0) {
     throw new Error("Give one address: <host[:port]>; --help says more");
   }

@@ -72,7 +72,13 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "host/", code: ["radius/facts/", "radius/pure/", "config", ...GROUND], types: EVERYTHING },
   {
     at: "commands/try",
-    code: ["radius/facts/", "radius/pure/", "runtime.ts", "platform/control_characters.ts"],
+    code: [
+      "radius/facts/",
+      "radius/pure/",
+      "runtime.ts",
+      "platform/control_characters.ts",
+      "commands/parse_args.ts",
+    ],
     types: [],
   },
   // Commands use the administration API: through the control socket, or of the application that compose.ts builds.

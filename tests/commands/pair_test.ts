@@ -104,9 +104,9 @@ const WRONG = [
   [["ann", "--list", "--invite"], "exclude"],
   [["ann", "--fax", "secret-value"], "--fax"],
   [["ann", "--fax=secret-value"], "--fax"],
-  [["ann", "--sms"], "needs a value"],
+  [["ann", "--sms"], "argument missing"],
   [["ann", "--sms", "+14155550123", "--totp-length", "6"], "--device"],
-  [["ann", "--list=all"], "takes no value"],
+  [["ann", "--list=all"], "does not take an argument"],
   [["ann", "--prefer", "fax"], "one of device, sms, voice, totp, or none"],
   [["ann", "--prefer", "toString"], "one of device"],
 ] as const;

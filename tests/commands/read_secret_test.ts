@@ -1,34 +1,7 @@
-// What was typed: options, words, and a secret at a terminal.
+// The secret of a command: typed at a terminal, or from a pipe.
 
 import { assertEquals } from "@std/assert";
-import { readTyped } from "../../commands/typed.ts";
-import { readSecretLine, type SecretInput } from "../../commands/typed_secret.ts";
-
-const KNOWN = new Map([["--sms", "value"], ["--list", "alone"]] as const);
-
-/** Arguments, the words and the options that they are; `null` when they are refused. */
-const TYPED = [
-  [["ann", "--sms", "+1"], [["ann"], [["--sms", "+1"]]]],
-  [["--sms=+1", "ann"], [["ann"], [["--sms", "+1"]]]],
-  [["--sms=a=b"], [[], [["--sms", "a=b"]]]],
-  [["--sms", "--list"], [[], [["--sms", "--list"]]]],
-  [["--sms", "-"], [[], [["--sms", "-"]]]],
-  [["--list", "--", "--sms"], [["--sms"], [["--list", null]]]],
-  [["-x"], [["-x"], []]],
-  [[], [[], []]],
-  [["--sms"], null],
-  [["--list=1"], null],
-  [["--list", "--list"], null],
-  [["--lists"], null],
-  [["--__proto__"], null],
-] as const;
-
-for (const [args, expected] of TYPED) {
-  Deno.test(`readTyped() reads ${JSON.stringify(args)}`, () => {
-    const typed = readTyped(args, KNOWN);
-    assertEquals(typed.ok ? [typed.words, [...typed.options]] : null, expected as unknown);
-  });
-}
+import { readSecretLine, type SecretInput } from "../../commands/read_secret.ts";
 
 function keyboard(typed: string, { terminal = true } = {}): SecretInput & { modes: boolean[] } {
   const octets = new TextEncoder().encode(typed);
