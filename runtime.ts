@@ -66,15 +66,6 @@ export function randomDigits(random: Random, digits: number): string {
   return text;
 }
 
-const HEX = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, "0"));
-
-/** Octets as lower-case hexadecimal. */
-export function toHex(octets: Uint8Array): string {
-  let text = "";
-  for (const octet of octets) text += HEX[octet];
-  return text;
-}
-
 /** Octets as base64url without padding (RFC 4648 §5). */
 export function toBase64Url(octets: Uint8Array): string {
   return octets.toBase64({ alphabet: "base64url", omitPadding: true });

@@ -4,7 +4,7 @@ import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "
 import { CommitQueue } from "./platform/commit_queue.ts";
 import type { KvMutation } from "./platform/mutation.ts";
 import type { CommitOutcome, KvTransaction } from "./platform/transaction.ts";
-import { createSystemRandom, toHex } from "./runtime.ts";
+import { createSystemRandom } from "./runtime.ts";
 
 /** One change inside a {@link Transaction}. An audit event becomes a record, with its id, in the same commit. */
 export type Mutation = KvMutation | AuditMutation;
@@ -54,7 +54,7 @@ const MAX_KEYS = 10;
 /** Wraps an open Deno KV; closing the store closes it. */
 export function createStore(
   kv: Deno.Kv,
-  { nowMs = Date.now, node = toHex(createSystemRandom().bytes(4)), audit = {} }: {
+  { nowMs = Date.now, node = createSystemRandom().bytes(4).toHex(), audit = {} }: {
     nowMs?: () => number;
     /** Differs between processes that write to one store. */
     node?: string;

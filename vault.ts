@@ -2,7 +2,7 @@
 // those that must only be compared (HMAC-SHA-256). The master key lives outside the store.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import { type Random, toHex } from "./runtime.ts";
+import type { Random } from "./runtime.ts";
 
 /** What a vault can do; it never shows its key. */
 export interface Vault {
@@ -37,7 +37,7 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
   const digestKey = derive("digest", 32);
   const associated = (recordKey: Deno.KvKey) =>
     new TextEncoder().encode(
-      JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? toHex(part) : String(part))),
+      JSON.stringify(recordKey.map((part) => part instanceof Uint8Array ? part.toHex() : String(part))),
     );
 
   return {

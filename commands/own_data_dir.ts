@@ -1,8 +1,6 @@
 // Whether the data directory belongs to the user who runs a command: files that root creates there would lock the server out,
 // and a process that listens in another user's directory must not receive a secret.
 
-import { toHex } from "../runtime.ts";
-
 /**
  * Compares owners without asking the system who this is: by a file that is made in the directory and removed.
  *
@@ -34,7 +32,7 @@ async function ownerOf(path: string): Promise<{ uid: number | null } | null> {
 }
 
 async function ownUser(path: string): Promise<number | null> {
-  const probe = `${path}/.owner-${toHex(crypto.getRandomValues(new Uint8Array(8)))}`;
+  const probe = `${path}/.owner-${crypto.getRandomValues(new Uint8Array(8)).toHex()}`;
   try {
     (await Deno.open(probe, { write: true, createNew: true, mode: 0o600 })).close();
   } catch (fault) {

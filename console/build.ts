@@ -4,7 +4,6 @@
 
 import * as esbuild from "esbuild";
 import type { Manifest, PageFiles } from "./assets.ts";
-import { toHex } from "../runtime.ts";
 import { coreChunk, roomMembers } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
 import { LANGUAGES } from "./web/words/words.ts";
@@ -152,7 +151,7 @@ async function* filesBelow(directory: string): AsyncGenerator<string> {
 }
 
 async function hashOf(content: Uint8Array<ArrayBuffer>): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", content)));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
 }
 
 async function isCurrent(inputs: string): Promise<boolean> {

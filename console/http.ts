@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import type { Log } from "../log.ts";
 import type { SessionList } from "../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../radius/doing/ports.ts";
-import { type Clock, type Random, toHex } from "../runtime.ts";
+import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { OutboxDesk, PhoneService, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
 import type { Vault } from "../vault.ts";
@@ -255,7 +255,7 @@ function sentence(code: RefusalCode): Response {
 /** The one place that turns what was thrown into an answer; the cause goes to the log, an id to both. */
 function faultResponse(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
   if (fault instanceof Refusal) return refusalResponse(fault);
-  const id = toHex(random.bytes(4));
+  const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
   log.error("an HTTP request failed", { id, error: error.message, stack: error.stack });
   const { status, message } = REFUSALS.internal;

@@ -1,7 +1,5 @@
 // Where an export goes: standard output, or a file that appears whole and that only its owner may read.
 
-import { toHex } from "../../runtime.ts";
-
 export interface Output {
   /** @returns whether the reader is still there. */
   write(text: string): Promise<boolean>;
@@ -31,7 +29,7 @@ export function standardOutput(): Output {
 
 /** @param path replaced at the end by a rename; until then the text stands beside it. */
 export async function fileOutput(path: string): Promise<Output> {
-  const temporary = `${path}.${toHex(crypto.getRandomValues(new Uint8Array(6)))}.new`;
+  const temporary = `${path}.${crypto.getRandomValues(new Uint8Array(6)).toHex()}.new`;
   const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
   return {
     async write(text) {

@@ -1,6 +1,6 @@
 // Work that outlives a request: few items, each owned by one administrator, deleted when it is not requested for a while.
 
-import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 
 export interface Shelved {
   readonly id: string;
@@ -35,7 +35,7 @@ export function createShelf<T extends Shelved>(
   };
   return {
     put(make) {
-      const thing = make(toHex(random.bytes(12)));
+      const thing = make(random.bytes(12).toHex());
       clear(thing.owner);
       const each = [...kept.values()].filter((one) => one.thing.owner === thing.owner).length;
       if (kept.size >= most || each >= mostEach) return null;

@@ -1,7 +1,6 @@
 // Handles Accounting-Requests (RFC 2866): applies them to the session table and answers after the change is durable.
 
 import type { Log } from "../../log.ts";
-import { toHex } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { DropReason } from "../facts/drop_reasons.ts";
 import type { Counters } from "../doing/counters.ts";
@@ -85,7 +84,7 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
       logRequest(request);
       const report = decodeAccountingRequest(request);
       if (report === null) return "incomplete_accounting";
-      const authenticator = toHex(authenticatorOf(octets));
+      const authenticator = authenticatorOf(octets).toHex();
       const evicted = sessions.evictions;
       const mutations = sessions.apply(report, { client: client.name, source, receivedMs, authenticator });
       if (sessions.evictions > evicted) counters.count("accounting_sessions_evicted");

@@ -1,7 +1,6 @@
 // Decodes an Accounting-Request (RFC 2866 §4.1) by the rows of the dictionary.
 
 import { canonicalName } from "../../canonical_name.ts";
-import { toHex } from "../../runtime.ts";
 import { type SessionChange, sessionChange } from "../facts/accounting.ts";
 import type { Request } from "../doing/request.ts";
 import { type AttributeName, ATTRIBUTES } from "../facts/dictionary.ts";
@@ -52,7 +51,7 @@ export function decodeAccountingRequest(
   if (NEEDS_SESSION_ID.has(change) && (sessionId === null || sessionId.length === 0)) return null;
   return {
     change,
-    sessionHex: sessionId === null ? "" : toHex(sessionId),
+    sessionHex: sessionId === null ? "" : sessionId.toHex(),
     sessionId: textOf(values, "Acct-Session-Id"),
     user: canonicalName(shownUser),
     shownUser,

@@ -3,7 +3,6 @@
 import type { Prompt } from "../facts/prompts.ts";
 import { packRecord, unpackRecord } from "./record_fields.ts";
 import { isStep, PASSAGES, type Place, type Step } from "../facts/steps.ts";
-import { toHex } from "../../runtime.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "./ports.ts";
 import type { UsedFactor } from "../facts/factors.ts";
 
@@ -212,5 +211,5 @@ export function viewOf(conversation: Conversation, { target }: { target: string 
 
 /** A conversation's secret id. */
 export function newSecretId(octets: Uint8Array): string {
-  return toHex(octets);
+  return octets.toHex();
 }

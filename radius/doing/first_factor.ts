@@ -2,7 +2,7 @@
 
 import type { ClientSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
-import { type CancelTimer, type Clock, type Random, toHex } from "../../runtime.ts";
+import type { CancelTimer, Clock, Random } from "../../runtime.ts";
 import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES } from "../facts/codes.ts";
 import { typeOf } from "../facts/dictionary.ts";
 import { findMessageAuthenticator, SharedSecret } from "../pure/authenticity.ts";
@@ -50,7 +50,7 @@ export function createRadiusFirstFactor(
     async probe(server) {
       const peer = createPeer(server, { open, clock, random, log });
       try {
-        return await peer.ask(PROBE_NAME, new TextEncoder().encode(toHex(random.bytes(8))));
+        return await peer.ask(PROBE_NAME, new TextEncoder().encode(random.bytes(8).toHex()));
       } finally {
         peer.close();
       }

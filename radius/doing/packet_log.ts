@@ -5,7 +5,6 @@ import { PACKET_LIMITS } from "../facts/packet_limits.ts";
 import type { Clock } from "../../runtime.ts";
 import { copyMasked } from "../pure/mask_packet.ts";
 import { packetRows } from "../pure/packet_rows.ts";
-import { toHex } from "../../runtime.ts";
 import type { DropTally, PacketRecord, StrayPacket } from "./ports.ts";
 import type { Request } from "./request.ts";
 
@@ -247,7 +246,7 @@ function signatureOf({ octets, client }: Request): string {
 
 function recordOf(kept: Kept, octets: Uint8Array): PacketRecord {
   const { inbound, atMs, copies, verdict } = kept;
-  return { inbound, atMs, copies, verdict, hex: toHex(octets), rows: packetRows(octets) };
+  return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: packetRows(octets) };
 }
 
 /** The same code, identifier and random authenticator: the same packet sent again. */

@@ -2,7 +2,7 @@
 
 import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
 import type { Clock } from "../../runtime.ts";
-import { type Random, toHex } from "../../runtime.ts";
+import type { Random } from "../../runtime.ts";
 import type { Check, Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Factor } from "../facts/factors.ts";
@@ -131,11 +131,11 @@ export function createPairings(
 
   const idFor = (user: string, pairing: NewPairing): string => {
     if (pairing.kind === "device") return pairing.id;
-    if (pairing.kind === "totp") return `totp-${toHex(random.bytes(8))}`;
+    if (pairing.kind === "totp") return `totp-${random.bytes(8).toHex()}`;
     const same = cache.of(user).find((known) =>
       known.kind === pairing.kind && known.number === pairing.number
     );
-    return same?.id ?? `${pairing.kind}-${toHex(random.bytes(8))}`;
+    return same?.id ?? `${pairing.kind}-${random.bytes(8).toHex()}`;
   };
 
   const prepare: Pairings["prepare"] = ({ canonical, shown }, wanted) => {

@@ -3,7 +3,6 @@
 import type { Clock, Random } from "../../runtime.ts";
 import type { Check, Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import { toHex } from "../../runtime.ts";
 import type { AddingPhone } from "./pairing.ts";
 import { readRecoveryCode, recoveryCodeOf } from "../pure/recovery_code.ts";
 
@@ -139,7 +138,7 @@ export function createRecoveryCodes(
     make(user, { addedBy } = {}) {
       const before = sets.get(user);
       const record: SetRecord = {
-        id: toHex(random.bytes(8)),
+        id: random.bytes(8).toHex(),
         createdMs: clock.nowMs(),
         ...(addedBy === undefined ? {} : { addedBy }),
       };

@@ -11,7 +11,6 @@ import {
 } from "../facts/dictionary.ts";
 import { stepByName } from "../facts/steps.ts";
 import { forEachAttribute } from "./packet.ts";
-import { toHex } from "../../runtime.ts";
 
 export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
 
@@ -45,7 +44,7 @@ export function parseIpv6(address: string): Uint8Array<ArrayBuffer> | null {
   if (source.includes(".") && lastColon >= 0) {
     const tail = parseIpv4(source.slice(lastColon + 1));
     if (tail === null) return null;
-    source = `${source.slice(0, lastColon + 1)}${toHex(tail.subarray(0, 2))}:${toHex(tail.subarray(2))}`;
+    source = `${source.slice(0, lastColon + 1)}${tail.subarray(0, 2).toHex()}:${tail.subarray(2).toHex()}`;
   }
   const halves = source.split("::");
   if (halves.length > 2) return null;
@@ -223,7 +222,7 @@ function describeValue(kind: ValueKind, value: Uint8Array): string {
   if (kind === "ipv4" && value.length === 4) return value.join(".");
   if (kind === "text") return JSON.stringify(text.decode(value.subarray(0, SHOWN_OCTETS)));
   const more = value.length > SHOWN_OCTETS ? "…" : "";
-  return `0x${toHex(value.subarray(0, SHOWN_OCTETS))}${more}`;
+  return `0x${value.subarray(0, SHOWN_OCTETS).toHex()}${more}`;
 }
 
 /** Reads four octets, network order. */

@@ -10,7 +10,6 @@ import {
 } from "../facts/dictionary.ts";
 import { readInteger } from "./attributes.ts";
 import { maskedFrom } from "./mask_packet.ts";
-import { toHex } from "../../runtime.ts";
 
 /** One field or attribute. `at` and `lengthOctets` are of the whole of it, its type and length included. */
 export interface PacketRow {
@@ -55,7 +54,7 @@ function headerRows(octets: Uint8Array): PacketRow[] {
     ...field("Code", 0, 1, `${code} ${packetName(code) ?? "unknown"}`),
     ...field("Identifier", 1, 1, String(octets[1] ?? 0)),
     ...field("Length", 2, 2, String(((octets[2] ?? 0) << 8) | (octets[3] ?? 0))),
-    ...field("Authenticator", 4, AUTHENTICATOR_OCTETS, masked ? "" : `0x${toHex(authenticator)}`, masked),
+    ...field("Authenticator", 4, AUTHENTICATOR_OCTETS, masked ? "" : `0x${authenticator.toHex()}`, masked),
   ];
 }
 
@@ -109,10 +108,10 @@ function valueText(kind: ValueKind, value: Uint8Array): string {
   if (kind === "ipv4" && value.length === 4) return value.join(".");
   if (kind === "ipv6" && value.length === 16) return ipv6Text(value);
   if (kind === "text") return text.decode(value);
-  return `0x${toHex(value)}`;
+  return `0x${value.toHex()}`;
 }
 
 function ipv6Text(value: Uint8Array): string {
-  const groups = Array.from({ length: 8 }, (_, i) => toHex(value.subarray(2 * i, 2 * i + 2)));
+  const groups = Array.from({ length: 8 }, (_, i) => value.subarray(2 * i, 2 * i + 2).toHex());
   return groups.map((group) => group.replace(/^0{1,3}/, "")).join(":");
 }

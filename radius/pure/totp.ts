@@ -44,29 +44,3 @@ export function matchTotp(
   }
   return matched;
 }
-
-const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-/**
- * Reads a base32 secret (RFC 4648 §6) as authenticator apps write it: any case, spaces and padding ignored.
- *
- * @returns `null` when a character does not belong there or fewer than 10 octets (80 bits) come out.
- */
-export function decodeBase32(text: string): Uint8Array<ArrayBuffer> | null {
-  const clean = text.toUpperCase().replace(/[\s=-]/g, "");
-  if (clean.length > 256) return null;
-  const octets: number[] = [];
-  let bits = 0;
-  let held = 0;
-  for (const character of clean) {
-    const value = BASE32.indexOf(character);
-    if (value < 0) return null;
-    held = (held << 5) | value;
-    bits += 5;
-    if (bits >= 8) {
-      bits -= 8;
-      octets.push((held >>> bits) & 0xff);
-    }
-  }
-  return octets.length < 10 ? null : Uint8Array.from(octets);
-}

@@ -4,7 +4,7 @@
 import type { PasswordHash } from "../../password_hasher.ts";
 import type { Log } from "../../log.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
-import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Directory, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../resource.ts";
@@ -70,7 +70,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
-  const newSetId = (): string => `${nextNumber().toString(36)}-${toHex(deps.random.bytes(4))}`;
+  const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
 
   const openWork = async (): Promise<Work> => {
     const indexes = await withWordIndexes(names, { store, keys });

@@ -2,7 +2,7 @@
 // a write.
 
 import type { Log } from "../../log.ts";
-import { type Random, toHex } from "../../runtime.ts";
+import type { Random } from "../../runtime.ts";
 import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "../facts/refusals.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
 import { renderError } from "../pure/render.ts";
@@ -100,7 +100,7 @@ export function errorAnswer(
 /** What was thrown, as an answer. What is no refusal goes to the log under an id that the answer names. */
 export function faultAnswer(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
   if (fault instanceof ScimRefusal) return refusalAnswer(fault);
-  const id = toHex(random.bytes(4));
+  const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
   log.error("an identity request failed", { id, error: error.message, stack: error.stack });
   const { status, detail } = SCIM_REFUSALS.internal;

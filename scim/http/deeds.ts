@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { canonicalName } from "../../canonical_name.ts";
-import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import { resourceLocation, type RouteDeed, type RouteRow } from "../facts/routes.ts";
 import type { Actor, Page, Target, Written } from "../ports.ts";
@@ -139,7 +139,7 @@ function uuid(random: Random): string {
   const octets = random.bytes(16).slice();
   octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x40;
   octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
-  return toHex(octets).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return octets.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
 /** The version that the request insists on, if it does (RFC 9110 §13.1). */

@@ -3,7 +3,7 @@
 import type { PasswordHash } from "../../password_hasher.ts";
 import type { LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
-import { type Clock, type Random, toHex } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
 import type { Directory, Targets } from "../ports.ts";
@@ -30,7 +30,7 @@ export interface TargetsDeps {
 
 /** Opens every target and starts what delivers. Rejects when the store fails; a backend that is away stops nothing. */
 export async function createTargets(deps: TargetsDeps): Promise<Targets> {
-  const owner = deps.owner ?? toHex(deps.random.bytes(8));
+  const owner = deps.owner ?? deps.random.bytes(8).toHex();
   const targets = new Map<string, OpenTarget>();
   for (const settings of deps.settings) {
     const directory = await deps.openDirectory(settings.name);

@@ -32,7 +32,7 @@ export const ROOMS: readonly RoomRow[] = [
   { at: "radius/facts/", code: [], types: [] },
   {
     at: "radius/pure/",
-    code: ["radius/facts/", "canonical_name.ts", "runtime.ts", "platform/mask_phone_number.ts"],
+    code: ["radius/facts/", "canonical_name.ts", "platform/mask_phone_number.ts"],
     types: [],
   },
   {

@@ -1,8 +1,8 @@
 // Codes of administrators: asked for after the password, counted once, locked after five wrong ones; recovery codes.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { encodeBase32 } from "../../console/api/sign_in/base32.ts";
-import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32, encodeBase32 } from "../../platform/base32.ts";
+import { TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 

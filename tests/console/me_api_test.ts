@@ -3,7 +3,8 @@
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { MeFactors, MeLinkLook, MeLogins, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
 import type { NoticeList } from "../../console/api/live/notices.ts";
-import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32 } from "../../platform/base32.ts";
+import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import type { CallOptions } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";

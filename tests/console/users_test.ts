@@ -8,7 +8,8 @@ import type {
   UserPage,
   UserView,
 } from "../../console/api/people/user_shapes.ts";
-import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32 } from "../../platform/base32.ts";
+import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { caller } from "../fakes/user_calls.ts";
 
@@ -286,8 +287,7 @@ Deno.test("users: numbers, an authenticator app and the preference, masked and e
   });
   assertMatch(begun.uri, /^otpauth:\/\/totp\/[^?]+:Ada\?secret=[A-Z2-7]{32}&issuer=/);
   assertEquals(site.pairings.of("ada").length, 1, "a secret without a code counts for nothing");
-  const seed = decodeBase32(begun.secret);
-  if (seed === null) throw new Error("The secret is no base32");
+  const seed = decodeBase32(begun.secret) ?? new Uint8Array();
   const code = totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS), 6);
   const wrong = code === "000000" ? "000001" : "000000";
   const cookie = await site.signIn("user_manager");

@@ -3,7 +3,8 @@
 import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32 } from "../../platform/base32.ts";
+import { totpAt } from "../../radius/pure/totp.ts";
 import { STEP_UP_MS } from "../../console/api/permissions.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";

@@ -1,7 +1,8 @@
 // What a group is given in the console is in the answer to a login of its member: the real gateway, asked by radclient.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32 } from "../../platform/base32.ts";
+import { TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type RunningGateway, startGateway } from "../ground/gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

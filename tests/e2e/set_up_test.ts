@@ -2,7 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { STEP_UP_MS } from "../../console/api/permissions.ts";
-import { decodeBase32, totpAt } from "../../radius/pure/totp.ts";
+import { decodeBase32 } from "../../platform/base32.ts";
+import { totpAt } from "../../radius/pure/totp.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 

@@ -4,7 +4,7 @@
 
 import type { Log } from "../../../log.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
-import { type Clock, type Random, toHex } from "../../../runtime.ts";
+import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark, readWatermark } from "./chart_keys.ts";
 import { rebuildCharts, watermarkMutation } from "./chart_rebuild.ts";
@@ -58,7 +58,7 @@ interface OpenStep {
 
 export function createChartStore(deps: ChartStoreDeps): ChartStore {
   const { watch, store, clock, random, log, target, longestLoginMs = LONGEST_LOGIN_MS } = deps;
-  const node = toHex(random.bytes(4));
+  const node = random.bytes(4).toHex();
   const open: Record<ChartSpan, Map<number, OpenStep>> = { minute: new Map(), hour: new Map() };
   let stopTimer = () => {};
   let isStopped = false;

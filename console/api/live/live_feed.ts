@@ -3,7 +3,7 @@
 
 import { maskedItems } from "./outbox_routes.ts";
 import type { ConversationView, GatewayEvent, GatewayWatch } from "../../../radius/doing/ports.ts";
-import { type Clock, type Random, toHex } from "../../../runtime.ts";
+import type { Clock, Random } from "../../../runtime.ts";
 import type { OutboxDesk, SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import { eventChunk } from "./event_stream.ts";
 import { createHistory } from "./live_history.ts";
@@ -123,7 +123,7 @@ export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
   const attach = (): void => {
     stopLinger();
     if (detach === null) {
-      history.restart(`${clock.nowMs().toString(36)}${toHex(deps.random.bytes(4))}`);
+      history.restart(`${clock.nowMs().toString(36)}${deps.random.bytes(4).toHex()}`);
       standing.clear();
       const stops = [
         watch.observe(note),

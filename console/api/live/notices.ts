@@ -1,7 +1,7 @@
 // Notices from users to the administrators: shown in the console until an administrator dismisses them. One per user, the latest.
 
 import { canonicalName } from "../../../canonical_name.ts";
-import { type Clock, type Random, toHex } from "../../../runtime.ts";
+import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { Refusal } from "../refusal.ts";
@@ -59,7 +59,7 @@ export function createNotices(deps: NoticesDeps): Notices {
   };
   return {
     prepare(notice) {
-      const value: Notice = { id: toHex(random.bytes(8)), atMs: clock.nowMs(), ...notice };
+      const value: Notice = { id: random.bytes(8).toHex(), atMs: clock.nowMs(), ...notice };
       return { type: "set", key: keyOf(notice.user), value, expireInMs: KEPT_MS };
     },
     async list({ user }) {

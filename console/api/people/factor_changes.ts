@@ -4,7 +4,7 @@ import type { Log } from "../../../log.ts";
 import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
 import { type UserNotice, userNotice } from "../../../platform/user_notice.ts";
 import type { AddingPhone } from "../../../radius/doing/pairing.ts";
-import { type Clock, type Random, toHex } from "../../../runtime.ts";
+import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
 import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
@@ -55,7 +55,7 @@ export function factorNotice(
   { what, recordId }: Pick<UserNotice, "what" | "recordId">,
 ): Mutation {
   const by = actor === `user:${user}` ? "self" : "administrator";
-  return userNotice(user, { atMs: clock.nowMs(), what, by, recordId }, toHex(random.bytes(4)));
+  return userNotice(user, { atMs: clock.nowMs(), what, by, recordId }, random.bytes(4).toHex());
 }
 
 /** The phone that added a factor, for an audit record. */

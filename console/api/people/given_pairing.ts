@@ -1,12 +1,11 @@
 // A factor as an administrator enters it, checked and turned into a pairing.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import { decodeBase32 } from "../../../platform/base32.ts";
 import { hasControlCharacters } from "../../../platform/control_characters.ts";
 import type { NewPairing } from "../../../radius/doing/pairing.ts";
 import type { Pairings } from "../../../radius/doing/pairings.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
-import { decodeBase32 } from "../../../radius/pure/totp.ts";
-import { toHex } from "../../../runtime.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A phone number, a device of the second-factor service, or a TOTP secret in base32. */
@@ -32,7 +31,7 @@ export function readPairing(pairings: Pairings, user: string, given: GivenPairin
     // A second copy would not know which time step was used last, so a code would be accepted twice.
     const isKnown = pairings.of(canonical).some((one) => {
       const known = one.kind === "totp" ? pairings.seedOf(one) : null;
-      return known !== null && toHex(known) === toHex(seed);
+      return known !== null && known.toHex() === seed.toHex();
     });
     if (isKnown) throw new Refusal("known_seed");
     return { kind: "totp", seed };

@@ -1,14 +1,13 @@
 // The enrolment of an authenticator app (RFC 6238): a sealed seed that expires, until a code of it is typed.
 
 import { canonicalName } from "../../../canonical_name.ts";
+import { encodeBase32 } from "../../../platform/base32.ts";
 import type { NewPairing } from "../../../radius/doing/pairing.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";
-import { toHex } from "../../../runtime.ts";
 import type { Mutation } from "../../../store.ts";
 import type { UserRecord } from "../../../user_record.ts";
 import { type QrPicture, qrPicture } from "../qr_picture.ts";
 import { Refusal } from "../refusal.ts";
-import { encodeBase32 } from "../sign_in/base32.ts";
 import type { FactorDeed, FactorDeps } from "./factor_changes.ts";
 
 /** RFC 4226 §4 R6 recommends 160 bits. */
@@ -46,7 +45,7 @@ const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
 /** Stores a new seed, sealed, for 15 minutes. @throws Refusal `changed_meanwhile`. */
 export async function beginTotpEnrolment(deps: FactorDeps, { user }: FactorDeed): Promise<BegunApp> {
   const { people: { factors, findUserRecord }, store, vault, clock, random } = deps;
-  const id = toHex(random.bytes(16));
+  const id = random.bytes(16).toHex();
   const seed = random.bytes(SEED_OCTETS).slice();
   const { id: recordId, check } = await findUserRecord(user);
   const value: BegunTotp = { user: canonicalName(user), recordId, seed: vault.seal(begunKey(id), seed) };

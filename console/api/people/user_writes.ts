@@ -3,7 +3,7 @@
 import { canonicalName } from "../../../canonical_name.ts";
 import { contactProblems, contactProblemText } from "../../../contact_values.ts";
 import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
-import { type Random, toHex } from "../../../runtime.ts";
+import type { Random } from "../../../runtime.ts";
 import type { Actor, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { Content, JsonObject, Stored } from "../../../scim/resource.ts";
 import type { People } from "./people.ts";
@@ -34,7 +34,7 @@ export async function readUser(
   const read = people.readContent("user", user, {
     mapping: target.mapping,
     ...(pathName === undefined ? {} : { pathName }),
-    newName: () => toHex(random.bytes(16)),
+    newName: () => random.bytes(16).toHex(),
   });
   if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
   const { attributes } = read.content;

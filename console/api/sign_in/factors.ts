@@ -1,11 +1,11 @@
 // Second factors of administrators: an authenticator app (RFC 6238), recovery codes, and passkeys as they are kept. A code
 // counts once; five wrong ones lock codes for a quarter of an hour.
 
+import { encodeBase32 } from "../../../platform/base32.ts";
 import { matchTotp } from "../../../radius/pure/totp.ts";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Check, Mutation, Store } from "../../../store.ts";
 import { equalDigests, type Vault } from "../../../vault.ts";
-import { encodeBase32 } from "./base32.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A passkey's public half, and what a person knows it by. */
