@@ -16,7 +16,10 @@ export interface ImportEdge {
 }
 
 const ROOT = new URL("../../", import.meta.url);
-const NOT_OURS = new Set(["node_modules", ".git", "data", "console/dist", "tests/vectors", "tests/fixtures"]);
+const NOT_OURS = new Set([
+  ...["node_modules", ".git", "data", "console/dist"],
+  ...["tests/vectors", "tests/fixtures", "tests/contract/snapshots"],
+]);
 const TEXTS = [".ts", ".tsx", ".css", ".c", ".h", ".md", ".conf", ".json", ".html", "run"];
 
 /** Every text file of the project, or of another tree. */

@@ -9,7 +9,7 @@ import { NO_DIST } from "../../console/assets.ts";
 import { createLog } from "../../log.ts";
 import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
 import { createSystemRandom } from "../../runtime.ts";
-import { createStore, type Store } from "../../store.ts";
+import { createStore, type Store, type Transaction } from "../../store.ts";
 import { createVault } from "../../vault.ts";
 import { configOf } from "../config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
@@ -39,8 +39,14 @@ export interface TestComposition extends Omit<Composition, "close">, AsyncDispos
   dump(): Promise<string>;
 }
 
-/** @param toml settings over the defaults. */
-export async function openComposition(toml = ""): Promise<TestComposition> {
+/**
+ * @param toml settings over the defaults.
+ * @param onCommit receives every transaction before the store does.
+ */
+export async function openComposition(
+  toml = "",
+  { onCommit }: { onCommit?: (transaction: Transaction) => void } = {},
+): Promise<TestComposition> {
   const config = configOf(toml);
   const clock = createManualClock();
   const random = createSystemRandom();
@@ -48,7 +54,10 @@ export async function openComposition(toml = ""): Promise<TestComposition> {
   let isBroken = false;
   const store: Store = {
     ...sound,
-    commit: (transaction) => isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction),
+    commit(transaction) {
+      onCommit?.(transaction);
+      return isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction);
+    },
   };
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const composition = await compose({

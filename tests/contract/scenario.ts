@@ -1,0 +1,89 @@
+// A gateway for the store's scenario: three targets with their backends, a SCIM client, a phone and an authenticator app.
+
+import type { Transaction } from "../../store.ts";
+import { type Browser, type ContractGateway, openContractGateway } from "./gateway_client.ts";
+
+export interface Scenario extends AsyncDisposable {
+  readonly gateway: ContractGateway;
+  /** Creates, changes and deletes users and groups over SCIM. */
+  readonly scim: Browser;
+  /** The phone of anna. */
+  readonly phone: Browser;
+  /** The authenticator app of dora; its secret is known once it is set up. */
+  readonly app: { secret: string };
+}
+
+/** So many members do not fit into one commit. */
+export const MANY_MEMBERS = Array.from({ length: 600 }, (_, at) => `member${at}`);
+
+/** The names that the scenario uses, by what they name. */
+export const SCENARIO_NAMES = {
+  user: [
+    ...MANY_MEMBERS,
+    ...["anna", "bert", "carl", "dora", "emil", "fred", "gerd", "hans", "ines", "lars"],
+    ...["walt", "rosa", "olga"],
+  ],
+  group: ["staff", "crew", "team"],
+  target: ["default", "crm", "partner"],
+  backend: ["local", "archive", "remote"],
+  client: ["vpn", "branch", "wifi"],
+  administrator: ["owner", "invited"],
+  credential: ["hr"],
+  token: ["backup"],
+};
+
+/** Opens the gateway with three targets: the store alone, a backend that is too busy, and one that accepts everything. */
+export async function openScenario(onCommit: (transaction: Transaction) => void): Promise<Scenario> {
+  const backend = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, answerAsBackend);
+  const gateway = await openContractGateway(
+    `
+[factors]
+phone_numbers = "any"
+enrol_at_login = "always"
+[factors.lockout]
+failures = 2
+[targets.default.backends.local]
+kind = "store"
+[targets.crm.backends.local]
+kind = "store"
+[targets.crm.backends.remote]
+kind = "scim"
+mode = "async"
+url = "http://127.0.0.1:${backend.addr.port}/busy"
+token = "a-token-of-the-contract"
+[targets.partner.backends.local]
+kind = "store"
+[targets.partner.backends.archive]
+kind = "store"
+[targets.partner.backends.remote]
+kind = "scim"
+mode = "sync"
+url = "http://127.0.0.1:${backend.addr.port}/accepts"
+token = "a-token-of-the-contract"
+`,
+    { onCommit },
+  );
+  const credential = { name: "hr", targets: ["default", "crm", "partner"], access: "write" };
+  const { password } = await gateway.operator.send<{ password: string }>("POST", "/credentials", credential);
+  return {
+    gateway,
+    scim: gateway.browser({ authorization: `Basic ${btoa(`hr:${password}`)}` }),
+    phone: gateway.browser(),
+    app: { secret: "" },
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await backend.shutdown();
+    },
+  };
+}
+
+/** A SCIM server without resources. Below `/busy` it refuses one user and is too busy for all others. */
+async function answerAsBackend(request: Request): Promise<Response> {
+  if (request.method === "GET") return Response.json({ totalResults: 0, Resources: [] });
+  const body = await request.text();
+  if (request.url.includes("/accepts/")) {
+    return Response.json({ ...JSON.parse(body), id: "1" }, { status: 201 });
+  }
+  const status = body.includes("rosa") ? 400 : 503;
+  return Response.json({ status: `${status}` }, { status });
+}
