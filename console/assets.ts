@@ -26,8 +26,8 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
   readonly sprite: string;
-  /** The files of words, by language and area: `en.frame`. */
-  readonly words: Readonly<Record<string, string>>;
+  /** The file of messages of each page and language. */
+  readonly catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Modules that pages fetch when they are needed, by path (`web/pages/live_page.tsx`), and all files each needs. */
   readonly late: Readonly<Record<string, readonly string[]>>;
 }
@@ -40,7 +40,7 @@ export interface Dist {
 
 /** No files: the API works without them. */
 export const NO_DIST: Dist = {
-  manifest: { inputs: "", pages: {}, icon: "", sprite: "", words: {}, late: {} },
+  manifest: { inputs: "", pages: {}, icon: "", sprite: "", catalogues: {}, late: {} },
   read: () => null,
 };
 

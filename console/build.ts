@@ -4,22 +4,21 @@
 
 import * as esbuild from "esbuild";
 import type { Manifest, PageFiles } from "./assets.ts";
+import { DIST, hashOf, putInPlace, removeOld, shortHash, writeAsset } from "./asset_writer.ts";
+import { catalogueJson, type CataloguePage } from "./i18n_bundle.ts";
 import { coreChunk, roomMembers } from "./core_chunk.ts";
 import { makeSprite } from "./sprite.ts";
-import { LANGUAGES } from "./web/words/words.ts";
-import { wordsTogether } from "./late_needs.ts";
-import { ENCODINGS, packingsOf, plainName } from "./packing.ts";
 import { passkeyParts } from "./passkey_parts.ts";
 import { uplotParts } from "./uplot_parts.ts";
-import { readWords, wordsFileName } from "./words_files.ts";
+import { LANGUAGES } from "./web/i18n/catalogue.ts";
 
 const HERE = decodeURIComponent(new URL(".", import.meta.url).pathname);
-const DIST = `${HERE}dist`;
 const WEB = `${HERE}web/`;
 /** Besides esbuild's version, what the result depends on. */
 const INPUT_ROOTS = [`${HERE}web`, `${HERE}device`, `${HERE}me`, `${HERE}me_pages`, `${HERE}api`];
 const INPUT_FILES = [
   `${HERE}build.ts`,
+  `${HERE}asset_writer.ts`,
   `${HERE}sprite.ts`,
   `${HERE}core_chunk.ts`,
   `${HERE}lazy_modules.ts`,
@@ -28,8 +27,7 @@ const INPUT_FILES = [
   `${HERE}passkey_parts.ts`,
   `${HERE}uplot_parts.ts`,
   `${HERE}uplot_rows.ts`,
-  `${HERE}words_files.ts`,
-  `${HERE}late_needs.ts`,
+  `${HERE}i18n_bundle.ts`,
   `${HERE}../deno.json`,
   `${HERE}../deno.lock`,
 ];
@@ -41,11 +39,6 @@ const ENTRIES = {
 /** Pages without script: a style alone. */
 const APPROVE_STYLE = "me_pages/styles/approve.css";
 type Entry = typeof ENTRIES[keyof typeof ENTRIES];
-/** How many characters of a content hash a file name carries. */
-const HASH_CHARACTERS = 10;
-/** Files of earlier builds stay this long: a page that is open may still fetch one of their chunks. */
-const KEEP_OLD_MS = 24 * 60 * 60 * 1000;
-
 /** Builds when an input changed. Returns whether it did. */
 export async function build({ force = false } = {}): Promise<boolean> {
   const inputs = await hashInputs();
@@ -54,15 +47,22 @@ export async function build({ force = false } = {}): Promise<boolean> {
   try {
     const icon = await writeHashed("icon", await Deno.readTextFile(`${HERE}web/icon.svg`));
     const sprite = await writeHashed("sprite", await makeSprite());
-    const words = await writeWords();
-    const define = {
-      SPRITE_URL: JSON.stringify(`/assets/${sprite}`),
-      WORDS_HASH: JSON.stringify(words.hash),
+    const catalogues = {
+      web: await writeCatalogues("web"),
+      device: await writeCatalogues("device"),
+      me: await writeCatalogues("me"),
     };
+    const defineFor = (page: CataloguePage) => ({
+      SPRITE_URL: JSON.stringify(`/assets/${sprite}`),
+      CATALOGUE_NAME: JSON.stringify(catalogues[page].name),
+    });
     // Each page is bundled by itself: what both use would else be cut out of both, into more and smaller files.
-    const web = await bundle("web", { define, plugins: [coreChunk(WEB), passkeyParts(), uplotParts()] });
-    const device = await bundle("device", { define, plugins: [] });
-    const me = await bundle("me", { define, plugins: [] });
+    const web = await bundle("web", {
+      define: defineFor("web"),
+      plugins: [coreChunk(WEB), passkeyParts(), uplotParts()],
+    });
+    const device = await bundle("device", { define: defineFor("device"), plugins: [] });
+    const me = await bundle("me", { define: defineFor("me"), plugins: [] });
     const approve = await bundleStyle("approve", APPROVE_STYLE);
     const names = await writeOutputs([web, device, me, approve].flatMap(({ outputFiles }) => outputFiles));
     const pages = {
@@ -76,11 +76,17 @@ export async function build({ force = false } = {}): Promise<boolean> {
       pages,
       icon,
       sprite,
-      words: words.files,
+      catalogues: {
+        web: catalogues.web.files,
+        device: catalogues.device.files,
+        me: catalogues.me.files,
+      },
       late: lateFiles(web.metafile, await roomMembers(WEB)),
     };
     await putInPlace("manifest.json", JSON.stringify(manifest, null, 2));
-    await removeOld(new Set([...names, ...Object.values(words.files), icon, sprite, "manifest.json"]));
+    await removeOld(
+      new Set([...names, ...catalogueNames(manifest.catalogues), icon, sprite, "manifest.json"]),
+    );
     return true;
   } finally {
     await esbuild.stop();
@@ -150,10 +156,6 @@ async function* filesBelow(directory: string): AsyncGenerator<string> {
   }
 }
 
-async function hashOf(content: Uint8Array<ArrayBuffer>): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
-}
-
 async function isCurrent(inputs: string): Promise<boolean> {
   try {
     const manifest = JSON.parse(await Deno.readTextFile(`${DIST}/manifest.json`)) as Manifest;
@@ -163,7 +165,7 @@ async function isCurrent(inputs: string): Promise<boolean> {
       ...page.styles,
       ...page.preloads,
     ]);
-    names.push(manifest.icon, manifest.sprite, ...Object.values(manifest.words));
+    names.push(manifest.icon, manifest.sprite, ...catalogueNames(manifest.catalogues));
     await Promise.all(names.map((name) => Deno.stat(`${DIST}/${name}`)));
     return true;
   } catch (_nothingBuiltOrBroken) {
@@ -180,51 +182,28 @@ async function writeOutputs(files: readonly esbuild.OutputFile[]): Promise<strin
 
 async function writeHashed(name: string, svg: string): Promise<string> {
   const content = new TextEncoder().encode(svg);
-  const file = `${name}-${(await hashOf(content)).slice(0, HASH_CHARACTERS)}.svg`;
+  const file = `${name}-${await shortHash(content)}.svg`;
   await writeAsset(file, content);
   return file;
 }
 
-async function writeWords(): Promise<{ hash: string; files: Record<string, string> }> {
-  const tables = await readWords(LANGUAGES, wordsTogether());
-  const all = new TextEncoder().encode(tables.map(({ json }) => json).join("\n"));
-  const hash = (await hashOf(all)).slice(0, HASH_CHARACTERS);
+/** Writes the messages of a page in each language. `name`: the start of the names of the files. */
+async function writeCatalogues(
+  page: CataloguePage,
+): Promise<{ name: string; files: Record<string, string> }> {
+  const catalogues = LANGUAGES.map((language) => ({ language, json: catalogueJson(page, language) }));
+  const hash = await shortHash(new TextEncoder().encode(catalogues.map(({ json }) => json).join("\n")));
+  const name = `messages-${page}-${hash}`;
   const files: Record<string, string> = {};
-  await Promise.all(tables.map((table) => {
-    const name = wordsFileName(table, hash);
-    files[`${table.language}.${table.areas.join("+")}`] = name;
-    return writeAsset(name, new TextEncoder().encode(table.json));
-  }));
-  return { hash, files };
-}
-
-/** A file as it is, and beside it as browsers take it. Names carry a hash: what an earlier build packed stays as it is. */
-async function writeAsset(name: string, content: Uint8Array): Promise<void> {
-  if (await isPacked(name)) return;
-  for (const [encoding, packed] of await packingsOf(content)) {
-    await putInPlace(name + ENCODINGS[encoding], packed);
+  for (const { language, json } of catalogues) {
+    files[language] = `${name}-${language}.json`;
+    await writeAsset(`${name}-${language}.json`, new TextEncoder().encode(json));
   }
-  await putInPlace(name, content);
+  return { name, files };
 }
 
-/** Whether it is there with its packings; if so, it counts as new again, see KEEP_OLD_MS. */
-async function isPacked(name: string): Promise<boolean> {
-  const now = new Date();
-  const names = [...Object.values(ENCODINGS).map((ending) => name + ending), name];
-  try {
-    await Promise.all(names.map((one) => Deno.utime(`${DIST}/${one}`, now, now)));
-    return true;
-  } catch (_notYet) {
-    return false;
-  }
-}
-
-/** Writes beside and renames, so that a reader sees the old file or the new one, never a part. */
-async function putInPlace(name: string, content: string | Uint8Array): Promise<void> {
-  const draft = `${DIST}/.${name}.${crypto.randomUUID()}`;
-  if (typeof content === "string") await Deno.writeTextFile(draft, content);
-  else await Deno.writeFile(draft, content);
-  await Deno.rename(draft, `${DIST}/${name}`);
+function catalogueNames(catalogues: Manifest["catalogues"]): string[] {
+  return Object.values(catalogues).flatMap((files) => Object.values(files));
 }
 
 /** The files of one page, from esbuild's own account of its outputs. */
@@ -279,16 +258,6 @@ function staticImports(metafile: esbuild.Metafile, path: string, seen = new Set<
 
 function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
-}
-
-async function removeOld(current: ReadonlySet<string>): Promise<void> {
-  for await (const entry of Deno.readDir(DIST)) {
-    if (!entry.isFile || current.has(plainName(entry.name))) continue;
-    const { mtime } = await Deno.stat(`${DIST}/${entry.name}`).catch(() => ({ mtime: null }));
-    if (mtime === null || Date.now() - mtime.getTime() < KEEP_OLD_MS) continue;
-    // Another build may have removed it first; then it is gone as well.
-    await Deno.remove(`${DIST}/${entry.name}`).catch(() => undefined);
-  }
 }
 
 if (import.meta.main) {

@@ -29,8 +29,8 @@ import type { Installation } from "./api/govern/setting_shapes.ts";
 import type { Transfer } from "./api/transfer.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { clientAddress } from "./client_address.ts";
-import { deviceNeeds, lateNeeds, meNeeds } from "./late_needs.ts";
 import { pageResponse } from "./pages.ts";
+import { consolePreload, messagePreload } from "./preload.ts";
 import { PLACES } from "./web/places.ts";
 import { type Mount, mountOf, type PeerInfo, refusalOf } from "./mount.ts";
 import { createRequestLimit } from "./request_limit.ts";
@@ -205,7 +205,7 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
     const isNavigation = c.req.method === "GET" && c.req.header("accept")?.includes("text/html") === true;
     // The console has a page that says so, with a link back.
     return isNavigation
-      ? pageResponse("console", dist, { status: 404 })
+      ? pageResponse("console", dist, { preload: messagePreload(c.req.raw), status: 404 })
       : refusalResponse(new Refusal("not_found"));
   });
   app.route("/", monitoring);
@@ -224,15 +224,15 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
   app.route("/me/approve", createApproveRoutes({ ...deps, door }));
   app.route("/me/api", createMeApi({ ...deps, door }));
   for (const path of CONSOLE_PAGES) {
-    app.get(path, (c) => pageResponse("console", dist, { late: lateNeeds(c.req.raw) }));
+    app.get(path, (c) => pageResponse("console", dist, { preload: consolePreload(c.req.raw) }));
   }
   app.get(
     "/device",
     phone === null
       ? () => sentence("no_phone_page")
-      : (c) => pageResponse("device", dist, { late: deviceNeeds(c.req.raw) }),
+      : (c) => pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
   );
-  app.get("/me", (c) => pageResponse("me", dist, { late: meNeeds(c.req.raw) }));
+  app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
   const { openApi } = deps;
   if (openApi !== undefined) {
     let octets: Uint8Array<ArrayBuffer> | null = null;

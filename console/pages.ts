@@ -1,7 +1,7 @@
 // The HTML around the three applications: it names their files and nothing else, so one strict policy fits all.
 
 import type { Dist } from "./assets.ts";
-import type { LateNeeds } from "./late_needs.ts";
+import type { Preload } from "./preload.ts";
 import { PAGE_POLICY } from "./security_headers.ts";
 
 interface PageRow {
@@ -33,11 +33,10 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
-const NOTHING: LateNeeds = { modules: [], areas: [], language: "en" };
+const NO_PRELOAD: Preload = { modules: [], language: "en", isSignedOut: false };
 
 interface PageOptions {
-  /** What this address will fetch at once: the browser begins with it. */
-  readonly late?: LateNeeds;
+  readonly preload?: Preload;
   /** 200 unless given. */
   readonly status?: number;
 }
@@ -46,9 +45,9 @@ interface PageOptions {
 export function pageResponse(
   page: PageName,
   dist: Dist,
-  { late = NOTHING, status = 200 }: PageOptions = {},
+  { preload = NO_PRELOAD, status = 200 }: PageOptions = {},
 ): Response {
-  return new Response(pageHtml(page, { dist, late }), {
+  return new Response(pageHtml(page, { dist, preload }), {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -58,14 +57,14 @@ export function pageResponse(
   });
 }
 
-function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds }): string {
+function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Preload }): string {
   const { entry, title, noscript, asks }: PageRow = PAGES[page];
   const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
   const preloads = new Set([
     ...files.preloads,
-    ...late.modules.flatMap((module) => dist.manifest.late[module] ?? []),
+    ...preload.modules.flatMap((module) => dist.manifest.late[module] ?? []),
   ]);
-  const words = dist.manifest.words[`${late.language}.${late.areas.join("+")}`];
+  const catalogue = dist.manifest.catalogues[entry]?.[preload.language];
   const lines = [
     "<!doctype html>",
     '<html lang="en">',
@@ -77,11 +76,13 @@ function pageHtml(page: PageName, { dist, late }: { dist: Dist; late: LateNeeds 
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
-    ...(words === undefined ? [] : [early(`/assets/${words}`)]),
+    ...(catalogue === undefined ? [] : [early(`/assets/${catalogue}`)]),
     ...(asks === undefined ? [] : [early(asks)]),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
-    `<body><div id="app" data-areas="${late.areas.join(" ")}"></div><noscript>${noscript}</noscript></body>`,
+    `<body><div id="app"${
+      preload.isSignedOut ? " data-signed-out" : ""
+    }></div><noscript>${noscript}</noscript></body>`,
     "</html>",
     "",
   ];

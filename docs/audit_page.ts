@@ -1,6 +1,6 @@
 // Writes the table of actions in docs/audit.md from platform/audit_actions.ts. The rest of that page is written by hand.
 
-import { words } from "../console/web/words/en/govern.ts";
+import en from "../console/web/i18n/en.json" with { type: "json" };
 import { AUDIT_ACTIONS, type AuditObjectKind } from "../platform/audit_actions.ts";
 
 const PAGE = new URL("audit.md", import.meta.url);
@@ -31,8 +31,8 @@ function actionTable(): string {
 }
 
 function labelOf(action: string): string {
-  const label: unknown = Object.entries(words).find(([key]) => key === `deed_${action.replaceAll(".", "_")}`)
-    ?.[1];
+  const key = `govern.deed_${action.replaceAll(".", "_")}`;
+  const label: unknown = Object.entries(en).find(([one]) => one === key)?.[1];
   if (typeof label !== "string") throw new Error(`Cannot write docs/audit.md: ${action} has no label`);
   return label;
 }

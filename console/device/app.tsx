@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { fullTimeText } from "../web/format.ts";
-import { t } from "../web/words/translate.ts";
+import { t } from "../web/i18n/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { Mark } from "../web/parts/frame/mark.tsx";
 import { Note } from "../web/parts/note.tsx";

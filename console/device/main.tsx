@@ -2,12 +2,12 @@
 
 import { render } from "preact";
 import { createClockModel } from "../web/models/clock_model.ts";
-import { loadWords, restoreLanguage, t } from "../web/words/translate.ts";
+import { loadCatalogue, restoreLanguage, t } from "../web/i18n/translate.ts";
 import { PhoneApp } from "./app.tsx";
 import { createPhoneModel } from "./phone_model.ts";
 
 restoreLanguage();
-const words = loadWords(["device"]);
+const messages = loadCatalogue();
 const clock = createClockModel();
 const model = createPhoneModel({
   clock,
@@ -27,9 +27,9 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") model.wake();
 });
 try {
-  await words;
+  await messages;
 } catch (_offline) {
-  // The keys of the words are still better than no page: a request can be answered.
+  // Without messages, the page shows their keys: the user can still answer a request.
 }
 document.title = t("device.title");
 const root = document.getElementById("app");

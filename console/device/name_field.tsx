@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { MAX_PHONE_NAME_CHARACTERS } from "../../phone_name.ts";
-import { t } from "../web/words/translate.ts";
+import { t } from "../web/i18n/translate.ts";
 import { type AgentTold, proposedName } from "./proposed_name.ts";
 
 /** The name as it is being typed; it begins with the proposal. */

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/interfaces.ts";
 import { countdownText } from "../web/format.ts";
-import { t } from "../web/words/translate.ts";
+import { t } from "../web/i18n/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { TimeLeft } from "../web/parts/time_left.tsx";
 import { NameField, usePhoneName } from "./name_field.tsx";

@@ -8,7 +8,7 @@ import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import type { EventChannel } from "../web/models/live_model.ts";
 import { LOADING, type Remote, valueOf } from "../web/remote.ts";
-import { failureWord, t } from "../web/words/translate.ts";
+import { failureMessage, t } from "../web/i18n/translate.ts";
 import { hasNewQuestion, withoutAnswered } from "./answered.ts";
 import { createPhoneStream } from "./phone_stream.ts";
 
@@ -209,5 +209,5 @@ export function createPhoneModel(deps: PhoneModelDeps): PhoneModel {
 
 function sentenceFor(fault: unknown): string {
   const code = fault instanceof ApiFailure ? fault.code : "nonsense";
-  return failureWord(code) ?? (fault instanceof ApiFailure ? fault.message : code);
+  return failureMessage(code) ?? (fault instanceof ApiFailure ? fault.message : code);
 }

@@ -1,11 +1,11 @@
 // A translated sentence whose placeholders are elements, such as a name in bold.
 
 import type { ComponentChildren } from "preact";
-import { t } from "../web/words/translate.ts";
-import type { WordKey } from "../web/words/words.ts";
+import { t } from "../web/i18n/translate.ts";
+import type { MessageKey } from "../web/i18n/catalogue.ts";
 
 interface SentenceProps {
-  readonly word: WordKey;
+  readonly word: MessageKey;
   /** An element for each placeholder of the sentence. */
   readonly parts: Readonly<Record<string, ComponentChildren>>;
 }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, durationText } from "../web/format.ts";
-import { t } from "../web/words/translate.ts";
+import { t } from "../web/i18n/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";
 import { NameField, usePhoneName } from "./name_field.tsx";
 import { Sentence } from "./sentence.tsx";

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Mark } from "../web/parts/frame/mark.tsx";
 import { Skeleton } from "../web/parts/states.tsx";
 import { Toasts } from "../web/parts/frame/toasts.tsx";
-import { language, t } from "../web/words/translate.ts";
+import { language, t } from "../web/i18n/translate.ts";
 import type { MeModels } from "./me_models.ts";
 import { AccountView } from "./parts/account_view.tsx";
 import { Door, Unreached } from "./parts/door.tsx";
@@ -17,7 +17,7 @@ export function MeApp({ models }: { models: MeModels }) {
   const state = session.state.value;
   const me = state.kind === "ready" ? state.value.me : null;
   const isInside = me !== null && session.link.value === "";
-  const spoken = language.value.language;
+  const spoken = language.value;
   useEffect(() => {
     document.title = `${t("me.title")} · Countersign`;
   }, [spoken]);

@@ -1,8 +1,8 @@
 // How a login of one's own looks and what is said of it.
 
-import { t } from "../web/words/translate.ts";
+import { t } from "../web/i18n/translate.ts";
 import { readable, type StateLook, type StateWords } from "../web/words.ts";
-import type { WordKey } from "../web/words/words.ts";
+import type { MessageKey } from "../web/i18n/catalogue.ts";
 import type { MeLogin, MeOpenLogin } from "../api/me/me_shapes.ts";
 
 /** A login that is over, or one that waits. */
@@ -27,7 +27,7 @@ export function loginWords(login: OwnLogin): StateWords {
   const name = isOpen(login) ? "open" : login.outcome;
   const look = LOOKS[name] ?? { tone: "idle", shape: "ring" };
   const key = `me.outcome_${name}`;
-  const word = t(key as WordKey);
+  const word = t(key as MessageKey);
   // The server may be newer than this page.
   return { ...look, label: word === key ? readable(name) : word };
 }
@@ -36,6 +36,6 @@ export function loginWords(login: OwnLogin): StateWords {
 export function reasonText(login: OwnLogin): string | null {
   if (isOpen(login) || login.reason === null) return null;
   const key = `me.reason_${login.reason}`;
-  const word = t(key as WordKey);
+  const word = t(key as MessageKey);
   return word === key ? null : word;
 }

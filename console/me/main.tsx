@@ -1,19 +1,19 @@
 // Starts the account page.
 
 import { render } from "preact";
-import { loadWords, restoreLanguage } from "../web/words/translate.ts";
+import { loadCatalogue, restoreLanguage } from "../web/i18n/translate.ts";
 import { MeApp } from "./app.tsx";
 import { createMeModels } from "./me_models.ts";
 
 restoreLanguage();
-const words = loadWords(["frame", "me"]);
+const messages = loadCatalogue();
 const models = createMeModels(window);
 // `load` keeps its failures in the session's state.
 void models.session.load();
 try {
-  await words;
+  await messages;
 } catch (_notToBeHad) {
-  // Keys are drawn instead of words: better than nothing at all.
+  // Without messages, the page shows their keys.
 }
 const root = document.getElementById("app");
 if (root !== null) render(<MeApp models={models} />, root);

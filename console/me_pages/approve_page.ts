@@ -2,7 +2,8 @@
 
 import type { OwnRequest } from "../../upstream/embedded/interfaces.ts";
 import type { Dist } from "../assets.ts";
-import type { ApproveKey, Speaker } from "./approve_words.ts";
+import type { Language } from "../web/i18n/catalogue.ts";
+import type { ApproveKey, ApproveText } from "./approve_messages.ts";
 import { type Html, html } from "./html.ts";
 
 /** What a visitor is shown. */
@@ -20,7 +21,8 @@ export type ApproveView =
   | { readonly kind: "unknown" | "signed_out" | "no_service" };
 
 export interface ApproveContext {
-  readonly speaker: Speaker;
+  readonly language: Language;
+  readonly text: ApproveText;
   readonly nowMs: number;
   readonly dist: Dist;
   /** The page's own address, to open it again. */
@@ -32,15 +34,15 @@ export interface ApproveContext {
 }
 
 const STATES = {
-  approved: { title: "approved", next: "approved_next" },
-  denied: { title: "denied", next: "denied_next" },
-  expired: { title: "expired", next: "expired_next" },
-  cancelled: { title: "cancelled", next: "cancelled_next" },
-  waiting: { title: "question", next: "number_missing" },
+  approved: { title: "approve.approved", next: "approve.approved_next" },
+  denied: { title: "approve.denied", next: "approve.denied_next" },
+  expired: { title: "approve.expired", next: "approve.expired_next" },
+  cancelled: { title: "approve.cancelled", next: "approve.cancelled_next" },
+  waiting: { title: "approve.question", next: "approve.number_missing" },
 } as const satisfies Record<OwnRequest["state"], { title: ApproveKey; next: ApproveKey }>;
 
 export function approvePage(view: ApproveView, context: ApproveContext): string {
-  const { speaker: { say, language }, dist } = context;
+  const { text, language, dist } = context;
   const styles = dist.manifest.pages.approve?.styles ?? [];
   const page = html`
     <!doctype html>
@@ -51,7 +53,7 @@ export function approvePage(view: ApproveView, context: ApproveContext): string 
     <meta name="color-scheme" content="light dark">
     <meta name="referrer" content="same-origin">
     <meta name="robots" content="noindex">
-    <title>${say("title")} · Countersign</title>
+    <title>${text("approve.title")} · Countersign</title>
     <link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">
     ${styles.map((name) => html`<link rel="stylesheet" href="/assets/${name}">`)}
       </head>
@@ -68,7 +70,7 @@ export function approvePage(view: ApproveView, context: ApproveContext): string 
 }
 
 function bodyOf(view: ApproveView, context: ApproveContext): Html {
-  const { say } = context.speaker;
+  const { text } = context;
   switch (view.kind) {
     case "question":
       return question(view, context);
@@ -77,17 +79,17 @@ function bodyOf(view: ApproveView, context: ApproveContext): Html {
     case "signed_out":
       return html`
         <section class="card">
-          <h1>${say("signed_out")}</h1>
-          <p>${say("signed_out_next")}</p>
-          <p><a class="button" href="${context.path}">${say("open_again")}</a></p>
+          <h1>${text("approve.signed_out")}</h1>
+          <p>${text("approve.signed_out_next")}</p>
+          <p><a class="button" href="${context.path}">${text("approve.open_again")}</a></p>
         </section>
       `;
     case "unknown":
     case "no_service":
       return html`
         <section class="card">
-          <h1>${say(view.kind)}</h1>
-          <p>${say(`${view.kind}_next`)}</p>
+          <h1>${text(`approve.${view.kind}`)}</h1>
+          <p>${text(`approve.${view.kind}_next`)}</p>
         </section>
       `;
   }
@@ -97,48 +99,51 @@ function question(
   { request, isIncomplete }: Extract<ApproveView, { kind: "question" }>,
   context: ApproveContext,
 ): Html {
-  const { speaker: { say }, path } = context;
+  const { text, path } = context;
   return html`<form class="card request" method="post" action="${path}" aria-labelledby="question">
-<h1 id="question">${say("question")}</h1>
+<h1 id="question">${text("approve.question")}</h1>
 ${factsOf(request, context)}
-${request.asksNumber ? numberField(say, isIncomplete) : null}
+${request.asksNumber ? numberField(text, isIncomplete) : null}
 <div class="choices">
-<button class="button button-primary" name="decision" value="approve">${say("approve")}</button>
-<button class="button button-bad" name="decision" value="deny" formnovalidate>${say("deny")}</button>
+<button class="button button-primary" name="decision" value="approve">${text("approve.approve")}</button>
+<button class="button button-bad" name="decision" value="deny" formnovalidate>${text("approve.deny")}</button>
 </div>
 </form>
 ${disown(context)}`;
 }
 
-function factsOf(request: OwnRequest, { speaker: { say }, nowMs, phone }: ApproveContext): Html {
+function factsOf(request: OwnRequest, { text, nowMs, phone }: ApproveContext): Html {
   const { terminalName, requesterName, userName, client, place, createdMs, deadlineMs } = request;
-  const asked = { count: Math.max(0, Math.floor((nowMs - createdMs) / 1000)), time: timeOf(createdMs) };
-  const left = { count: Math.max(0, Math.ceil((deadlineMs - nowMs) / 1000)) };
+  const asked = {
+    count: String(Math.max(0, Math.floor((nowMs - createdMs) / 1000))),
+    time: timeOf(createdMs),
+  };
+  const left = { count: String(Math.max(0, Math.ceil((deadlineMs - nowMs) / 1000))) };
   return html`
     <dl class="facts">
-      <dt>${say("application")}</dt>
+      <dt>${text("approve.application")}</dt>
       <dd>${terminalName || requesterName}</dd>
-      <dt>${say("as")}</dt>
+      <dt>${text("approve.as")}</dt>
       <dd class="mono">${userName}</dd>
-      <dt>${say("through")}</dt>
+      <dt>${text("approve.through")}</dt>
       <dd class="mono">${client}</dd>
-      <dt>${say("from")}</dt>
-      <dd class="mono">${place || say("not_known")}</dd>
+      <dt>${text("approve.from")}</dt>
+      <dd class="mono">${place || text("approve.not_known")}</dd>
       ${phone === null ? null : html`
-        <dt>${say("phone")}</dt>
+        <dt>${text("approve.phone")}</dt>
         <dd>${phone}</dd>
       `}
-      <dt>${say("asked")}</dt>
-      <dd>${say("asked_ago", asked)}</dd>
-      <dt>${say("left")}</dt>
-      <dd>${say("left_seconds", left)}</dd>
+      <dt>${text("approve.asked")}</dt>
+      <dd>${text("approve.asked_ago", asked)}</dd>
+      <dt>${text("approve.left")}</dt>
+      <dd>${text("approve.left_seconds", left)}</dd>
     </dl>
   `;
 }
 
-function numberField(say: Speaker["say"], isIncomplete: boolean): Html {
+function numberField(text: ApproveText, isIncomplete: boolean): Html {
   return html`<div class="field number-field">
-<label for="number">${say("number")}</label>
+<label for="number">${text("approve.number")}</label>
 <input id="number" name="number" class="input mono" inputmode="numeric" autocomplete="off" required
  maxlength="2" pattern="[0-9]{2}" aria-describedby="${isIncomplete ? "number-problem" : "number-hint"}"${
     isIncomplete
@@ -147,17 +152,21 @@ function numberField(say: Speaker["say"], isIncomplete: boolean): Html {
       `
       : null
   }>
-<span class="hint" id="number-hint">${say("number_hint")}</span>
-${isIncomplete ? html`<span class="problem" id="number-problem">${say("number_missing")}</span>` : null}
+<span class="hint" id="number-hint">${text("approve.number_hint")}</span>
+${
+    isIncomplete
+      ? html`<span class="problem" id="number-problem">${text("approve.number_missing")}</span>`
+      : null
+  }
 </div>`;
 }
 
-function disown({ speaker: { say }, path }: ApproveContext): Html {
+function disown({ text, path }: ApproveContext): Html {
   return html`
     <form class="card disown" method="post" action="${path}">
-      <p id="disown-what">${say("not_me_what")}</p>
+      <p id="disown-what">${text("approve.not_me_what")}</p>
       <button class="button button-bad" name="decision" value="not_me"
-        aria-describedby="disown-what">${say("not_me")}</button>
+        aria-describedby="disown-what">${text("approve.not_me")}</button>
     </form>
   `;
 }
@@ -166,26 +175,26 @@ function answered(
   { request, wasWrongNumber, wasNotMe, lockedUntilMs }: Extract<ApproveView, { kind: "answered" }>,
   context: ApproveContext,
 ): Html {
-  const { say } = context.speaker;
+  const { text } = context;
   const { title, next } = STATES[request.state];
   const isDenied = request.state === "denied";
   const locked = lockedUntilMs === null
     ? null
-    : html`<p>${say("locked", { time: timeOf(lockedUntilMs) })}</p>`;
+    : html`<p>${text("approve.locked", { time: timeOf(lockedUntilMs) })}</p>`;
   return html`<section class="card">
-<h1>${say(title)}</h1>
-<p>${say(isDenied && wasWrongNumber ? "wrong_number_next" : next)}</p>
-${wasNotMe && lockedUntilMs !== null ? html`<p>${say("told")}</p>` : null}
+<h1>${text(title)}</h1>
+<p>${text(isDenied && wasWrongNumber ? "approve.wrong_number_next" : next)}</p>
+${wasNotMe && lockedUntilMs !== null ? html`<p>${text("approve.told")}</p>` : null}
 ${locked}
 </section>
 ${wasNotMe || lockedUntilMs !== null ? null : disown(context)}`;
 }
 
-function homeOf({ speaker: { say }, home }: ApproveContext): Html | null {
+function homeOf({ text, home }: ApproveContext): Html | null {
   if (home === null) return null;
   return home === "me"
-    ? html`<p class="home"><a href="/me">${say("my_page")}</a></p>`
-    : html`<p class="home"><a href="/device">${say("my_phone")}</a></p>`;
+    ? html`<p class="home"><a href="/me">${text("approve.my_page")}</a></p>`
+    : html`<p class="home"><a href="/device">${text("approve.my_phone")}</a></p>`;
 }
 
 /** The server does not know where the person is, so times are told in UTC. */

@@ -15,9 +15,10 @@ import type { People } from "../api/people/people.ts";
 import { phoneToken } from "../api/me/phone_cookie.ts";
 import { Refusal } from "../api/refusal.ts";
 import type { Dist } from "../assets.ts";
+import { preferredLanguage } from "../accept_language.ts";
 import { SCRIPTLESS_POLICY } from "../security_headers.ts";
 import { approvePage, type ApproveView } from "./approve_page.ts";
-import { speakerFor } from "./approve_words.ts";
+import { createApproveText } from "./approve_messages.ts";
 
 export interface ApproveDeps {
   readonly people?: People;
@@ -89,8 +90,10 @@ export function createApproveRoutes(deps: ApproveDeps) {
     view: ApproveView,
     { visitor: { me, hasPhone, request }, status = 200 }: { visitor: Visitor; status?: number },
   ): Response => {
+    const language = preferredLanguage(c.req.raw);
     const page = approvePage(view, {
-      speaker: speakerFor(c.req.header("accept-language") ?? ""),
+      language,
+      text: createApproveText(language),
       nowMs: clock.nowMs(),
       dist: deps.dist,
       path: pathOf(c),

@@ -2,7 +2,7 @@
 
 import type { Role } from "../api/permissions.ts";
 import type { Models } from "./models/models.ts";
-import { t } from "./words/translate.ts";
+import { t } from "./i18n/translate.ts";
 
 /** `undefined` when who is here may do it; else the reason, for the `title` of what is disabled. */
 export function whyNot({ session }: Pick<Models, "session">, needs: Role): string | undefined {

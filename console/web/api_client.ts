@@ -6,7 +6,7 @@ import type { Receipt } from "../../scim/ports.ts";
 import type { LastChange, RefusalBody } from "../api/refusal.ts";
 import { calls } from "./api_calls.ts";
 import { fullTimeText } from "./format.ts";
-import { failureWord, t } from "./words/translate.ts";
+import { failureMessage, t } from "./i18n/translate.ts";
 
 /** Why a call did not work. `code` is the API's, or `offline` or `nonsense`. */
 export class ApiFailure extends Error {
@@ -80,9 +80,9 @@ async function failureOf(response: TypedAnswer<unknown>): Promise<ApiFailure> {
 
 /** The sentence for what was caught, in the language that is on where there is one for its code. */
 export function failureText(fault: unknown): string {
-  if (!(fault instanceof ApiFailure)) return failureWord("nonsense") ?? String(fault);
+  if (!(fault instanceof ApiFailure)) return failureMessage("nonsense") ?? String(fault);
   if (fault.lastChange !== null) return `${lastChangeText(fault.lastChange)} ${t("frame.load_again")}`;
-  const sentence = failureWord(fault.code) ?? fault.message;
+  const sentence = failureMessage(fault.code) ?? fault.message;
   if (fault.code !== "too_many_attempts" && fault.code !== "locked_out") return sentence;
   const seconds = Math.ceil(fault.retryAfterMs / 1000);
   const when = seconds < 100

@@ -10,7 +10,7 @@ import { Rail } from "./parts/frame/rail.tsx";
 import { SessionEnd } from "./parts/frame/session_end.tsx";
 import { Toasts } from "./parts/frame/toasts.tsx";
 import { visitOf } from "./places.ts";
-import { t } from "./words/translate.ts";
+import { t } from "./i18n/translate.ts";
 
 export function App({ models }: { models: Models }) {
   const { session, router } = models;
@@ -25,7 +25,7 @@ export function App({ models }: { models: Models }) {
   }
   if (state.kind === "failed") return <Unreached models={models} message={state.message} />;
   if (state.kind !== "ready") return null;
-  if (state.value === null) return <Late load={loadSignIn} models={models} areas={ACCESS_WORDS} />;
+  if (state.value === null) return <Late load={loadSignIn} models={models} />;
   return (
     <>
       <div class="shell">
@@ -44,10 +44,9 @@ export function App({ models }: { models: Models }) {
 function SignInOver({ models }: { models: Models }) {
   const { interrupted, steppingUp } = models.session;
   if (!interrupted.value && !steppingUp.value) return null;
-  return <Late load={loadSignInDialog} models={models} areas={ACCESS_WORDS} />;
+  return <Late load={loadSignInDialog} models={models} />;
 }
 
-const ACCESS_WORDS = ["access"] as const;
 const loadSignIn = async (): Promise<ModelsPart> => (await import("./pages/sign_in_page.tsx")).default;
 const loadSignInDialog = async (): Promise<ModelsPart> =>
   (await import("./parts/access/sign_in_dialog.tsx")).SignInDialog;

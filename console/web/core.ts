@@ -22,4 +22,4 @@ import "./preferences.ts";
 import "./remote.ts";
 import "./shortcuts.ts";
 import "./user_href.ts";
-import "./words/translate.ts";
+import "./i18n/translate.ts";

@@ -1,6 +1,6 @@
 // Numbers and times as people read them.
 
-import { locale } from "./words/translate.ts";
+import { locale } from "./i18n/translate.ts";
 
 const numberFormat = new Intl.NumberFormat("en", { useGrouping: true });
 const timeFormat = spoken((here) =>

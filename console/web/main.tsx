@@ -3,20 +3,17 @@
 import { render } from "preact";
 import "./core.ts";
 import { App } from "./app.tsx";
+import { loadCatalogue, restoreLanguage } from "./i18n/translate.ts";
 import { createModels } from "./models/models.ts";
 import { ROUTES } from "./routes.ts";
-import { loadWords, restoreLanguage } from "./words/translate.ts";
-import type { Area } from "./words/words.ts";
 
 restoreLanguage();
 const models = createModels(window, { routes: ROUTES });
 const root = document.getElementById("app");
-// The server says which words come first: of the page, or of signing in. Words, page and session are asked for at once.
-const areas = (root?.dataset.areas ?? "frame").split(" ").filter((name) => name !== "") as Area[];
-const nothing = () => undefined;
-// Without them keys are drawn instead of words: better than nothing at all.
-const words = Promise.resolve(loadWords(areas.length === 0 ? ["frame"] : areas)).then(nothing, nothing);
-if (areas.join(" ") !== "frame access") void models.pages.prepare(location.pathname);
+// Messages, page, and session load at the same time. Without messages, the console shows their keys.
+const messages = loadCatalogue().catch(() => undefined);
+// The server marks requests without a session: those need the sign-in page instead of the page of the address.
+if (root?.dataset.signedOut === undefined) void models.pages.prepare(location.pathname);
 // `load` keeps its failures in the session's state.
-void models.session.load(words);
-void words.then(() => root === null ? undefined : render(<App models={models} />, root));
+void models.session.load(messages);
+void messages.then(() => root === null ? undefined : render(<App models={models} />, root));

@@ -1,8 +1,7 @@
-// Fetches pages and their words, once each, and says which are here.
+// Fetches the code of pages, once each.
 
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { type Area } from "./words/words.ts";
 import { type PlaceName, type Visit, visitOf } from "./places.ts";
 import type { Models } from "./models/models.ts";
 
@@ -31,21 +30,19 @@ export interface PageLoader {
 
 interface LoaderDeps {
   readonly routes: Readonly<Record<PlaceName, () => Promise<PageView>>>;
-  readonly loadWords: (areas: readonly Area[]) => Promise<void> | null;
 }
 
 const LOADING: LoadedPage = { kind: "loading" };
 
-export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader {
+export function createPageLoader({ routes }: LoaderDeps): PageLoader {
   const pages = signal<ReadonlyMap<PlaceName, LoadedPage>>(new Map());
   const put = (name: PlaceName, page: LoadedPage) => {
     pages.value = new Map(pages.peek()).set(name, page);
   };
   const onTheWay = new Map<PlaceName, Promise<void>>();
-  const fetchPage = async ({ name, place }: Visit): Promise<void> => {
+  const fetchPage = async ({ name }: Visit): Promise<void> => {
     try {
-      const [page] = await Promise.all([routes[name](), loadWords(place.words)]);
-      put(name, { kind: "ready", page });
+      put(name, { kind: "ready", page: await routes[name]() });
     } catch (_notToBeHad) {
       // The browser says why in its own console; here it is enough that the page is not there.
       put(name, { kind: "failed" });
@@ -58,7 +55,7 @@ export function createPageLoader({ routes, loadWords }: LoaderDeps): PageLoader 
       const visit = visitOf(path);
       if (visit === null) return null;
       const known = pages.peek().get(visit.name);
-      if (known?.kind === "ready") return loadWords(visit.place.words);
+      if (known?.kind === "ready") return null;
       const coming = onTheWay.get(visit.name) ?? fetchPage(visit);
       onTheWay.set(visit.name, coming);
       return coming;

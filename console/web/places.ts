@@ -3,7 +3,7 @@
 
 import type { Role } from "../api/permissions.ts";
 import type { SpriteIcon } from "./icons.ts";
-import type { Area, Areas } from "./words/words.ts";
+import type { MessageKey } from "./i18n/catalogue.ts";
 
 export type RailGroup = "watch" | "manage" | "connect" | "govern";
 
@@ -16,7 +16,7 @@ export interface RailRow {
   /** One of the four that small screens have at the bottom. */
   readonly inBar?: boolean;
   /** A shorter title for there. */
-  readonly barTitle?: keyof Areas["frame"];
+  readonly barTitle?: MessageKey;
 }
 
 export interface Place {
@@ -24,9 +24,7 @@ export interface Place {
   readonly pattern: string;
   /** The least role; `anyone`: without a session, and without the rail. */
   readonly needs: Role | "anyone";
-  readonly title: keyof Areas["frame"];
-  /** Areas of words that the page needs besides the frame's. */
-  readonly words: readonly Area[];
+  readonly title: MessageKey;
   /** Where the rail shows it; without, the page is reached from another. */
   readonly rail?: RailRow;
   /** The place whose rail link is lit here; its own unless given. */
@@ -38,139 +36,120 @@ export const PLACES = {
   live: {
     pattern: "/live",
     needs: "viewer",
-    title: "live",
-    words: ["live"],
+    title: "frame.live",
     rail: { group: "watch", icon: "activity", key: "l", inBar: true },
   },
   users: {
     pattern: "/users",
     needs: "viewer",
-    title: "users",
-    words: ["people", "groups"],
+    title: "frame.users",
     rail: { group: "manage", icon: "users", key: "u", inBar: true },
   },
   import: {
     pattern: "/users/import",
     needs: "user_manager",
-    title: "import",
-    words: ["people", "groups", "connect"],
+    title: "frame.import",
     under: "users",
   },
   groups: {
     pattern: "/groups",
     needs: "viewer",
-    title: "groups",
-    words: ["people", "groups", "connect"],
+    title: "frame.groups",
     rail: { group: "manage", icon: "users-round", key: "g" },
   },
   group: {
     pattern: "/groups/:id",
     needs: "viewer",
-    title: "group",
-    words: ["people", "groups", "connect"],
+    title: "frame.group",
     under: "groups",
   },
   devices: {
     pattern: "/devices",
     needs: "viewer",
-    title: "devices",
-    words: ["people", "groups", "connect"],
+    title: "frame.devices",
     rail: { group: "manage", icon: "smartphone" },
   },
   user: {
     pattern: "/users/:id",
     needs: "viewer",
-    title: "user",
-    words: ["people", "live", "govern"],
+    title: "frame.user",
     under: "users",
   },
   conversation: {
     pattern: "/live/c/:id",
     needs: "viewer",
-    title: "conversation",
-    words: ["live", "explain"],
+    title: "frame.conversation",
     under: "live",
   },
   dropped: {
     pattern: "/live/dropped",
     needs: "viewer",
-    title: "dropped",
-    words: ["live", "explain"],
+    title: "frame.dropped",
     under: "live",
   },
   history: {
     pattern: "/history",
     needs: "viewer",
-    title: "history",
-    words: ["records", "live", "explain"],
+    title: "frame.history",
     rail: { group: "watch", icon: "history", key: "h", inBar: true },
   },
   charts: {
     pattern: "/charts",
     needs: "viewer",
-    title: "charts",
-    words: ["records"],
+    title: "frame.charts",
     rail: { group: "watch", icon: "chart-line", key: "m" },
   },
   health: {
     pattern: "/health",
     needs: "viewer",
-    title: "health",
-    words: ["connect"],
+    title: "frame.health",
     rail: { group: "watch", icon: "heart-pulse" },
   },
   clients: {
     pattern: "/clients",
     needs: "viewer",
-    title: "clients",
-    words: ["connect"],
-    rail: { group: "connect", icon: "network", key: "c", inBar: true, barTitle: "clients_short" },
+    title: "frame.clients",
+    rail: { group: "connect", icon: "network", key: "c", inBar: true, barTitle: "frame.clients_short" },
   },
-  client: { pattern: "/clients/:id", needs: "viewer", title: "client", words: ["connect"], under: "clients" },
+  client: { pattern: "/clients/:id", needs: "viewer", title: "frame.client", under: "clients" },
   targets: {
     pattern: "/targets",
     needs: "viewer",
-    title: "targets",
-    words: ["connect"],
+    title: "frame.targets",
     rail: { group: "connect", icon: "target", key: "t" },
   },
-  target: { pattern: "/targets/:id", needs: "viewer", title: "target", words: ["connect"], under: "targets" },
+  target: { pattern: "/targets/:id", needs: "viewer", title: "frame.target", under: "targets" },
   credentials: {
     pattern: "/credentials",
     needs: "viewer",
-    title: "credentials",
-    words: ["connect"],
+    title: "frame.credentials",
     rail: { group: "connect", icon: "key-round" },
   },
   access: {
     pattern: "/access",
     needs: "viewer",
-    title: "access",
-    words: ["access"],
+    title: "frame.access",
     rail: { group: "govern", icon: "shield", key: "s" },
   },
   audit: {
     pattern: "/audit",
     needs: "viewer",
-    title: "audit",
-    words: ["govern"],
+    title: "frame.audit",
     rail: { group: "govern", icon: "scroll-text", key: "a" },
   },
   settings: {
     pattern: "/settings",
     needs: "viewer",
-    title: "settings",
-    words: ["settings", "overlays", "meanings"],
+    title: "frame.settings",
     rail: { group: "govern", icon: "settings", key: "," },
   },
   first_run: {
     pattern: "/first-run",
     needs: "viewer",
-    title: "first_run",
-    words: ["live", "connect", "people"],
+    title: "frame.first_run",
     under: "live",
   },
-  set_up: { pattern: "/setup", needs: "anyone", title: "set_up", words: ["access"] },
+  set_up: { pattern: "/setup", needs: "anyone", title: "frame.set_up" },
 } as const satisfies Record<string, Place>;
 
 export type PlaceName = keyof typeof PLACES;

@@ -3,13 +3,13 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Role } from "../api/permissions.ts";
-import type { WordKey } from "./words/words.ts";
+import type { MessageKey } from "./i18n/catalogue.ts";
 
 /** One shortcut. `keys`: one key as `KeyboardEvent.key` has it (`j`, `?`), or two after one another (`g l`). */
 export interface Shortcut {
   readonly keys: string;
   /** What it does, for the help. */
-  readonly does: WordKey;
+  readonly does: MessageKey;
   /** The role that it needs; without it the key does nothing and the help says why. */
   readonly needs?: Role;
   readonly run: () => void;

@@ -2,7 +2,7 @@
 
 import type { Explanation } from "../api/live/explain.ts";
 import { timeText } from "./format.ts";
-import { t } from "./words/translate.ts";
+import { t } from "./i18n/translate.ts";
 
 /** Why a login was refused or a packet dropped, as one sentence. */
 export function whyText({ code, values }: Pick<Explanation, "code" | "values">): string {

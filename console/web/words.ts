@@ -1,8 +1,8 @@
 // How a state of a login looks and what it is called; the words themselves stand in the live board's words.
 
 import type { Step } from "../../radius/facts/steps.ts";
-import { t } from "./words/translate.ts";
-import type { WordKey } from "./words/words.ts";
+import { t } from "./i18n/translate.ts";
+import type { MessageKey } from "./i18n/catalogue.ts";
 
 /** How a state looks: a colour, and a shape for those who do not see the colour. */
 export type Tone = "ok" | "wait" | "bad" | "challenge" | "idle";
@@ -87,7 +87,7 @@ export function nodeOf(place: string): Step | "start" {
 
 /** A word if there is one, else the name made readable: the server may be newer than this page. */
 export function wordOr(key: string, name: string): string {
-  const word = t(key as WordKey);
+  const word = t(key as MessageKey);
   return word === key ? readable(name) : word;
 }
 

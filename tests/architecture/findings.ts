@@ -23,9 +23,7 @@ export const MAX_FILE_LINES = 300;
 export const MIN_SEPARATE_LINES = 60;
 
 /** Names that several files may export, with the reason. */
-export const SHARED_NAMES: ReadonlyMap<string, string> = new Map([
-  ["words", "one catalogue for each area and language"],
-]);
+export const SHARED_NAMES: ReadonlyMap<string, string> = new Map();
 /** These files quote what the rules forbid. */
 const QUOTES_RULES = /^tests\/architecture\/(banned_words|exceptions|structure_test)/;
 

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../platform/audit.ts";
-import { words as german } from "../../console/web/words/de/govern.ts";
-import { words as english } from "../../console/web/words/en/govern.ts";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 import type { Store } from "../../store.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { CONNECT_DEEDS } from "./deeds/connect_deeds.ts";
@@ -138,7 +138,7 @@ function withoutClock(answer: unknown): unknown {
 
 Deno.test("the page of the audit has a word in each language for what these deeds are called", () => {
   for (const { deed: { action } } of AUDITED) {
-    const name = `deed_${action.replaceAll(".", "_")}`;
-    assert(Object.hasOwn(english, name) && Object.hasOwn(german, name), name);
+    const key = `govern.deed_${action.replaceAll(".", "_")}`;
+    assert(Object.hasOwn(en, key) && Object.hasOwn(de, key), key);
   }
 });

@@ -6,6 +6,8 @@ import { readLazyModules } from "../../console/core_chunk.ts";
 import { BARS } from "../bench/console/bars.ts";
 import { weighConsole } from "../bench/console/weights.ts";
 import { build } from "../../console/build.ts";
+import { usesArea } from "../../console/i18n_bundle.ts";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 const DIST = decodeURIComponent(new URL("../../console/dist", import.meta.url).pathname);
 const MAX_SCRIPT_OCTETS = BARS.routeScriptKb * 1024;
@@ -72,7 +74,7 @@ Deno.test("build() packs every file that is worth it, so that no visitor waits f
   await build();
   const { manifest, read } = await loadDist(DIST);
   const { scripts = [], styles = [] } = manifest.pages.web ?? {};
-  const names = [...scripts, ...styles, manifest.sprite, manifest.words["en.frame"] ?? ""];
+  const names = [...scripts, ...styles, manifest.sprite, manifest.catalogues.web?.en ?? ""];
   for (const name of names) {
     const { body, packed } = read(name) ?? { body: new Uint8Array() };
     assertEquals([...packed?.keys() ?? []], ["br", "gzip"], name);
@@ -136,6 +138,25 @@ Deno.test("build() leaves out what the passkey library guesses of a refusal, and
     assert(!text.includes(unused), unused);
   }
 });
+
+const AREAS = new Set(Object.keys(en).map((key) => key.split(".", 1)[0]));
+/** A message key in a script, or the start of a template of one. */
+const MESSAGE_AREA = /["'`]([a-z]+)\.(?:\w+["'`]|\w*\$\{)/g;
+for (const page of ["web", "me", "device"] as const) {
+  Deno.test(`build() has each message that the scripts of "${page}" name in the catalogue of that page`, async () => {
+    await build();
+    const { manifest, read } = await loadDist(DIST);
+    const files = [...manifest.pages[page]?.scripts ?? [], ...manifest.pages[page]?.preloads ?? []];
+    if (page === "web") files.push(...Object.values(manifest.late).flat());
+    const areas = new Set<string>();
+    for (const name of new Set(files)) {
+      const text = new TextDecoder().decode(read(name)?.body);
+      for (const [, area = ""] of text.matchAll(MESSAGE_AREA)) if (AREAS.has(area)) areas.add(area);
+    }
+    assert(areas.size > 0);
+    assertEquals([...areas].filter((area) => !usesArea(page, area)), []);
+  });
+}
 
 Deno.test("build() writes no inline map, no address of elsewhere and no eval", async () => {
   const { manifest, read } = await loadDist(DIST);

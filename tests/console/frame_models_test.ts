@@ -93,7 +93,7 @@ Deno.test("createPageLoader() fetches once, says what failed, and tries again", 
     return works ? Promise.resolve(page) : Promise.reject(new Error("gone"));
   };
   const routes = new Proxy(ROUTES, { get: () => fetchPage });
-  const loader = createPageLoader({ routes, loadWords: () => null });
+  const loader = createPageLoader({ routes });
   assertEquals(loader.pageOf("live").kind, "loading");
   await loader.prepare("/live");
   assertEquals(loader.pageOf("live").kind, "failed");

@@ -1,9 +1,10 @@
 // What every answer carries, pages and their files, and what monitoring asks.
 
-import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { packingsOf } from "../../console/packing.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
-import { lateNeeds } from "../../console/late_needs.ts";
+import { preferredLanguage } from "../../console/accept_language.ts";
+import { consolePreload } from "../../console/preload.ts";
 import { serveHttp } from "../../console/listener.ts";
 import { systemClock } from "../../runtime.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -141,18 +142,38 @@ Deno.test("assetResponse() packs as the browser can take it, under a tag of its 
   assertEquals((await ask({ "accept-encoding": "gzip", "if-none-match": '"e1-br"' })).status, 200);
 });
 
-Deno.test("lateNeeds() names what an address will fetch, by session and language", () => {
+Deno.test("consolePreload() names what an address fetches, by session and language", () => {
   const of = (path: string, headers: Record<string, string> = {}) =>
-    lateNeeds(new Request(`http://x${path}`, { headers }));
-  assertEquals(of("/live", { cookie: "a=1; countersign=x" }).modules, ["web/pages/live_page.tsx"]);
-  assert(of("/live", { cookie: "a=1; countersign=x" }).areas.includes("live"));
+    consolePreload(new Request(`http://x${path}`, { headers }));
+  assertEquals(of("/live", { cookie: "a=1; countersign=x" }), {
+    modules: ["web/pages/live_page.tsx"],
+    language: "en",
+    isSignedOut: false,
+  });
   assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" }), {
     modules: ["web/pages/sign_in_page.tsx"],
-    areas: ["frame", "access"],
     language: "de",
+    isSignedOut: true,
   });
-  assertEquals(of("/nowhere").areas, []);
+  assertEquals(of("/setup").modules, ["web/pages/set_up_page.tsx"]);
+  assertEquals(of("/nowhere").modules, []);
 });
+
+const ACCEPTED_LANGUAGES = {
+  "": "en",
+  "de": "de",
+  "de-AT,en;q=0.9": "de",
+  "fr, de;q=0.4, en;q=0.8": "en",
+  "DE;q=0.5, en;q=0": "de",
+  "fr, es": "en",
+  "__proto__, de;q=0.1": "de",
+};
+for (const [header, language] of Object.entries(ACCEPTED_LANGUAGES)) {
+  Deno.test(`preferredLanguage() selects ${language} for "${header}"`, () => {
+    const request = new Request("http://x", { headers: { "accept-language": header } });
+    assertEquals(preferredLanguage(request), language);
+  });
+}
 
 Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {
   let ok = true;

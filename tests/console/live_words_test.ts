@@ -2,14 +2,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { REASON_CODES, ROW_REASONS } from "../../console/api/live/explain.ts";
-import { words as explainDe } from "../../console/web/words/de/explain.ts";
-import { words as liveDe } from "../../console/web/words/de/live.ts";
-import { words as explainEn } from "../../console/web/words/en/explain.ts";
-import { words as liveEn } from "../../console/web/words/en/live.ts";
-import { words as governDe } from "../../console/web/words/de/govern.ts";
-import { words as peopleDe } from "../../console/web/words/de/people.ts";
-import { words as governEn } from "../../console/web/words/en/govern.ts";
-import { words as peopleEn } from "../../console/web/words/en/people.ts";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { DENIAL_CAUSES } from "../../radius/facts/denial_causes.ts";
 import {
   momentWords,
@@ -22,8 +16,7 @@ import {
 import { EFFECTS, FLOW, type FlowRow } from "../../radius/facts/flow.ts";
 import { isStep, PASSAGES, STEPS } from "../../radius/facts/steps.ts";
 
-const LIVE = { en: liveEn, de: liveDe };
-const EXPLAIN = { en: explainEn, de: explainDe };
+const CATALOGUES = { en, de };
 
 /** Whether a row becomes a moment of a login: it ends a turn, or is claimed inside one. */
 function isNoted({ to, then }: FlowRow): boolean {
@@ -33,42 +26,49 @@ function isNoted({ to, then }: FlowRow): boolean {
 
 Deno.test("the live words name every step and every outcome", () => {
   assertEquals(STEP_NAMES.toSorted(), Object.keys(STEPS).toSorted());
-  for (const [language, words] of Object.entries(LIVE)) {
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const step of Object.keys(STEPS)) {
-      for (const key of [`step_${step}`, `node_${step}`]) assert(key in words, `${language}: ${key}`);
+      for (const key of [`live.step_${step}`, `live.node_${step}`]) {
+        assert(key in messages, `${language}: ${key}`);
+      }
     }
-    for (const outcome of OUTCOME_NAMES) assert(outcome in words, `${language}: ${outcome}`);
+    for (const outcome of OUTCOME_NAMES) assert(`live.${outcome}` in messages, `${language}: ${outcome}`);
   }
 });
 
 Deno.test("the explanations have a sentence and a fix for every reason", () => {
-  for (const [language, words] of Object.entries(EXPLAIN)) {
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const code of REASON_CODES) {
-      for (const key of [`why_${code}`, `fix_${code}`]) assert(key in words, `${language}: ${key}`);
+      for (const key of [`explain.why_${code}`, `explain.fix_${code}`]) {
+        assert(key in messages, `${language}: ${key}`);
+      }
     }
   }
 });
 
 Deno.test("the audit log and the timeline have words for every cause of a denied push", () => {
-  for (const words of [governEn, governDe, peopleEn, peopleDe]) {
-    for (const cause of Object.keys(DENIAL_CAUSES)) assert(`because_${cause}` in words, cause);
+  for (const messages of Object.values(CATALOGUES)) {
+    for (const cause of Object.keys(DENIAL_CAUSES)) {
+      for (const area of ["govern", "people"]) assert(`${area}.because_${cause}` in messages, cause);
+    }
   }
 });
 
 Deno.test("the explanations have words for every row that a login can pass and that does not reject it", () => {
   const rows = FLOW.filter((row) => isNoted(row) && !(row.name in ROW_REASONS)).map(({ name }) => name);
-  for (const [language, words] of Object.entries(EXPLAIN)) {
-    for (const row of rows) assert(`row_${row}` in words, `${language}: row_${row}`);
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
+    for (const row of rows) assert(`explain.row_${row}` in messages, `${language}: row_${row}`);
   }
 });
 
 Deno.test("a sentence names no value that explanations do not carry", () => {
   const known = new Set(["user", "client", "source", "seconds", "count", "since", "by"]);
   const ofSimilarUser = new Set(["name", "affix", "client"]);
-  for (const [language, words] of Object.entries(EXPLAIN)) {
-    for (const [key, text] of Object.entries(words)) {
+  for (const [language, messages] of Object.entries(CATALOGUES)) {
+    for (const [key, text] of Object.entries(messages)) {
+      if (!key.startsWith("explain.")) continue;
       for (const [, name = ""] of JSON.stringify(text).matchAll(/\{(\w+)\}/g)) {
-        const isKnown = (key.startsWith("similar_") ? ofSimilarUser : known).has(name);
+        const isKnown = (key.startsWith("explain.similar_") ? ofSimilarUser : known).has(name);
         assert(isKnown, `${language} ${key}: ${name}`);
       }
     }

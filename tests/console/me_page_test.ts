@@ -11,8 +11,8 @@ import { createMeSession, tokenIn } from "../../console/me/me_session.ts";
 import { ApiFailure } from "../../console/web/api_client.ts";
 import { createClockModel } from "../../console/web/models/clock_model.ts";
 import { createToasts } from "../../console/web/models/toasts_model.ts";
-import { words as de } from "../../console/web/words/de/me.ts";
-import { words as en } from "../../console/web/words/en/me.ts";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { PAGE_POLICY } from "../../console/security_headers.ts";
 import { startConsole } from "../fakes/console_app.ts";
 
@@ -173,28 +173,28 @@ Deno.test("createAccount() keeps the old values while the server is away, and sa
   assertEquals([await account.notMe(null), account.stopped.value?.lockedUntilMs], [null, 9]);
 });
 
-Deno.test("words of the account page name every reason that a login ends for, in both languages", () => {
+Deno.test("the catalogues have a message for every reason that a login ends for, in both languages", () => {
   const denials = Object.values(DENIAL_CAUSES).map(({ reason }) => reason);
   for (const reason of new Set([...Object.values(ROW_REASONS), ...denials])) {
-    const key = `reason_${reason}`;
+    const key = `me.reason_${reason}`;
     assert(key in en && key in de, key);
   }
 });
 
-Deno.test("words of the account page have a sentence for what only its API refuses", () => {
+Deno.test("the catalogues have a message for each error that only the account API returns", () => {
   const codes = ["me_over", "me_inactive", "bad_me_link", "not_this_phone", "last_own_factor", "wrong_totp"];
   for (const code of codes) {
     assert(code in REFUSALS, code);
-    assert(`fail_${code}` in en && `fail_${code}` in de, code);
+    assert(`me.fail_${code}` in en && `me.fail_${code}` in de, code);
   }
 });
 
-Deno.test("/me is a page with the strict policy and its words, in the language that is asked for", async () => {
+Deno.test("/me is a page with the strict policy that preloads its messages in the preferred language", async () => {
   await using site = await startConsole();
   const answer = await site.call("/me", { headers: { "accept-language": "de-DE,en;q=0.5" } });
   assertEquals([answer.status, answer.headers.get("content-security-policy")], [200, PAGE_POLICY]);
   const html = await answer.text();
-  assert(html.includes('data-areas="frame me"'), html);
+  assert(html.includes('as="fetch" crossorigin href="/assets/messages-me-de.json"'), html);
   const link = await site.call("/me?x=%22%3E%3Cscript%3E");
   assertEquals((await link.text()).includes("<script>"), false);
 });

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { LICENCES } from "../../console/api/govern/licences.ts";
 import type { SettingsAnswer } from "../../console/api/govern/setting_shapes.ts";
 import { passkeysAt } from "../../console/api/govern/setting_routes.ts";
-import { words as english } from "../../console/web/words/en/settings.ts";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 
@@ -24,7 +24,7 @@ Deno.test("GET /settings says to a viewer what holds, and shows no secret", asyn
   assertEquals(answer.signIn.provider, null);
   assertEquals(answer.about.version, "0.0.0");
   for (const { name, amount } of answer.kept) {
-    assertEquals(`kept_${name}` in english && amount > 0, true, name);
+    assertEquals(`settings.kept_${name}` in en && amount > 0, true, name);
   }
 });
 

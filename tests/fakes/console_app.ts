@@ -24,7 +24,7 @@ export const EMPTY_DIST: Dist = {
     inputs: "",
     icon: "icon.svg",
     sprite: "sprite.svg",
-    words: {},
+    catalogues: { me: { en: "messages-me-en.json", de: "messages-me-de.json" } },
     late: {},
     pages: { web: { scripts: ["web.js"], styles: ["web.css"], preloads: [] } },
   },

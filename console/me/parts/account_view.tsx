@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { fullTimeText, timeText } from "../../web/format.ts";
 import { ErrorState, Skeleton } from "../../web/parts/states.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import { createAccount, keepCurrent } from "../account.ts";
 import type { MeInfo } from "../../api/me/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";

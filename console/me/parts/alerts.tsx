@@ -6,7 +6,7 @@ import { fullTimeText, timeText } from "../../web/format.ts";
 import { useDeed } from "../../web/models/deed.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeDisowned, MeFactors } from "../../api/me/me_shapes.ts";
 import type { PartProps } from "./part_props.ts";
 

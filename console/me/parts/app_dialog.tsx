@@ -9,7 +9,7 @@ import { Field } from "../../web/parts/field.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { QrCode } from "../../web/parts/qr_code.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { FactorProps } from "./part_props.ts";
 
 const CODE_DIGITS = 6;

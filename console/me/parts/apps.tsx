@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { ConfirmDialog } from "../../web/parts/confirm_dialog.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import { AppDialog } from "./app_dialog.tsx";
 import type { FactorProps } from "./part_props.ts";
 import { Nothing, Section } from "./section.tsx";

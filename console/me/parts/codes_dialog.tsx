@@ -6,7 +6,7 @@ import { Dialog } from "../../web/parts/dialog.tsx";
 import { Checkbox } from "../../web/parts/inputs.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 
 interface CodesProps {
   readonly user: string;

@@ -6,7 +6,7 @@ import { failureText } from "../../web/api_client.ts";
 import { durationText } from "../../web/format.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeLinkLook, MeSessionAnswer } from "../../api/me/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";
 import { Heading } from "./heading.tsx";

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Factor } from "../../../radius/facts/factors.ts";
 import { SelectField } from "../../web/parts/inputs.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { FactorProps } from "./part_props.ts";
 import { Section } from "./section.tsx";
 

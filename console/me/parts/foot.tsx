@@ -2,12 +2,9 @@
 
 import { SelectField } from "../../web/parts/inputs.tsx";
 import { type Theme, THEMES } from "../../web/preferences.ts";
-import { language, switchLanguage, t } from "../../web/words/translate.ts";
-import { type Language, LANGUAGES } from "../../web/words/words.ts";
+import { language, switchLanguage, t } from "../../web/i18n/translate.ts";
+import { type Language, LANGUAGE_NAMES, LANGUAGES } from "../../web/i18n/catalogue.ts";
 import type { MeModels } from "../me_models.ts";
-
-/** A language is called as those who speak it call it. */
-const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: "English", de: "Deutsch" };
 
 export function Foot({ models, showsPhonePage }: { models: MeModels; showsPhonePage: boolean }) {
   const { preferences, toasts } = models;
@@ -18,7 +15,7 @@ export function Foot({ models, showsPhonePage }: { models: MeModels; showsPhoneP
         <SelectField
           id="me-language"
           label={t("me.language")}
-          value={language.value.language}
+          value={language.value}
           options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
           onChoose={(next) =>
             void switchLanguage(next as Language).catch(() =>

@@ -8,7 +8,7 @@ import { CopyButton } from "../../web/parts/copy_button.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { QrCode } from "../../web/parts/qr_code.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { FactorProps } from "./part_props.ts";
 
 const LOOK_EVERY_MS = 2500;

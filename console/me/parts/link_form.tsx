@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { Field } from "../../web/parts/field.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import { tokenIn } from "../me_session.ts";
 
 /** @param props.onLink gets the link's token; resolves to `null`, or to why it is not good. */

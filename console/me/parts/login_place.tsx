@@ -1,6 +1,6 @@
 // Where a login comes from: the client, and the place of the user.
 
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { OwnLogin } from "../login_looks.ts";
 
 /** At which client and from where. */

@@ -6,7 +6,7 @@ import { Icon } from "../../web/parts/icon.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
 import { relativeText } from "../../web/format.ts";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeApproval, MeLogin, MeOpenLogin } from "../../api/me/me_shapes.ts";
 import { isOpen, loginWords, type OwnLogin, reasonText } from "../login_looks.ts";
 import { LoginPlace } from "./login_place.tsx";

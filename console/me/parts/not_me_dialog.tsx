@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { Time } from "../../web/parts/time.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import { isOpen, loginWords, type OwnLogin } from "../login_looks.ts";
 import { LoginPlace } from "./login_place.tsx";
 import type { PartProps } from "./part_props.ts";

@@ -2,7 +2,7 @@
 
 import { Icon } from "../../web/parts/icon.tsx";
 import { Time } from "../../web/parts/time.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { FactorProps } from "./part_props.ts";
 import { Section } from "./section.tsx";
 

@@ -9,7 +9,7 @@ import { TextField } from "../../web/parts/field.tsx";
 import { Icon } from "../../web/parts/icon.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeDevice } from "../../api/me/me_shapes.ts";
 import { InviteDialog } from "./invite_dialog.tsx";
 import type { FactorProps } from "./part_props.ts";

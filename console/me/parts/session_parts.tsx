@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeInfo } from "../../api/me/me_shapes.ts";
 import type { MeModels } from "../me_models.ts";
 import { LinkForm } from "./link_form.tsx";

@@ -1,7 +1,7 @@
 // Ends the session of this browser.
 
 import { Symbol } from "../../web/parts/symbol.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { MeModels } from "../me_models.ts";
 
 export function SignOut({ models }: { models: MeModels }) {

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Field } from "../../web/parts/field.tsx";
-import { t } from "../../web/words/translate.ts";
+import { t } from "../../web/i18n/translate.ts";
 import type { Account } from "../account.ts";
 
 export function StepUpDialog({ account }: { account: Account }) {

@@ -7,7 +7,6 @@ import { createPageLoader, type PageView } from "../page_loader.ts";
 import { pageTop } from "../page_scroll.ts";
 import { type PlaceName, visitOf } from "../places.ts";
 import { createRouter, followLinks } from "../router.ts";
-import { loadWords } from "../words/translate.ts";
 import { createClockModel } from "./clock_model.ts";
 import type { Selection } from "./selection.ts";
 import { createSessionModel } from "./session_model.ts";
@@ -27,7 +26,7 @@ interface ModelsDeps {
 export function createModels(window: Window & typeof globalThis, { routes }: ModelsDeps) {
   const { document, history } = window;
   const api = createApiClient();
-  const pages = createPageLoader({ routes, loadWords });
+  const pages = createPageLoader({ routes });
   const bar = {
     location: window.location,
     history,

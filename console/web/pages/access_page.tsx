@@ -3,7 +3,7 @@
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { late } from "../parts/late.tsx";
 
 const AdminList = late(async () => (await import("../parts/access/admin_list.tsx")).AdminList);

@@ -10,7 +10,7 @@ import { deedText } from "../parts/audit/event_label.ts";
 import { ExportButton } from "../parts/export_button.tsx";
 import { ListPage } from "../parts/list_page.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const SAYS = {
   filters: "govern.deeds",

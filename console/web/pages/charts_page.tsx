@@ -14,7 +14,7 @@ import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState } from "../parts/states.tsx";
 import { TimeChart } from "../parts/live/time_chart.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const HOUR_MS = 3_600_000;
 const RANGES = {

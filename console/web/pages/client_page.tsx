@@ -18,8 +18,8 @@ import { PageBar } from "../parts/page_bar.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 
 const EditClient = late(async () => (await import("../parts/connect/edit_client.tsx")).EditClient);
 const RotateDialog = late(async () => (await import("../parts/connect/client_dialogs.tsx")).RotateDialog);
@@ -165,7 +165,7 @@ const RULES = ["messageAuthenticator", "firstFactor", "device", "unknownUsers"] 
 
 function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
   const { firstFactorBackend, firstFactorServer } = client;
-  const named: readonly (readonly [WordKey, string | null])[] = [
+  const named: readonly (readonly [MessageKey, string | null])[] = [
     ["connect.addresses", client.address.join(", ")],
     ["connect.nas_identifier", client.nasIdentifier || t("frame.none")],
     ["connect.factor_backend", firstFactorBackend || null],
@@ -187,7 +187,7 @@ function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
       {first}
       {RULES.map((name) => (
         <FixedField key={name} label={t(`connect.${name}`)}>
-          {t(`connect.${name}_${client[name]}` as WordKey)}
+          {t(`connect.${name}_${client[name]}` as MessageKey)}
         </FixedField>
       ))}
       {last}

@@ -15,7 +15,7 @@ import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { valueOf } from "../remote.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const AddClientDialog = late(async () =>
   (await import("../parts/connect/add_client_dialog.tsx")).AddClientDialog

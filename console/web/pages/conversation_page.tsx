@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { LoginInspector } from "../parts/live/login_inspector.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 export default function ConversationPage({ models, params }: PageProps) {
   const id = params.id ?? "";

@@ -14,7 +14,7 @@ import { PageBar } from "../parts/page_bar.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { valueOf } from "../remote.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);
 const CredentialDialog = late(async () =>

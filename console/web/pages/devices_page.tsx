@@ -13,7 +13,7 @@ import { ListPage } from "../parts/list_page.tsx";
 import { factorLabel } from "../parts/people/user_states.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const ConfirmDialog = late(async () => (await import("../parts/confirm_dialog.tsx")).ConfirmDialog);
 

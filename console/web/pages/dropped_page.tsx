@@ -21,11 +21,11 @@ import { Symbol } from "../parts/symbol.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { readable } from "../words.ts";
-import { knownWord, t } from "../words/translate.ts";
+import { findMessage, t } from "../i18n/translate.ts";
 
 /** What a reason is called; one that the words do not know is called as the gateway has it. */
 function dropTitle(reason: string): string {
-  return knownWord("explain", `title_${reason}`) ?? readable(reason);
+  return findMessage(`explain.title_${reason}`) ?? readable(reason);
 }
 
 const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);

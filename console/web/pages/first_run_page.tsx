@@ -14,7 +14,7 @@ import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { EmptyState, ErrorState } from "../parts/states.tsx";
 import { Symbol } from "../parts/symbol.tsx";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 type StepName = FirstStep["name"];
 

@@ -15,7 +15,7 @@ import { AuditLink } from "../parts/audit_link.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { receiptMessage } from "../parts/receipt_chips.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const SaidNote = late(async () => (await import("../parts/people/said_note.tsx")).SaidNote);
 const DeleteGroupDialog = late(async () =>

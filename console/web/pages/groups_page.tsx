@@ -15,7 +15,7 @@ import { BackendMarks } from "../parts/people/user_states.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { valueOf } from "../remote.ts";
 import { useShortcuts } from "../shortcuts.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const CreateGroupDialog = late(async () =>
   (await import("../parts/groups/create_group_dialog.tsx")).CreateGroupDialog

@@ -16,7 +16,7 @@ import { PageBar } from "../parts/page_bar.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 type Models = PageProps["models"];
 interface Looked extends HealthReport {

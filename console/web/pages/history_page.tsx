@@ -15,7 +15,7 @@ import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { whyText } from "../why_text.ts";
 import { OUTCOME_NAMES, outcomeWords } from "../words.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const SAYS = {
   filters: "records.logins",

@@ -11,7 +11,7 @@ import { late } from "../parts/late.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const RowDialog = late(async () => (await import("../parts/import/row_dialog.tsx")).RowDialog);
 const VERDICTS: readonly Verdict[] = ["create", "update", "same", "refused", "skipped"];

@@ -12,18 +12,12 @@ import { Chip } from "../parts/status.tsx";
 import { Symbol } from "../parts/symbol.tsx";
 import { timeText } from "../format.ts";
 import { placeName } from "../words.ts";
-import { loadWords, t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { late } from "../parts/late.tsx";
 
 const Notices = late(async () => (await import("../parts/live/notices.tsx")).Notices);
 const ApprovalsPanel = late(async () => (await import("../parts/live/waiting_panels.tsx")).ApprovalsPanel);
-const InspectorPanel = late(async () => {
-  const [{ InspectorPanel }] = await Promise.all([
-    import("../parts/live/inspector_panel.tsx"),
-    loadWords(["explain"]),
-  ]);
-  return InspectorPanel;
-});
+const InspectorPanel = late(async () => (await import("../parts/live/inspector_panel.tsx")).InspectorPanel);
 const LiveKeys = late(async () => (await import("../parts/live/live_keys.tsx")).LiveKeys);
 const LiveSummary = late(async () => (await import("../parts/live/live_summary.tsx")).LiveSummary);
 const ReconnectNote = late(async () => (await import("../parts/live/reconnect_note.tsx")).ReconnectNote);

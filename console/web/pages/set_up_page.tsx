@@ -14,7 +14,7 @@ import { Note } from "../parts/note.tsx";
 import { RecoveryCodes, TotpSetUp } from "../parts/access/totp_set_up.tsx";
 import { IDLE, type Remote } from "../remote.ts";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 type Step = "account" | "factor" | "totp" | { readonly codes: readonly string[] };
 

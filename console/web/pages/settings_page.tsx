@@ -8,7 +8,7 @@ import { late } from "../parts/late.tsx";
 import { PageBar } from "../parts/page_bar.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 /** What each part of the page is given. */
 export interface SettingsPart extends Pick<PageProps, "models"> {

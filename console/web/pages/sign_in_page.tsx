@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Models } from "../models/models.ts";
 import { Gate } from "../parts/frame/gate.tsx";
 import { SignInForm } from "../parts/access/sign_in_form.tsx";
-import { failureWord, t } from "../words/translate.ts";
+import { failureMessage, t } from "../i18n/translate.ts";
 
 export default function SignInPage({ models }: { models: Models }) {
   const { session, router } = models;
@@ -13,7 +13,7 @@ export default function SignInPage({ models }: { models: Models }) {
   useEffect(() => {
     if (code !== "") router.setParams({ problem: "" });
   }, []);
-  const problem = code === "" ? null : { code, text: failureWord(code) ?? t("access.fail_oidc_denied") };
+  const problem = code === "" ? null : { code, text: failureMessage(code) ?? t("access.fail_oidc_denied") };
   return (
     <Gate
       title={t("access.sign_in")}

@@ -18,7 +18,7 @@ import { Panel } from "../parts/panel.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const MappingEditor = late(async () => (await import("../parts/connect/mapping_editor.tsx")).MappingEditor);
 const REFRESH_LOOK_MS = 1000;

@@ -8,7 +8,7 @@ import type { Column } from "../parts/data_table.tsx";
 import { ListPage } from "../parts/list_page.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { countText } from "../format.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 const SAYS = {
   failed: "connect.unread",

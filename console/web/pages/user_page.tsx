@@ -16,7 +16,7 @@ import { Chip } from "../parts/status.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { useShortcuts } from "../shortcuts.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import { late } from "../parts/late.tsx";
 

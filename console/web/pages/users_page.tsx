@@ -20,8 +20,8 @@ import { Symbol } from "../parts/symbol.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { valueOf } from "../remote.ts";
 import { useShortcuts } from "../shortcuts.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 
 const CreateUserDialog = late(async () =>
   (await import("../parts/people/create_user_dialog.tsx")).CreateUserDialog
@@ -186,7 +186,7 @@ function choice({ name, label, options, text }: Choice): Filter {
     options,
     every: `${label}: ${t("people.any")}`,
     ...(options.length > 0 ? { by: "choice" } : {}),
-    ...(text === true ? { text: (option) => t(`people.${name}_${option}` as WordKey) } : {}),
+    ...(text === true ? { text: (option) => t(`people.${name}_${option}` as MessageKey) } : {}),
   };
 }
 

@@ -1,6 +1,6 @@
 // From a thing's page to what was done to it.
 
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
 /** What was done to `user:ada`. */

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { SpriteIcon } from "../icons.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
 export interface ButtonProps {

@@ -2,15 +2,15 @@
 
 import type { ComponentChildren } from "preact";
 import type { Models } from "../models/models.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 
 interface CellFilterProps {
   readonly models: Pick<Models, "router">;
   /** What the address then has. */
   readonly to: Readonly<Record<string, string>>;
   /** "Show only {value}". */
-  readonly says: WordKey;
+  readonly says: MessageKey;
   readonly value: string;
   /** Further classes: `cut`, `mono`. */
   readonly look?: string | undefined;

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ApiFailure } from "../api_client.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { TextField } from "./field.tsx";
 import { FormDialog } from "./form_dialog.tsx";
 

@@ -1,7 +1,7 @@
 // Puts a text on the clipboard and says so on itself.
 
 import { useSignal } from "@preact/signals";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
 const SAID_MS = 2000;

@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Selection } from "../models/selection.ts";
 import { type ColumnWidth, layOutColumns, NARROW_PX } from "../models/table_layout.ts";
 import { useShortcuts } from "../shortcuts.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Symbol } from "./symbol.tsx";
 
 interface DialogProps {

@@ -1,6 +1,6 @@
 // What a change would do, before it is done: attribute, now, after.
 
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 
 export interface DiffRow {
   readonly name: string;

@@ -5,14 +5,14 @@ import { useDeed } from "../models/deed.ts";
 import { download } from "../models/download.ts";
 import type { Query } from "../models/filters.ts";
 import type { Models } from "../models/models.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 import { Button } from "./button.tsx";
 
 /** What is exported, and what is said of it. */
 export interface ExportWords {
-  readonly label: WordKey;
-  readonly failed: WordKey;
+  readonly label: MessageKey;
+  readonly failed: MessageKey;
 }
 
 interface ExportProps {

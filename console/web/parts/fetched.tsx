@@ -2,15 +2,15 @@
 
 import type { ComponentChildren } from "preact";
 import type { Resource } from "../models/resource.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 import { ErrorState, Skeleton } from "./states.tsx";
 
 /** What is said when it could not be fetched. */
 export interface FailedWords {
-  readonly failed: WordKey;
+  readonly failed: MessageKey;
   /** That what is shown is older. */
-  readonly old?: WordKey;
+  readonly old?: MessageKey;
 }
 
 interface FetchedProps<T> extends FailedWords {

@@ -2,8 +2,8 @@
 
 import type { Signal } from "@preact/signals";
 import type { InputHTMLAttributes, TextareaHTMLAttributes } from "preact";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 import { Field } from "./field.tsx";
 import { Checkbox, SelectField, TextAreaField } from "./inputs.tsx";
 
@@ -32,8 +32,8 @@ type TypedInput =
 interface Row<K, V> {
   /** The draft's own name of it. */
   readonly name: K;
-  readonly label: WordKey;
-  readonly hint?: WordKey | undefined;
+  readonly label: MessageKey;
+  readonly hint?: MessageKey | undefined;
   /** What can be chosen, in this order; `sayChoice` says it, unless it speaks for itself. */
   readonly choices?: readonly V[];
   readonly sayChoice?: (value: V) => string;

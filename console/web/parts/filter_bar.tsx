@@ -4,7 +4,7 @@ import { useComputed } from "@preact/signals";
 import { countText } from "../format.ts";
 import type { LiveModels as Models } from "../models/live_models.ts";
 import { OUTCOME_NAMES, outcomeWords, STEP_NAMES, stepLabel } from "../words.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { SearchBox } from "./search_box.tsx";
 import { Symbol } from "./symbol.tsx";
 

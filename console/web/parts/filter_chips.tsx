@@ -3,7 +3,7 @@
 import { fullTimeText } from "../format.ts";
 import { type Filter, takeOff } from "../models/filters.ts";
 import type { Models } from "../models/models.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { ApiFailure } from "../api_client.ts";
 import { type Deed, useDeed } from "../models/deed.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Problem } from "./note.tsx";

@@ -4,8 +4,7 @@ import { useSignal } from "@preact/signals";
 import { type ComponentType, createElement } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Models } from "../models/models.ts";
-import { loadWords, t } from "../words/translate.ts";
-import type { Area } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
 import { Note } from "./note.tsx";
 
 export type ModelsPart = ComponentType<{ readonly models: Models }>;
@@ -13,11 +12,10 @@ export type ModelsPart = ComponentType<{ readonly models: Models }>;
 /** A part: on its way (`null`), here, or not to be had. */
 type Arrival<P> = { readonly Part: ComponentType<P> } | "failed" | null;
 
-function useArrival<P>(load: () => Promise<ComponentType<P>>, areas: readonly Area[] = []): Arrival<P> {
+function useArrival<P>(load: () => Promise<ComponentType<P>>): Arrival<P> {
   const arrival = useSignal<Arrival<P>>(null);
   useEffect(() => {
-    Promise.all([load(), loadWords(areas)])
-      .then(([Part]) => arrival.value = { Part }, () => arrival.value = "failed");
+    load().then((Part) => arrival.value = { Part }, () => arrival.value = "failed");
   }, [load]);
   return arrival.value;
 }
@@ -39,11 +37,9 @@ export function late<P extends object>(load: () => Promise<ComponentType<P>>): C
 interface LateProps {
   readonly load: () => Promise<ModelsPart>;
   readonly models: Models;
-  /** Words that it needs besides the frame's. */
-  readonly areas: readonly Area[];
 }
 
-/** Nothing is shown until the part and its words are here. */
-export function Late({ load, models, areas }: LateProps) {
-  return drawn(useArrival(load, areas), { models });
+/** Nothing is shown until the part is here. */
+export function Late({ load, models }: LateProps) {
+  return drawn(useArrival(load), { models });
 }

@@ -6,8 +6,8 @@ import { type Filter, takeOff } from "../models/filters.ts";
 import type { Models } from "../models/models.ts";
 import { type Further, useOlder } from "../models/older.ts";
 import type { Resource } from "../models/resource.ts";
-import { t } from "../words/translate.ts";
-import type { WordKey } from "../words/words.ts";
+import { t } from "../i18n/translate.ts";
+import type { MessageKey } from "../i18n/catalogue.ts";
 import { Button } from "./button.tsx";
 import { DataTable, type DataTableProps } from "./data_table.tsx";
 import { type FailedWords, Fetched } from "./fetched.tsx";
@@ -18,11 +18,11 @@ import { Pager } from "./pager.tsx";
 import { EmptyState, ErrorState } from "./states.tsx";
 
 /** Why there is nothing, and the next step. */
-type NothingWords = readonly [title: WordKey, next?: WordKey];
+type NothingWords = readonly [title: MessageKey, next?: MessageKey];
 
 export interface ListWords extends FailedWords {
   /** What the filters narrow, for screen readers. */
-  readonly filters?: WordKey;
+  readonly filters?: MessageKey;
   readonly none: NothingWords;
   /** Nothing fits the filters. */
   readonly unmatched?: NothingWords;

@@ -2,7 +2,7 @@
 
 import type { Models } from "../models/models.ts";
 import { scrollPage } from "../page_scroll.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Symbol } from "./symbol.tsx";
 

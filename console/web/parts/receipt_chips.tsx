@@ -2,7 +2,7 @@
 
 import type { ReceiptEntry } from "../../../scim/ports.ts";
 import { notStoredText } from "../not_stored_text.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import type { StateWords } from "../words.ts";
 import { Button } from "./button.tsx";
 import { Chip } from "./status.tsx";

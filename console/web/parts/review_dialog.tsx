@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { LastChange } from "../../api/refusal.ts";
 import { ApiFailure, lastChangeText } from "../api_client.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { type DiffRow, DiffTable } from "./diff_table.tsx";
 import { FormDialog } from "./form_dialog.tsx";
 import { Note } from "./note.tsx";

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Router } from "../router.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { UnsavedGuard } from "./unsaved_guard.tsx";
 

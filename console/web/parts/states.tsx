@@ -1,7 +1,7 @@
 // The three states that every list has besides its rows: nothing, not to be had, on its way.
 
 import type { ComponentChildren } from "preact";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Empty, Note } from "./note.tsx";
 

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { Router } from "../router.ts";
-import { t } from "../words/translate.ts";
+import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 

@@ -15,6 +15,7 @@ export const BARS = {
   allScriptKb: 160,
   styleKb: 15,
   spriteKb: 4,
+  messagesKb: 30,
   firstViewKb: 80,
   firstViewRequests: 16,
   firstPaintS: { normal: 0.6, slow: 1.8 },

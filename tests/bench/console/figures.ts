@@ -21,10 +21,10 @@ const MARKS = { normal: "", slow: ", slow" } as const;
 
 /** What the built files weigh: brotli is what browsers take over TLS, gzip over plain http. */
 export function byteFigures(dist: Dist): Figure[] {
-  const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
+  const { routes, allScriptOctets, styleOctets, spriteOctets, messageOctets } = weighConsole(dist);
   return [
-    ...routes.map(({ name, scriptOctets, gzipOctets, wordOctets }) => ({
-      what: `${name}: script (gzip ${(gzipOctets / KB).toFixed(1)}; words ${(wordOctets / KB).toFixed(1)})`,
+    ...routes.map(({ name, scriptOctets, gzipOctets }) => ({
+      what: `${name}: script (gzip ${(gzipOctets / KB).toFixed(1)})`,
       value: scriptOctets / KB,
       unit: "KB",
       atMost: BARS.routeScriptKb,
@@ -32,6 +32,7 @@ export function byteFigures(dist: Dist): Figure[] {
     { what: "all script, gzip", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
     { what: "all styles, gzip", value: styleOctets / KB, unit: "KB", atMost: BARS.styleKb },
     { what: "all icons, gzip", value: spriteOctets / KB, unit: "KB", atMost: BARS.spriteKb },
+    { what: "messages of one language", value: messageOctets / KB, unit: "KB", atMost: BARS.messagesKb },
   ];
 }
 

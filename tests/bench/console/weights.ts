@@ -4,14 +4,13 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Dist } from "../../../console/assets.ts";
 import { PLACES } from "../../../console/web/places.ts";
 
-/** One page: the script of the frame and the page, and its words in the heavier language, which are data. */
+/** One page: the script of the frame and the page. */
 export interface RouteWeight {
   readonly name: string;
   /** By brotli: what browsers take over TLS and from this machine. */
   readonly scriptOctets: number;
   /** By gzip: what they take over plain http. */
   readonly gzipOctets: number;
-  readonly wordOctets: number;
 }
 
 export interface Weights {
@@ -20,6 +19,8 @@ export interface Weights {
   readonly allScriptOctets: number;
   readonly styleOctets: number;
   readonly spriteOctets: number;
+  /** The messages of the console in the larger language, by brotli: they are data. */
+  readonly messageOctets: number;
 }
 
 type Pack = (body: Uint8Array<ArrayBuffer>) => { readonly length: number };
@@ -34,20 +35,15 @@ function weigh(dist: Dist, names: Iterable<string>, pack = GZIP): number {
 }
 
 export function weighConsole(dist: Dist): Weights {
-  const { pages, late, sprite, words } = dist.manifest;
+  const { pages, late, sprite, catalogues } = dist.manifest;
   const web = pages.web ?? { scripts: [], styles: [], preloads: [] };
   const frame = [...web.scripts, ...web.preloads];
-  const weighWords = (areas: readonly string[]) =>
-    Math.max(
-      ...["en", "de"].map((language) => weigh(dist, [words[`${language}.${areas.join("+")}`] ?? ""])),
-    );
-  const routes = Object.entries(PLACES).map(([name, place]): RouteWeight => {
+  const routes = Object.keys(PLACES).map((name): RouteWeight => {
     const files = [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []];
     return {
       name,
       scriptOctets: weigh(dist, files, BROTLI),
       gzipOctets: weigh(dist, files),
-      wordOctets: weighWords(["frame", ...place.words]),
     };
   });
   return {
@@ -55,5 +51,8 @@ export function weighConsole(dist: Dist): Weights {
     allScriptOctets: weigh(dist, [...frame, ...Object.values(late).flat()]),
     styleOctets: weigh(dist, web.styles),
     spriteOctets: weigh(dist, [sprite]),
+    messageOctets: Math.max(
+      ...Object.values(catalogues.web ?? {}).map((name) => weigh(dist, [name], BROTLI)),
+    ),
   };
 }

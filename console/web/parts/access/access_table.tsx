@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Resource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../states.tsx";
 

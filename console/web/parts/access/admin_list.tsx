@@ -7,7 +7,7 @@ import { fetchAdministrators } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
 import { valueOf } from "../../remote.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { AccessTable } from "./access_table.tsx";
 import { Button } from "../button.tsx";
 import { AuditSign } from "../audit_link.tsx";

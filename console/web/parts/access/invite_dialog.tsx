@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { Role } from "../../../api/permissions.ts";
 import { inviteAdministrator } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { ROLE_ROW } from "./role_row.ts";

@@ -14,7 +14,7 @@ import {
 import type { Models } from "../../models/models.ts";
 import { type Resource, useResource } from "../../models/resource.ts";
 import { refreshSession, whyNoPasskey } from "../../models/sign_in_calls.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { Dialog } from "../dialog.tsx";

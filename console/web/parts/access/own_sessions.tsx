@@ -5,7 +5,7 @@ import { endSession, fetchSessions } from "../../models/access_calls.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { AccessTable } from "./access_table.tsx";
 import { Button } from "../button.tsx";
 import type { Column } from "../data_table.tsx";

@@ -1,6 +1,6 @@
 // Name, password and code, as password managers know them.
 
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Field } from "../field.tsx";
 import { FixedField } from "../inputs.tsx";
 

@@ -1,7 +1,7 @@
 // The role of an administrator, as a field of a form.
 
 import type { Role } from "../../../api/permissions.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import type { FieldRow } from "../fields.tsx";
 
 export const ROLE_ROW: FieldRow<{ role: Role }> = {

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Models } from "../../models/models.ts";
 import { refreshSession } from "../../models/sign_in_calls.ts";
 import { valueOf } from "../../remote.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";
 import { SignInForm } from "./sign_in_form.tsx";
 

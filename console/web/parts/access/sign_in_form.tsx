@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { SessionInfo } from "../../../api/shapes.ts";
 import type { Models } from "../../models/models.ts";
 import { goToProvider, type Problem, signIn, usePasskey, whyNoPasskey } from "../../models/sign_in_calls.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 import { PasswordFields } from "./password_fields.tsx";

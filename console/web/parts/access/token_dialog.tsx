@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Role } from "../../../api/permissions.ts";
 import { makeToken } from "../../models/access_calls.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import type { MakeProps } from "./invite_dialog.tsx";

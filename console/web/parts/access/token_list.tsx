@@ -6,7 +6,7 @@ import { whyNot } from "../../access_words.ts";
 import { fetchTokens, revokeToken } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { AccessTable } from "./access_table.tsx";
 import { Button } from "../button.tsx";
 import type { Column } from "../data_table.tsx";

@@ -6,7 +6,7 @@ import type { QrPicture } from "../../../api/qr_picture.ts";
 import { useDeed } from "../../models/deed.ts";
 import { beginTotp, confirmTotp } from "../../models/factor_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Problem } from "../note.tsx";
 import { CodeField } from "./password_fields.tsx";
 import { QrCode } from "../qr_code.tsx";

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { AuditItem } from "../../../api/govern/audit_reader.ts";
 import type { Models } from "../../models/models.ts";
 import { objectHref } from "../../object_links.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import type { Column } from "../data_table.tsx";
 import { CellFilter } from "../cell_filter.tsx";
 import { Symbol } from "../symbol.tsx";

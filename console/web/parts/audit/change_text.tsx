@@ -4,7 +4,7 @@ import type { AuditItem } from "../../../api/govern/audit_reader.ts";
 import { AUDIT_DETAILS } from "../../../../platform/audit_actions.ts";
 import { fullTimeText } from "../../format.ts";
 import { readable } from "../../words.ts";
-import { knownWord, t } from "../../words/translate.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
 
 /** One thing that changed; "" for what was not there. */
 interface ChangeRow {
@@ -38,7 +38,7 @@ export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" 
 
 /** What a further field of a record is called; as the record has it where there is no word. */
 function detailName(name: string): string {
-  return knownWord("govern", `detail_${name}`) ?? readable(name);
+  return findMessage(`govern.detail_${name}`) ?? readable(name);
 }
 
 /** The value of a detail as people read it: moments as times, codes by their labels. */
@@ -48,12 +48,12 @@ function detailText(name: string, value: string): string {
   if (type === "yes") return t(value === "true" ? "govern.yes" : "govern.no");
   if (type === "row") return readable(value);
   if (type !== "code") return value;
-  return value.split(", ").map((one) => knownWord("govern", `${name}_${one}`) ?? readable(one)).join(", ");
+  return value.split(", ").map((one) => findMessage(`govern.${name}_${one}`) ?? readable(one)).join(", ");
 }
 
 /** A part of what changed. RADIUS attributes and numbers of attributes keep their names. */
 function partName(name: string): string {
-  const known = knownWord("govern", `part_${name.replaceAll(".", "_")}`);
+  const known = findMessage(`govern.part_${name.replaceAll(".", "_")}`);
   if (known !== null) return known;
   return /^[a-z]/.test(name) ? readable(name) : name;
 }
@@ -62,12 +62,12 @@ function partName(name: string): string {
 function valueText(name: string, value: string): string {
   if (value === "changed" || value === "********") return t("govern.value_changed");
   if (name === "role") {
-    return knownWord("frame", `role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
+    return findMessage(`frame.role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
   }
-  if (name === "decidedBy" || name === "access") return knownWord("govern", `${name}_${value}`) ?? value;
+  if (name === "decidedBy" || name === "access") return findMessage(`govern.${name}_${value}`) ?? value;
   if (value === "true") return t("govern.yes");
   if (value === "false") return t("govern.no");
-  return knownWord("govern", `factor_${value}`) ?? value;
+  return findMessage(`govern.factor_${value}`) ?? value;
 }
 
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {

@@ -7,7 +7,7 @@ import { failureText } from "../../api_client.ts";
 import { addClient, hear } from "../../models/connect_calls.ts";
 import { type ClientDraft, formOf, NEW_DRAFT } from "../../models/client_form.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";

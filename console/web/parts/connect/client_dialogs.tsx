@@ -5,7 +5,7 @@ import type { OneClient } from "../../../api/connect/client_shapes.ts";
 import { removeClient, rotateSecret } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";

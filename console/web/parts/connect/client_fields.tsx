@@ -3,7 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { ClientDraft } from "../../models/client_form.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FirstFactorFields, type FirstFactorPlace } from "./first_factor_fields.tsx";
 

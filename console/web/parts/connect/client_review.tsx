@@ -12,8 +12,8 @@ import {
 } from "../../models/client_form.ts";
 import { changeClient, fetchClient } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
-import type { WordKey } from "../../words/words.ts";
+import { t } from "../../i18n/translate.ts";
+import type { MessageKey } from "../../i18n/catalogue.ts";
 import type { DiffRow } from "../diff_table.tsx";
 import { ReviewDialog } from "../review_dialog.tsx";
 import { Blast } from "./client_dialogs.tsx";
@@ -61,7 +61,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
 }
 
 /** The words of fields that have others than their own name. */
-const LABELS: Partial<Record<ClientField, WordKey>> = {
+const LABELS: Partial<Record<ClientField, MessageKey>> = {
   addressText: "connect.addresses",
   nasIdentifier: "connect.nas_identifier",
   firstFactorBackend: "connect.factor_backend",
@@ -75,7 +75,7 @@ const LABELS: Partial<Record<ClientField, WordKey>> = {
 const TYPED: ReadonlySet<ClientField> = new Set(["nasIdentifier", "serverText", "domainsText", "realmsText"]);
 
 function labelOf(field: ClientField): string {
-  return t(LABELS[field] ?? `connect.${field}` as WordKey);
+  return t(LABELS[field] ?? `connect.${field}` as MessageKey);
 }
 
 function textOf(draft: ClientDraft, field: ClientField): string | null {
@@ -92,7 +92,7 @@ function textOf(draft: ClientDraft, field: ClientField): string | null {
   if (typeof value === "boolean") return t(value ? "connect.yes" : "connect.no");
   if (field === "appendSeparator") return draft.appendMode ? String(value) || null : null;
   if (TYPED.has(field)) return String(value) || null;
-  return t(`connect.${field}_${value}` as WordKey);
+  return t(`connect.${field}_${value}` as MessageKey);
 }
 
 function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { addCredential } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { Checkbox } from "../inputs.tsx";

@@ -6,7 +6,7 @@ import { failureText } from "../../api_client.ts";
 import { type ClientDraft, draftOf } from "../../models/client_form.ts";
 import { testFirstFactor } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { choicesOf, type FieldRow, Fields } from "../fields.tsx";
 import { SelectField } from "../inputs.tsx";

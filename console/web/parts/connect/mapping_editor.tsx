@@ -6,7 +6,7 @@ import type { MappingPreview, OneTarget } from "../../../api/connect/target_shap
 import { failureText } from "../../api_client.ts";
 import { previewMapping } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { DiffTable } from "../diff_table.tsx";
 import { Field } from "../field.tsx";

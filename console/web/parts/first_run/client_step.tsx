@@ -5,7 +5,7 @@ import { whyNot } from "../../access_words.ts";
 import { fetchClients } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { useResource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { AddClientDialog } from "../connect/add_client_dialog.tsx";
 import { Fetched } from "../connect/fetched.tsx";
 import { Empty } from "../note.tsx";

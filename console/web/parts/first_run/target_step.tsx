@@ -10,7 +10,7 @@ import { fetchSample, fetchTargets, refreshTarget, testBackend } from "../../mod
 import { useResource } from "../../models/resource.ts";
 import { listUsers } from "../../models/user_calls.ts";
 import { userHref } from "../../user_href.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { backendWords } from "../connect/backend_state.tsx";
 import { useEvery } from "../../models/every.ts";
 import { Fetched } from "../connect/fetched.tsx";

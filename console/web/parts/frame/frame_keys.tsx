@@ -8,7 +8,6 @@ import { railRows } from "../../places.ts";
 import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "../../shortcuts.ts";
 import { Late, type ModelsPart } from "../late.tsx";
 
-const OVERLAY_WORDS = ["overlays"] as const;
 const overlays: Readonly<Record<Overlay, () => Promise<ModelsPart>>> = {
   palette: async () => (await import("./palette.tsx")).Palette,
   help: async () => (await import("./help_dialog.tsx")).HelpDialog,
@@ -37,16 +36,14 @@ export function FrameKeys({ models }: { models: Models }) {
       document.documentElement.dataset.keys = activeShortcuts().map(({ keys }) => keys).join("\n");
     }), []);
   const open = overlay.value;
-  return open === null
-    ? null
-    : <Late key={open} load={overlays[open]} models={models} areas={OVERLAY_WORDS} />;
+  return open === null ? null : <Late key={open} load={overlays[open]} models={models} />;
 }
 
 function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
   const go = railRows().flatMap(([, { rail, pattern, title, needs }]): Shortcut[] =>
     rail.key === undefined || needs === "anyone"
       ? []
-      : [{ keys: `g ${rail.key}`, does: `frame.${title}`, needs, run: () => router.go(pattern) }]
+      : [{ keys: `g ${rail.key}`, does: title, needs, run: () => router.go(pattern) }]
   );
   const flipDensity = () => {
     const next = DENSITIES.find((one) => one !== preferences.density.value);

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { Models } from "../../models/models.ts";
 import { activeShortcuts, type Shortcut } from "../../shortcuts.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";
 import { Checkbox } from "../inputs.tsx";
 

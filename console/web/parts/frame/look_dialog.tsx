@@ -1,7 +1,7 @@
 // How the console looks in this browser, over whatever page is open.
 
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";
 import { LookFields } from "./look_fields.tsx";
 

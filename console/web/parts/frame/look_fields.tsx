@@ -2,12 +2,9 @@
 
 import type { Models } from "../../models/models.ts";
 import { DENSITIES, type Density, type Theme, THEMES } from "../../preferences.ts";
-import { language, switchLanguage, t } from "../../words/translate.ts";
-import { type Language, LANGUAGES } from "../../words/words.ts";
+import { language, switchLanguage, t } from "../../i18n/translate.ts";
+import { type Language, LANGUAGE_NAMES, LANGUAGES } from "../../i18n/catalogue.ts";
 import { Checkbox, SelectField } from "../inputs.tsx";
-
-/** A language is called as those who speak it call it. */
-const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: "English", de: "Deutsch" };
 
 /** @param props.id tells the fields of the dialog from those of a page under it. */
 export function LookFields({ models, id }: { models: Models; id: string }) {
@@ -20,7 +17,7 @@ export function LookFields({ models, id }: { models: Models; id: string }) {
       <SelectField
         id={`${id}-language`}
         label={t("frame.language")}
-        value={language.value.language}
+        value={language.value}
         options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
         onChoose={changeLanguage}
       />

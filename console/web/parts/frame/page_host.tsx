@@ -9,7 +9,7 @@ import { type Visit, visitOf } from "../../places.ts";
 import type { PageView } from "../../page_loader.ts";
 import { focusRowOf } from "../../row_focus.ts";
 import { scrollBackTo } from "../../scroll_back.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 
@@ -36,7 +36,7 @@ export function PageHost({ models }: { models: Models }) {
 
 function Arrived({ models, visit, page: Page }: { models: Models; visit: Visit; page: PageView }) {
   const { visits, topPx, path, leftPath } = models.router;
-  const title = t(`frame.${visit.place.title}`);
+  const title = t(visit.place.title);
   const arrived = useRef(-1);
   useLayoutEffect(() => {
     // A page's own heading says more, such as whose page it is; children have drawn theirs before.
@@ -69,7 +69,7 @@ function Missing() {
 function Unavailable({ visit, reason }: { visit: Visit; reason: string }) {
   return (
     <main class="page">
-      <h1 tabIndex={-1}>{t(`frame.${visit.place.title}`)}</h1>
+      <h1 tabIndex={-1}>{t(visit.place.title)}</h1>
       <Note tone="idle">{reason}</Note>
     </main>
   );

@@ -7,7 +7,7 @@ import type { Models } from "../../models/models.ts";
 import { matchingOffers, type Offer } from "../../models/palette_model.ts";
 import { railRows } from "../../places.ts";
 import { activeShortcuts } from "../../shortcuts.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";
 import { Keys } from "./help_dialog.tsx";
 import { findUsers } from "./palette_users.ts";
@@ -126,7 +126,7 @@ function fixedOffers(models: Models): Offer[] {
   const places = railRows().map(([name, { pattern, title, rail, needs }]): Offer => ({
     id: `go:${name}`,
     kind: "go",
-    label: t(`frame.${title}`),
+    label: t(title),
     keys: rail.key === undefined ? undefined : `g ${rail.key}`,
     needs: needs === "anyone" ? undefined : needs,
     run: () => models.router.go(pattern),

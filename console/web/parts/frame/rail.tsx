@@ -6,7 +6,7 @@ import type { Models } from "../../models/models.ts";
 import { whyNot } from "../../access_words.ts";
 import { type Place, type PlaceName, type RailGroup, railRows, visitOf } from "../../places.ts";
 import { valueOf } from "../../remote.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Mark } from "./mark.tsx";
 import { Symbol } from "../symbol.tsx";
 
@@ -66,7 +66,7 @@ function RailLink({ models, name, place, title = place.title }: RailLinkProps) {
   const inside = (
     <>
       <Symbol name={place.rail?.icon ?? "ellipsis"} />
-      <span class="cut">{t(`frame.${title}`)}</span>
+      <span class="cut">{t(title)}</span>
     </>
   );
   return (

@@ -2,7 +2,7 @@
 
 import { useComputed } from "@preact/signals";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 

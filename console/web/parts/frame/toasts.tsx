@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Models } from "../../models/models.ts";
 import type { Toast, Toasts as Model } from "../../models/toasts_model.ts";
 import { pageTop, scrollPage } from "../../page_scroll.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Symbol } from "../symbol.tsx";
 
 /** Between the page and the messages on a small screen. */

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { GroupPage } from "../../../api/people/group_shapes.ts";
 import { createGroup, groupHref } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { BackendChoice, noBackend } from "../people/backend_choice.tsx";

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { GroupView } from "../../../api/people/group_shapes.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { BackendChoice, noBackend } from "../people/backend_choice.tsx";
 import { sayReceipt } from "../people/said_note.tsx";

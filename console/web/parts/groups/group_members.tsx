@@ -9,7 +9,7 @@ import { pageOf } from "../../models/page_number.ts";
 import { useResource } from "../../models/resource.ts";
 import { createSelection } from "../../models/selection.ts";
 import { userHref } from "../../user_href.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Fetched } from "../connect/fetched.tsx";
 import { Button } from "../button.tsx";
 import { type Column, DataTable, SelectionBar } from "../data_table.tsx";

@@ -7,7 +7,7 @@ import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { notStoredText } from "../../not_stored_text.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
 import { backendState } from "../people/user_states.tsx";

@@ -2,7 +2,7 @@
 
 import { findUsers } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { SearchPicker } from "../search_picker.tsx";
 
 interface PickerProps {

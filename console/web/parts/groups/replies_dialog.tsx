@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { GroupView, ReplyAttribute } from "../../../api/people/group_shapes.ts";
 import type { ApiFailure } from "../../api_client.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { type DiffRow, DiffTable } from "../diff_table.tsx";
 import { FormDialog } from "../form_dialog.tsx";

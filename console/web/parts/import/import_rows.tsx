@@ -2,7 +2,7 @@
 
 import type { ImportRow, ImportView, Verdict } from "../../../api/people/bulk_shapes.ts";
 import type { StateWords } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { type Column, DataTable } from "../data_table.tsx";
 import { PageTurner } from "../pager.tsx";

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ImportRow } from "../../../api/people/bulk_shapes.ts";
 import type { ImportModel } from "../../models/import_model.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";
 import { Field } from "../field.tsx";
 import { Note } from "../note.tsx";

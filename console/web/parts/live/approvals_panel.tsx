@@ -6,7 +6,7 @@ import { failureText, take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { useShortcuts } from "../../shortcuts.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Empty, Note } from "../note.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 import { TimeLeft } from "../time_left.tsx";

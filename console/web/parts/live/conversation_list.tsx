@@ -6,7 +6,7 @@ import { countText, durationText, fullTimeText, timeText } from "../../format.ts
 import { stateName } from "../../models/board_model.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { stateWords, tryCommand } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Icon } from "../icon.tsx";
 import { Button } from "../button.tsx";
 import { Empty } from "../note.tsx";

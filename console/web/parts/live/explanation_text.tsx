@@ -3,7 +3,7 @@
 import type { Explanation } from "../../../api/live/explain.ts";
 import type { SimilarUser } from "../../../api/live/similar_users.ts";
 import { whyText } from "../../why_text.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 
 interface ExplanationProps {
   readonly explanation: Explanation;

@@ -6,7 +6,7 @@ import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts
 import { failureText, take } from "../../api_client.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { Symbol } from "../symbol.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Note } from "../note.tsx";
 import { LoginStep } from "./login_step.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";

@@ -14,7 +14,7 @@ import {
   outcomeWords,
   type StateWords,
 } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { LiveStatus } from "./live_status.tsx";
 
 /** Worked out by the server from its own table; it changes with the server's version alone. */

@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../../../radius/doing/ports.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { LoginInspector } from "./login_inspector.tsx";
 import { Symbol } from "../symbol.tsx";
 

@@ -9,7 +9,7 @@ import type { Models } from "../../models/models.ts";
 import { userHref } from "../../user_href.ts";
 import { useResource } from "../../models/resource.ts";
 import { momentWords, stateWords, wordOr } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ExplanationText, SimilarUserText } from "./explanation_text.tsx";
 import { PacketsView } from "./packets_view.tsx";
 import { momentOf, ReplayBar } from "./replay_bar.tsx";

@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { stateWords, tryCommand } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { userHref } from "../../user_href.ts";
 import { CopyButton } from "../copy_button.tsx";
 import { Status } from "../status.tsx";

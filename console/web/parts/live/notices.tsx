@@ -8,7 +8,7 @@ import { failureText, take } from "../../api_client.ts";
 import type { Models } from "../../models/models.ts";
 import { userHref } from "../../user_href.ts";
 import { useResource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Note } from "../note.tsx";
 import { Time } from "../time.tsx";
 

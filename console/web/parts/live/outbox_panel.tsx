@@ -6,7 +6,7 @@ import { failureText, take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { Symbol } from "../symbol.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Empty } from "../note.tsx";
 import { whyNotNow } from "./reconnect_note.tsx";
 import { TimeLeft } from "../time_left.tsx";
@@ -64,7 +64,7 @@ function Message({ item, nowMs, reason, models: { api, session } }: MessageProps
     <li class="entry message">
       <span class="status tone-idle">
         <Symbol name={item.kind === "text" ? "line-text" : "line-call"} size={14} />
-        <span>{t(`live.${item.kind === "text" ? "text" : "call"}`)}</span>
+        <span>{t(item.kind === "text" ? "live.text" : "live.call")}</span>
       </span>
       <span class="mono cut">{item.to}</span>
       <TimeLeft

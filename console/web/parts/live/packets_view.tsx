@@ -5,7 +5,7 @@ import type { ConversationView, PacketRecord } from "../../../../radius/doing/po
 import { offsetText } from "../../format.ts";
 import { radclientText } from "../../radclient_text.ts";
 import { wordOr } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 
 type PacketRow = PacketRecord["rows"][number];

@@ -6,7 +6,7 @@ import type { Role } from "../../../api/permissions.ts";
 import { whyNot } from "../../access_words.ts";
 import { countText, durationText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Note } from "../note.tsx";
 
 /** Why who is here may not do a thing now; `undefined` when they may. */

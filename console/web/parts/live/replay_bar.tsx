@@ -7,7 +7,7 @@ import type { Models } from "../../models/models.ts";
 import { secondsText } from "../../format.ts";
 import { useShortcuts } from "../../shortcuts.ts";
 import { momentWords } from "../../words.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { CopyButton } from "../copy_button.tsx";
 
 const FRAME_MS = 100;

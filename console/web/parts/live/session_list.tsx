@@ -4,7 +4,7 @@ import type { SessionView } from "../../../api/live/session_shapes.ts";
 import { octetsText } from "../../format.ts";
 import type { Models } from "../../models/models.ts";
 import { userHref } from "../../user_href.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import type { StateWords } from "../../words.ts";
 import { Status } from "../status.tsx";
 import { Time } from "../time.tsx";

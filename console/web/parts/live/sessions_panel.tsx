@@ -6,7 +6,7 @@ import { countText } from "../../format.ts";
 import { useEvery } from "../../models/every.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { useResource } from "../../models/resource.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { SessionList } from "./session_list.tsx";
 
 const REFRESH_MS = 10_000;

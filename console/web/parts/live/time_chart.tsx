@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { countText, decimalText, fullTimeText } from "../../format.ts";
 import type { Tone } from "../../words.ts";
-import { locale } from "../../words/translate.ts";
+import { locale } from "../../i18n/translate.ts";
 
 export interface ChartLine {
   readonly label: string;

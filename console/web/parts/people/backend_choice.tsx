@@ -1,7 +1,7 @@
 // Which backends a change goes to: all of them, unless the administrator excludes one.
 
 import type { Signal } from "@preact/signals";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Checkbox } from "../inputs.tsx";
 
 interface BackendInfo {

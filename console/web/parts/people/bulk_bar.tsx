@@ -16,7 +16,7 @@ import {
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
 import type { Selection } from "../../models/selection.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { SelectionBar } from "../data_table.tsx";
 import { JobNote } from "./job_note.tsx";

@@ -7,7 +7,7 @@ import type { BulkPreview } from "../../../api/people/bulk_shapes.ts";
 import { type Choice, previewDeed } from "../../models/bulk_calls.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { Dialog } from "../dialog.tsx";
 import { Problem } from "../note.tsx";

@@ -6,7 +6,7 @@ import { whyNot } from "../../access_words.ts";
 import { useDeed } from "../../models/deed.ts";
 import { listUsers } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note, Problem } from "../note.tsx";
 import { CreateUserDialog } from "./create_user_dialog.tsx";

@@ -9,7 +9,7 @@ import { createUserCall } from "../../models/user_calls.ts";
 import { userHref } from "../../user_href.ts";
 import { attributesOf } from "../../models/user_changes.ts";
 import { EMPTY_FORM, type UserForm } from "../../models/user_form.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { receiptSentence } from "../receipt_chips.tsx";

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { UserRecord } from "../../../api/people/user_shapes.ts";
 import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { receiptSentence } from "../receipt_chips.tsx";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";

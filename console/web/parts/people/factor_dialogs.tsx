@@ -7,7 +7,7 @@ import type { PairingView } from "../../../api/people/user_shapes.ts";
 import type { QrPicture } from "../../../api/qr_picture.ts";
 import { useDeed } from "../../models/deed.ts";
 import { useEvery } from "../../models/every.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { CopyButton } from "../copy_button.tsx";
 import { Dialog } from "../dialog.tsx";

@@ -1,7 +1,7 @@
 // Until when a link or a code may be used.
 
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Time } from "../time.tsx";
 
 export function GoodUntil({ models, atMs }: { models: Models; atMs: number }) {

@@ -2,7 +2,7 @@
 
 import { take } from "../../api_client.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { SearchPicker } from "../search_picker.tsx";
 
 interface PickerProps {

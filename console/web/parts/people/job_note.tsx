@@ -5,7 +5,7 @@ import { failureText } from "../../api_client.ts";
 import { createJobCalls } from "../../models/bulk_calls.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 

@@ -1,7 +1,7 @@
 // A one-time link to a person's own page: made by a press, shown once.
 
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { FormDialog } from "../form_dialog.tsx";
 import { GoodUntil } from "./good_until.tsx";
 

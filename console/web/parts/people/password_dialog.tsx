@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";

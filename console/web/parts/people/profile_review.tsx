@@ -7,7 +7,7 @@ import { attributesOf, diffRows, mergeForms } from "../../models/user_changes.ts
 import { attributeName, changedFields, formOf, type UserForm } from "../../models/user_form.ts";
 import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { ReviewDialog } from "../review_dialog.tsx";
 import { BackendChoice, noBackend } from "./backend_choice.tsx";
 import { fieldLabel } from "./user_fields.tsx";

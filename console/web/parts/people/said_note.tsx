@@ -4,7 +4,7 @@ import type { Signal } from "@preact/signals";
 import type { Receipt } from "../../../../scim/ports.ts";
 import type { Models } from "../../models/models.ts";
 import { type Said, saidOf } from "../../models/said.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Note } from "../note.tsx";
 import { ReceiptChips, receiptMessage, receiptSentence } from "../receipt_chips.tsx";

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { LoginTrial, LoginView } from "../../../api/people/user_shapes.ts";
 import type { TrialInput } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { momentWords, stepLabel } from "../../words.ts";
 import { type FieldRow, Fields } from "../fields.tsx";
 import { FormDialog } from "../form_dialog.tsx";

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { AuditLink } from "../audit_link.tsx";
 import { Button } from "../button.tsx";
 import { late } from "../late.tsx";

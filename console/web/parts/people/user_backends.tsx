@@ -7,7 +7,7 @@ import { whyNot } from "../../access_words.ts";
 import { useEvery } from "../../models/every.ts";
 import { valueText } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Panel } from "../panel.tsx";
 import { Status } from "../status.tsx";

@@ -1,7 +1,7 @@
 // What goes with a user who leaves, by deletion or deactivation: groups, factors, logins under way.
 
 import type { UserView } from "../../../api/people/user_shapes.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { factorLabel } from "./user_states.tsx";
 
 /** Lines for a list; none for what there is none of. */

@@ -6,7 +6,7 @@ import type { LoginView, PairingView } from "../../../api/people/user_shapes.ts"
 import { whyNot } from "../../access_words.ts";
 import { fullTimeText } from "../../format.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { stateWords } from "../../words.ts";
 import { Button } from "../button.tsx";
 import { ConfirmDialog } from "../confirm_dialog.tsx";

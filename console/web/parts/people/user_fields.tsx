@@ -13,7 +13,7 @@ import {
   type TextField,
   type UserForm,
 } from "../../models/user_form.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Field } from "../field.tsx";
 import { Fields } from "../fields.tsx";
 import { Checkbox, FixedField, SelectField } from "../inputs.tsx";

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { whyNot } from "../../access_words.ts";
 import { hasFailure, saidOf } from "../../models/said.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
 import { Panel } from "../panel.tsx";
 import { receiptMessage } from "../receipt_chips.tsx";

@@ -6,7 +6,7 @@ import type { UserRecord } from "../../../api/people/user_shapes.ts";
 import { whyNot } from "../../access_words.ts";
 import { changedFields, formOf, otherAttributes, type UserForm } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { FixedField } from "../inputs.tsx";
 import { late } from "../late.tsx";
 import { ReviewedForm } from "../reviewed_form.tsx";

@@ -3,7 +3,7 @@
 import type { UserSessionsAnswer } from "../../../api/live/session_shapes.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { Fetched } from "../fetched.tsx";
 import { SessionList } from "../live/session_list.tsx";
 import { Panel } from "../panel.tsx";

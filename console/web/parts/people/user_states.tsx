@@ -2,7 +2,7 @@
 
 import type { Factor } from "../../../../radius/facts/factors.ts";
 import type { BackendMark } from "../../../api/people/user_shapes.ts";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import type { StateWords } from "../../words.ts";
 import { Chip, Status } from "../status.tsx";
 

@@ -5,8 +5,8 @@ import type { TimelineEntry, TimelinePage } from "../../../api/people/user_shape
 import { useDeed } from "../../models/deed.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
-import { knownWord, t } from "../../words/translate.ts";
-import type { WordKey } from "../../words/words.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
+import type { MessageKey } from "../../i18n/catalogue.ts";
 import { ChangeText } from "../audit/change_text.tsx";
 import { deedText } from "../audit/event_label.ts";
 import { Button } from "../button.tsx";
@@ -59,8 +59,8 @@ export function UserTimeline({ models, user, calls }: UserPart) {
 /** Why a login was rejected, as a sentence; `null` where the record does not say, or says what this page does not know. */
 function reasonOf({ action, details: { because, by } }: TimelineEntry): string | null {
   if (action !== "login.rejected" || because === undefined) return null;
-  if (knownWord("people", `because_${because}`) === null) return null;
-  return t(`people.because_${because}` as WordKey, { by: by ?? "" });
+  if (findMessage(`people.because_${because}`) === null) return null;
+  return t(`people.because_${because}` as MessageKey, { by: by ?? "" });
 }
 
 function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {

@@ -3,7 +3,7 @@
 import type { LicenceRow } from "../../../api/govern/setting_shapes.ts";
 import { durationText } from "../../format.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
 import { FixedField } from "../inputs.tsx";
 import { Time } from "../time.tsx";

@@ -1,7 +1,7 @@
 // How the console looks in this browser.
 
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { LookFields } from "../frame/look_fields.tsx";
 
 export function Look({ models }: SettingsPart) {

@@ -1,7 +1,7 @@
 // How logins are decided: RADIUS, the factors, and the services that are asked, as the settings file has it.
 
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { SettingTable } from "./setting_table.tsx";
 
 const TABLES = ["radius.", "factors.", "second_factor.", "telephony."] as const;

@@ -2,7 +2,7 @@
 
 import type { KeptRow } from "../../../api/govern/setting_shapes.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@
 
 import type { ShownSetting } from "../../../api/govern/setting_shapes.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { knownWord, t } from "../../words/translate.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";
 import { Note } from "../note.tsx";
 import { SearchBox } from "../search_box.tsx";
@@ -85,7 +85,7 @@ function columns(): Column<ShownSetting>[] {
 
 /** In the language that is on; `null`: only the settings' own English is there. */
 function meaningOf({ key }: ShownSetting): string | null {
-  return knownWord("meanings", key);
+  return findMessage(`meanings.${key}`);
 }
 
 function Meaning({ row }: { row: ShownSetting }) {

@@ -3,7 +3,7 @@
 import type { ProviderStanding } from "../../../api/govern/setting_shapes.ts";
 import { durationText } from "../../format.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
-import { t } from "../../words/translate.ts";
+import { t } from "../../i18n/translate.ts";
 import { FixedField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
 import { Status } from "../status.tsx";

@@ -1,0 +1,106 @@
+// The messages of the interface in the selected language. Components that use them render again when the language changes.
+
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { formatMessage } from "./format_message.ts";
+import {
+  type Catalogue,
+  type Language,
+  LANGUAGES,
+  type MessageKey,
+  type MessageValues,
+} from "./catalogue.ts";
+
+/** The start of the names of this page's catalogue files; the build inserts it. */
+declare const CATALOGUE_NAME: string;
+
+const STORAGE_KEY = "countersign-language";
+const active = signal<{ readonly language: Language; readonly catalogue: Catalogue }>({
+  language: "en",
+  catalogue: {},
+});
+
+/** The selected language. */
+export const language: ReadonlySignal<Language> = computed(() => active.value.language);
+
+/** The locale for dates and numbers: the browser's regional variant of the selected language, if it has one. */
+export function locale(): string {
+  return navigator.languages?.find((one) => one.split("-")[0] === language.value) ?? language.value;
+}
+
+/**
+ * The message of a key. Without a catalogue, the key itself: a page with keys is better than no page.
+ *
+ * @example t("frame.range", { from: 51, to: 100, count: 772 })
+ */
+export function t(key: MessageKey, values: MessageValues = {}): string {
+  const { language, catalogue } = active.value;
+  const message = catalogue[key];
+  return message === undefined ? key : formatMessage(message, { language, values });
+}
+
+/** The message for an error code: `fail_<code>` of any area, or `null`. */
+export function failureMessage(code: string): string | null {
+  const found = Object.entries(active.value.catalogue).find(([key]) => key.endsWith(`.fail_${code}`));
+  return typeof found?.[1] === "string" ? found[1] : null;
+}
+
+/** The message of a key that contains a name from the server, or `null`: the server may be newer than this page. */
+export function findMessage(key: string): string | null {
+  const { catalogue } = active.value;
+  const message = Object.hasOwn(catalogue, key) ? catalogue[key] : undefined;
+  return typeof message === "string" ? message : null;
+}
+
+/** Loads the catalogue of the selected language. */
+export async function loadCatalogue(): Promise<void> {
+  const selected = language.peek();
+  activateCatalogue(selected, await fetchCatalogue(selected));
+}
+
+async function fetchCatalogue(language: Language): Promise<Catalogue> {
+  const response = await fetch(`/assets/${CATALOGUE_NAME}-${language}.json`);
+  if (!response.ok) throw new Error(`Cannot load the messages in ${language}: status ${response.status}`);
+  return await response.json();
+}
+
+export function activateCatalogue(language: Language, catalogue: Catalogue): void {
+  active.value = { language, catalogue };
+}
+
+/** Changes the language as soon as its catalogue is loaded, and stores the choice. */
+export async function switchLanguage(next: Language): Promise<void> {
+  activateCatalogue(next, await fetchCatalogue(next));
+  document.documentElement.lang = next;
+  try {
+    localStorage.setItem(STORAGE_KEY, next);
+  } catch (_storageIsOff) {
+    // Without storage, the choice lasts as long as the page.
+  }
+}
+
+/** Selects the stored language, or the one that the browser prefers. Call it before the first render. */
+export function restoreLanguage(): void {
+  const selected = storedLanguage() ?? browserLanguage();
+  activateCatalogue(selected, {});
+  document.documentElement.lang = selected;
+}
+
+function storedLanguage(): Language | null {
+  try {
+    return languageOf(localStorage.getItem(STORAGE_KEY) ?? "");
+  } catch (_storageIsOff) {
+    return null;
+  }
+}
+
+function browserLanguage(): Language {
+  for (const one of navigator.languages ?? []) {
+    const known = languageOf(one.split("-")[0] ?? "");
+    if (known !== null) return known;
+  }
+  return "en";
+}
+
+function languageOf(name: string): Language | null {
+  return LANGUAGES.find((one) => one === name) ?? null;
+}

@@ -1,0 +1,88 @@
+// Each message of the catalogues is used: its key is in the code, or it fits a template such as `live.step_${step}`.
+
+import { assertEquals } from "@std/assert";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
+
+const CONSOLE = new URL("../../console/", import.meta.url);
+const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;
+const LITERAL = /["'`]([a-z]+\.\w+)["'`]/g;
+const TEMPLATE = /`((?:[a-z]+|\$\{area\})\.(?:\w|\$\{[^`}]*\})+)`/g;
+const INSERTION = /\$\{[^}]*\}/;
+
+/** What a template inserts where its fixed part does not tell which messages it means. */
+const INSERTED: Readonly<Record<string, string>> = {
+  "approve.${view.kind}": "unknown|no_service",
+  "live.${name}": "client|target|accepted|rejected|expired|cancelled|superseded",
+  "live.${verdict}": "signed|unsigned|unchecked",
+  "frame.${why}": "page_unloaded|page_broken",
+  "frame.${group}": "watch|manage|connect|govern",
+  "frame.${said.value}": "copied|not_copied",
+  "govern.${name}_${one}": "(?:because|by|how|kind|access)_\\w+",
+  "govern.${name}_${value}": "(?:decidedBy|access)_\\w+",
+  "connect.${field}":
+    "messageAuthenticator|firstFactor|serverSignature|device|unknownUsers|appendSeparator|domainsText|realmsText",
+  "connect.${field}_${value}":
+    "(?:messageAuthenticator|firstFactor|serverSignature|device|unknownUsers)_\\w+",
+  "connect.${name}": "messageAuthenticator|firstFactor|device|unknownUsers",
+  "connect.${name}_${client[name]}": "(?:messageAuthenticator|firstFactor|device|unknownUsers)_\\w+",
+  "access.${noPasskey}": "passkeys_need_name|passkeys_unknown",
+  "access.${why}": "passkeys_need_name|passkeys_unknown",
+  "settings.${unit}": "days|hours|octets",
+  "people.${deed}": "rename|revoke",
+  "people.${name}_${option}": "(?:status|enrolled|sync)_\\w+",
+  "records.${by}": "client|target",
+};
+/** A type, not a message. */
+const KEY_TYPE = /\$\{string\}/;
+/** Messages for error codes: the server decides which of them appear. */
+const ERROR = /\.fail_/;
+
+async function sourcesBelow(folder: URL): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory && name !== "dist") texts.push(...await sourcesBelow(new URL(`${name}/`, folder)));
+    else if (/\.tsx?$/.test(name)) {
+      texts.push((await Deno.readTextFile(new URL(name, folder))).replace(COMMENT, ""));
+    }
+  }
+  return texts;
+}
+
+function patternOf(template: string): RegExp {
+  const [area = ""] = template.split(".", 1);
+  const inserted = INSERTED[template];
+  if (inserted !== undefined) return new RegExp(`^${area}\\.(?:${inserted})$`);
+  const parts = template.replace("${area}", "(?:people|connect)").split(INSERTION);
+  return new RegExp(`^${parts.join("\\w+")}$`);
+}
+
+const source = (await sourcesBelow(CONSOLE)).join("\n");
+const templates = new Set(
+  [...source.matchAll(TEMPLATE)].map(([, template = ""]) => template).filter((one) => !KEY_TYPE.test(one)),
+);
+
+Deno.test("each message is used by the code of the console", () => {
+  const literals = new Set([...source.matchAll(LITERAL)].map(([, key = ""]) => key));
+  const patterns = [...templates].map(patternOf);
+  const unused = Object.keys(en).filter((key) =>
+    !ERROR.test(key) && !literals.has(key) && !patterns.some((pattern) => pattern.test(key))
+  );
+  assertEquals(unused, []);
+});
+
+Deno.test("each exception for a template belongs to a template of the code, and finds a message", () => {
+  for (const template of Object.keys(INSERTED)) {
+    assertEquals(templates.has(template), true, template);
+    const pattern = patternOf(template);
+    assertEquals(Object.keys(en).some((key) => pattern.test(key)), true, template);
+  }
+});
+
+Deno.test("each template that inserts the whole name of a message has an exception", () => {
+  const areas = new Set(Object.keys(en).map((key) => key.split(".", 1)[0]));
+  const open = [...templates].filter((template) => {
+    const [area = "", name = ""] = template.split(/\.(.*)/s);
+    return areas.has(area) && /^_*$/.test(name.replaceAll(/\$\{[^}]*\}/g, ""));
+  });
+  assertEquals(open.filter((template) => !(template in INSERTED)), []);
+});

@@ -1,0 +1,140 @@
+// The message catalogues: the same keys and placeholders in each language, and a message for every name of the server.
+
+import { assert, assertEquals } from "@std/assert";
+import { shownSettings } from "../../config/shown_settings.ts";
+import { catalogueJson, usesArea } from "../../console/i18n_bundle.ts";
+import de from "../../console/web/i18n/de.json" with { type: "json" };
+import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { formatMessage } from "../../console/web/i18n/format_message.ts";
+import {
+  activateCatalogue,
+  failureMessage,
+  findMessage,
+  locale,
+  t,
+} from "../../console/web/i18n/translate.ts";
+import { type Catalogue, type Language, LANGUAGES, type Message } from "../../console/web/i18n/catalogue.ts";
+import { REFUSALS } from "../../radius/doing/request.ts";
+import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
+
+const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
+/** English has the sentences of this area in the table of the settings, and the server sends them. */
+const MEANINGS = "meanings.";
+
+const textsOf = (message: Message) => typeof message === "string" ? [message] : [message.one, message.other];
+const placeholdersOf = (message: Message) =>
+  [...new Set(textsOf(message).flatMap((text) => text.match(/\{\w+\}/g) ?? []))].toSorted();
+
+for (const [language, catalogue] of Object.entries(CATALOGUES)) {
+  const rows = Object.entries(catalogue).filter(([key]) => !key.startsWith(MEANINGS));
+
+  Deno.test(`the catalogue ${language}.json has the keys of en.json, sorted, and no empty text`, () => {
+    assertEquals(rows.map(([key]) => key), Object.keys(en).toSorted());
+    assertEquals(Object.keys(catalogue), Object.keys(catalogue).toSorted());
+    assertEquals(rows.filter(([, message]) => textsOf(message).includes("")), []);
+    for (const [key] of rows) assert(/^[a-z]+\.\w+$/.test(key), key);
+  });
+
+  Deno.test(`the catalogue ${language}.json has the placeholders and plural forms of en.json`, () => {
+    for (const [key, message] of rows) {
+      const original = CATALOGUES.en[key] ?? "";
+      assertEquals(placeholdersOf(message), placeholdersOf(original), key);
+      assertEquals(typeof message, typeof original, key);
+    }
+  });
+
+  Deno.test(`the catalogue ${language}.json has one text for each error code that several areas explain`, () => {
+    const texts = new Map<string, Message>();
+    for (const [key, message] of rows) {
+      const [area = "", name = ""] = key.split(".");
+      if (!name.startsWith("fail_") || !usesArea("web", area)) continue;
+      assertEquals(texts.get(name) ?? message, message, key);
+      texts.set(name, message);
+    }
+  });
+
+  Deno.test(`the catalogue ${language}.json has a title for every reason to drop or refuse a packet`, () => {
+    const reasons = [...Object.keys(DROP_REASONS), ...Object.keys(REFUSALS)];
+    assert(reasons.length > 20);
+    assertEquals(reasons.filter((reason) => !(`explain.title_${reason}` in catalogue)), []);
+  });
+
+  Deno.test(`the catalogue ${language}.json names a factor the same wherever it appears`, () => {
+    const factors = rows.filter(([key]) => key.startsWith("live.factor_"));
+    const both = factors.filter(([key]) => key.replace("live.", "people.") in catalogue);
+    assert(both.some(([key]) => key === "live.factor_totp"));
+    for (const [key, message] of both) assertEquals(message, catalogue[key.replace("live.", "people.")], key);
+  });
+}
+
+Deno.test("each catalogue but the English one has a sentence for each setting, and for no other", () => {
+  const keys = shownSettings({ values: new Map() }).map(({ key }) => MEANINGS + key).toSorted();
+  for (const language of LANGUAGES.filter((one) => one !== "en")) {
+    const rows = Object.entries(CATALOGUES[language]).filter(([key]) => key.startsWith(MEANINGS));
+    assertEquals(rows.map(([key]) => key).toSorted(), keys, language);
+    for (const [key, text] of rows) {
+      assert(typeof text === "string" && text !== "" && !text.endsWith("."), key);
+    }
+  }
+});
+
+/** The names that audit records have beside who, what, whom, before and after; `conversation` is a link. */
+const DETAILS = {
+  "a login": ["row", "because", "factor"],
+  "a lock": ["hard", "failures", "locks"],
+  "a pairing": ["kind", "pairing", "factor", "number", "because", "deadlineMs"],
+  "the directory": ["target", "changed", "backends", "added", "removed", "count"],
+  "a refresh": ["created", "updated", "unchanged", "vanished", "deleted", "faults", "tookMs"],
+} as const;
+for (const [what, names] of Object.entries(DETAILS)) {
+  Deno.test(`the catalogues have a label for each detail of an audit record of ${what}`, () => {
+    for (const [language, catalogue] of Object.entries(CATALOGUES)) {
+      assertEquals(names.filter((name) => !(`govern.detail_${name}` in catalogue)), [], language);
+    }
+  });
+}
+
+Deno.test("catalogueJson() has the messages of the page and no others", () => {
+  const areasOf = (page: "web" | "me" | "device") => [
+    ...new Set(Object.keys(JSON.parse(catalogueJson(page, "en"))).map((key) => key.split(".")[0])),
+  ];
+  assertEquals(areasOf("device"), ["device"]);
+  assertEquals(areasOf("me"), ["frame", "me"]);
+  assert(["live", "people", "frame"].every((area) => areasOf("web").includes(area)));
+  assert(!["me", "device", "approve"].some((area) => areasOf("web").includes(area)));
+  assert(catalogueJson("device", "de").length < 8000);
+});
+
+Deno.test("t() shows the key while there is no catalogue, and findMessage() and failureMessage() return null", () => {
+  assertEquals([t("frame.undo"), findMessage("frame.undo"), failureMessage("offline")], [
+    "frame.undo",
+    null,
+    null,
+  ]);
+  try {
+    activateCatalogue("de", de);
+    assertEquals([t("frame.undo"), findMessage("frame.undo")], [de["frame.undo"], de["frame.undo"]]);
+    assertEquals(failureMessage("changed_meanwhile"), de["access.fail_changed_meanwhile"]);
+    assertEquals([failureMessage("no_such_code"), findMessage("constructor")], [null, null]);
+    assertEquals(locale().slice(0, 2), "de");
+  } finally {
+    activateCatalogue("en", {});
+  }
+});
+
+Deno.test("formatMessage() inserts values as they are, and leaves a placeholder without a value", () => {
+  const text = (message: Message, values: Record<string, string | number>) =>
+    formatMessage(message, { language: "en", values });
+  assertEquals(
+    text("{name} has {count}", { name: "<b>{count}</b>", count: 1234 }),
+    "<b>{count}</b> has 1,234",
+  );
+  assertEquals(text("{a} and {b}", { a: "x" }), "x and {b}");
+  assertEquals(formatMessage("{count}", { language: "de", values: { count: 1234 } }), "1.234");
+});
+
+Deno.test("formatMessage() selects the plural form of the language", () => {
+  const message = { one: "{count} login", other: "{count} logins" };
+  const of = (count: number) => formatMessage(message, { language: "en", values: { count } });
+  assertEquals([0, 1, 2].map(of), ["0 logins", "1 login", "2 logins"]);
+});
