@@ -153,8 +153,8 @@ function createApp(
     watch: radius.watch,
     vpnSessions: radius.sessions,
     phone: services.embedded?.phone ?? null,
-    desk: services.embedded?.desk ?? null,
-    outbox: services.outbox?.desk ?? null,
+    desk: services.embedded?.admin ?? null,
+    outbox: services.outbox?.messages ?? null,
     people: {
       targets: identity.targets,
       loginTarget: identity.logins.name,

@@ -7,7 +7,8 @@ import type { SessionList } from "../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../radius/doing/ports.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
-import type { OutboxDesk, PhoneService, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
+import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
 import type { Vault } from "../vault.ts";
 import type { Admins } from "./api/sign_in/admins.ts";
 import { type AccessServiceDeps, createAccessServices } from "./api/sign_in/access_services.ts";
@@ -53,9 +54,9 @@ export interface HttpAppDeps {
   /** Who is connected, by accounting; absent where the console runs without a gateway. */
   readonly vpnSessions?: SessionList;
   /** `null` where an external service is used. */
-  readonly phone: PhoneService | null;
-  readonly desk: SecondFactorDesk | null;
-  readonly outbox: OutboxDesk | null;
+  readonly phone: DeviceService | null;
+  readonly desk: SecondFactorAdmin | null;
+  readonly outbox: OutboxMessages | null;
   /** The directory's users with their factors; absent where the console runs without a directory. */
   readonly people?: People;
   /** What the pages of clients, targets, credentials and health look at; absent where the console runs without. */

@@ -7,12 +7,12 @@ import type { AddingPhone } from "../radius/doing/pairing.ts";
 import { addedByPhone } from "../radius/pure/unconfirmed_factors.ts";
 import type { Mutation } from "../store.ts";
 import type { Radius } from "../radius/gateway.ts";
-import type { PhoneOrigin, SecondFactorDesk } from "../upstream/embedded/interfaces.ts";
+import type { PhoneOrigin, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
 import { userNotice } from "../platform/user_notice.ts";
 import { type FindUserRecord, isUsableFor } from "../user_record.ts";
 
 export interface FollowingDeps {
-  readonly desk: SecondFactorDesk;
+  readonly admin: SecondFactorAdmin;
   readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
   readonly findUserRecord: FindUserRecord;
   readonly log: Log;
@@ -20,14 +20,14 @@ export interface FollowingDeps {
 
 /** A phone that pairs by invitation becomes a factor of its user. One that unpairs stops being one. The phone of a user who leaves is unpaired. */
 export function followPhones(
-  { desk, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: FollowingDeps,
+  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: FollowingDeps,
 ): void {
   onRevoked(({ pairingId }) =>
-    void desk.revokePairing(pairingId).catch((fault: unknown) =>
+    void admin.revokePairing(pairingId).catch((fault: unknown) =>
       log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
     )
   );
-  desk.onPaired(async ({ pairingId, userName, recordId, totpLength, name, addedBy, source, browser }) => {
+  admin.onPaired(async ({ pairingId, userName, recordId, totpLength, name, addedBy, source, browser }) => {
     // The user may have left since the phone used the invitation.
     const record = await findUserRecord(userName);
     const device = { id: pairingId, userName, totpLength, name, addedBy };
@@ -48,7 +48,7 @@ export function followPhones(
     }
     return isStored;
   });
-  desk.onUnpaired(async ({ pairingId, userName }, origin) => {
+  admin.onUnpaired(async ({ pairingId, userName }, origin) => {
     const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
     const name = known?.kind === "device" ? known.name : undefined;
     // The phone's cookie alone does this, so what the phone added waits for a confirmation by another factor.

@@ -7,9 +7,12 @@ import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import type { FindUserRecord } from "../user_record.ts";
-import type { Totp } from "./embedded/house.ts";
-import { createOutbox, type Outbox } from "./embedded/outbox.ts";
-import { createEmbeddedSecondFactor, type EmbeddedSecondFactor } from "./embedded/second_factor.ts";
+import type { Totp } from "./embedded/second_factor/context.ts";
+import {
+  createEmbeddedSecondFactor,
+  type EmbeddedSecondFactor,
+} from "./embedded/second_factor/second_factor.ts";
+import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
 import { createHttpCaller } from "./http.ts";
 import { openHttpClient } from "./http_client.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
@@ -20,7 +23,7 @@ export interface Services {
   readonly telephony: TelephonyService;
   /** `null` where an external service is configured. */
   readonly embedded: EmbeddedSecondFactor | null;
-  readonly outbox: Outbox | null;
+  readonly outbox: TelephonyOutbox | null;
   /** Waits for what is under way. */
   close(): Promise<void>;
 }
@@ -97,7 +100,7 @@ async function createSecondFactor(
 async function createTelephony(
   deps: ServiceDeps,
   { fetch }: Outward,
-): Promise<{ service: TelephonyService; outbox: Outbox | null; close: () => Promise<void> }> {
+): Promise<{ service: TelephonyService; outbox: TelephonyOutbox | null; close: () => Promise<void> }> {
   const { config, clock, random, userAgent } = deps;
   if (config.telephony.url !== "") {
     const { connectionsPerRoute, connectionsTotal } = config.telephony;
@@ -109,7 +112,7 @@ async function createTelephony(
       close: () => caller.close(),
     };
   }
-  const outbox = createOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
+  const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
   await outbox.load();
   return { service: outbox.service, outbox, close: () => Promise.resolve() };
 }

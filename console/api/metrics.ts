@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import type { SessionList } from "../../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../../radius/doing/ports.ts";
-import type { SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { HttpEnv } from "./http_env.ts";
 import type { People } from "./people/people.ts";
 
@@ -17,7 +17,7 @@ export interface MonitoringDeps {
   readonly ready: () => Readiness;
   readonly watch: GatewayWatch;
   readonly vpnSessions?: Pick<SessionList, "connectedCount">;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
   /** Absent where the console runs without a directory. */

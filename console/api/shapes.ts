@@ -1,7 +1,8 @@
 // What the console's API answers, as types alone: the pages import them and nothing else from here.
 
 import type { ConversationView } from "../../radius/doing/ports.ts";
-import type { OutboxItem, PendingApproval } from "../../upstream/embedded/interfaces.ts";
+import type { PendingApproval } from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { OutboxItem } from "../../upstream/embedded/telephony/outbox.ts";
 import type { Role } from "./permissions.ts";
 import type { FirstStep } from "./live/first_steps.ts";
 

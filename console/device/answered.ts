@@ -1,6 +1,6 @@
 // Questions that the person of the phone has answered. They leave the page before the stream reports it.
 
-import type { PhonePairing, PhoneView } from "../../upstream/embedded/interfaces.ts";
+import type { PhonePairing, PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 
 /** Request and pairing ids, with whether the person approved. */
 export type Answered = ReadonlyMap<string, boolean>;

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
+import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { fullTimeText } from "../web/format.ts";
 import { t } from "../web/i18n/translate.ts";

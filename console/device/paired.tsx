@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/interfaces.ts";
+import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { countdownText } from "../web/format.ts";
 import { t } from "../web/i18n/translate.ts";
 import { Icon } from "../web/parts/icon.tsx";

@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
-import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
+import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { DeviceApi, PhoneNotice } from "../api/me/device_api.ts";
 import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";

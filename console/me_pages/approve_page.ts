@@ -1,6 +1,6 @@
 // The page that confirms one login, as HTML without script: it works wherever a form can be sent, and opening it decides nothing.
 
-import type { OwnRequest } from "../../upstream/embedded/interfaces.ts";
+import type { OwnRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { Dist } from "../assets.ts";
 import type { Language } from "../web/i18n/catalogue.ts";
 import type { ApproveKey, ApproveText } from "./approve_messages.ts";

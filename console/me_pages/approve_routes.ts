@@ -5,7 +5,11 @@ import { canonicalName } from "../../canonical_name.ts";
 import type { Log } from "../../log.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
-import type { OwnRequest, PhoneService, SecondFactorDesk } from "../../upstream/embedded/interfaces.ts";
+import type {
+  DeviceService,
+  OwnRequest,
+  SecondFactorAdmin,
+} from "../../upstream/embedded/second_factor/interfaces.ts";
 import { auditEntry } from "../../platform/audit.ts";
 import { type HttpEnv, refuseForeignOrigin } from "../api/http_env.ts";
 import type { MeDoor } from "../api/me/me_door.ts";
@@ -22,8 +26,8 @@ import { createApproveText } from "./approve_messages.ts";
 
 export interface ApproveDeps {
   readonly people?: People;
-  readonly desk: SecondFactorDesk | null;
-  readonly phone: PhoneService | null;
+  readonly desk: SecondFactorAdmin | null;
+  readonly phone: DeviceService | null;
   readonly door: () => MeDoor;
   readonly store: Store;
   readonly clock: Clock;

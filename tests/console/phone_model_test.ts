@@ -5,7 +5,7 @@ import { createPhoneModel } from "../../console/device/phone_model.ts";
 import { createClockModel } from "../../console/web/models/clock_model.ts";
 import type { EventChannel } from "../../console/web/models/live_model.ts";
 import { valueOf } from "../../console/web/remote.ts";
-import type { PhoneView } from "../../upstream/embedded/interfaces.ts";
+import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 import { phoneRequest } from "../fakes/console_phone.ts";
 

@@ -13,12 +13,11 @@ import type {
 } from "../../radius/doing/ports.ts";
 import type { Mutation } from "../../store.ts";
 import type {
-  Alongside,
-  OutboxDesk,
-  OutboxItem,
+  CommitOptions,
   PendingApproval,
-  SecondFactorDesk,
-} from "../../upstream/embedded/interfaces.ts";
+  SecondFactorAdmin,
+} from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { OutboxItem, OutboxMessages } from "../../upstream/embedded/telephony/outbox.ts";
 
 /** A gateway whose conversations a test puts in. */
 export interface FakeWatch extends GatewayWatch {
@@ -108,7 +107,7 @@ export function ended(
   return { ...view, outcome, updatedMs: atMs, moments: [...view.moments, { atMs, step: outcome, row }] };
 }
 
-export interface FakeDesk extends SecondFactorDesk {
+export interface FakeDesk extends SecondFactorAdmin {
   wait(approval: PendingApproval): void;
   readonly decided: { id: string; verb: "deny" | "cancel" }[];
 }
@@ -119,7 +118,7 @@ export function createFakeDesk(keep: (also: readonly Mutation[]) => Promise<unkn
   const listeners = new Set<() => void>();
   const decided: { id: string; verb: "deny" | "cancel" }[] = [];
   const changed = () => listeners.forEach((notify) => notify());
-  const decide = async (id: string, { verb, also = [] }: Alongside & { verb: "deny" | "cancel" }) => {
+  const decide = async (id: string, { verb, also = [] }: CommitOptions & { verb: "deny" | "cancel" }) => {
     if (!waiting.some((one) => one.requestId === id)) return false;
     await keep(also);
     waiting = waiting.filter((one) => one.requestId !== id);
@@ -174,7 +173,7 @@ export function approval(id: string, { userName = "ada", createdMs = Date.now() 
   };
 }
 
-export interface FakeOutbox extends OutboxDesk {
+export interface FakeOutbox extends OutboxMessages {
   put(item: OutboxItem, body: string): void;
 }
 

@@ -1,14 +1,14 @@
 // The embedded second-factor service as the phone page sees it: one token, one user, played by hand.
 
 import type {
+  DeviceService,
   PhonePairing,
   PhoneRefusal,
   PhoneRequest,
   PhoneResult,
-  PhoneService,
-} from "../../upstream/embedded/interfaces.ts";
+} from "../../upstream/embedded/second_factor/interfaces.ts";
 
-export interface FakePhone extends PhoneService {
+export interface FakePhone extends DeviceService {
   ask(request: PhoneRequest): void;
   /** A login typed the phrase. */
   typePhrase(): void;

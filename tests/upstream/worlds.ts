@@ -6,11 +6,11 @@ import type { SecondFactorService, TelephonyService } from "../../radius/doing/p
 import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createStore, type Store } from "../../store.ts";
-import { createOutbox } from "../../upstream/embedded/outbox.ts";
+import { TelephonyOutbox } from "../../upstream/embedded/telephony/outbox.ts";
 import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
-} from "../../upstream/embedded/second_factor.ts";
+} from "../../upstream/embedded/second_factor/second_factor.ts";
 import { createHttpCaller } from "../../upstream/http.ts";
 import { openHttpClient } from "../../upstream/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
@@ -138,7 +138,7 @@ async function embeddedWorld(): Promise<SecondFactorWorld> {
       },
     },
     async pair(userName) {
-      const { invitation } = await embedded.desk.invite(userName);
+      const { invitation } = await embedded.admin.invite(userName);
       return right(await embedded.phone.acceptInvitation(invitation, { token, source: "test" })).pairingId;
     },
     offerPhrase: async () => right(await embedded.phone.newPhrase(token)).phrase,
@@ -189,13 +189,13 @@ async function externalTelephony(twimlEchoUrl: string): Promise<TelephonyWorld> 
 
 async function embeddedTelephony(): Promise<TelephonyWorld> {
   const ground = await openGround();
-  const outbox = createOutbox(ground);
+  const outbox = new TelephonyOutbox(ground);
   await outbox.load();
   return {
     service: outbox.service,
     async received(to) {
-      const last = outbox.desk.items().find((item) => item.to === to);
-      const text = last === undefined ? null : await outbox.desk.reveal(last.id);
+      const last = outbox.messages.items().find((item) => item.to === to);
+      const text = last === undefined ? null : await outbox.messages.reveal(last.id);
       return text?.match(/\d{4,10}/g)?.at(-1);
     },
     [Symbol.asyncDispose]: () => ground.store.close(),

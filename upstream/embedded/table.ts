@@ -1,52 +1,52 @@
-// A table of the embedded services: rows in the store, and a mirror of them in memory, so that reads are synchronous.
-// Changes go to the store first, checked against the version that the mirror had; one of two racing changes wins.
+// A table of the embedded services: rows in the store, and a copy of them in memory, so that reads are synchronous. A
+// change is committed to the store first, checked against the version in memory. One of two racing changes wins.
 
 import type { Check, Mutation, Store } from "../../store.ts";
 
 /** A change that is ready to be committed with others; see {@link commitChanges}. */
-export interface Change {
+export interface TableChange {
   readonly mutation: Mutation;
-  /** `null`: a new row under a random id, which no other row can have. */
+  /** `null`: a new row with a random id, which no other row can have. */
   readonly check: Check | null;
-  /** Brings the mirror up to date after the commit. */
+  /** Updates the memory after the commit. */
   applied(versionstamp: string): void;
   /** Reads the row again after a lost race. */
   reread(): Promise<void>;
 }
 
 /** Rows of one kind by id. */
-export interface Table<Row> {
+export interface MirroredTable<Row> {
   get(id: string): Row | undefined;
-  /** Rows under one key of the index, oldest first, at most `limit`. */
-  under(indexKey: string, limit?: number): Row[];
-  /** The `limit` rows under one key of the index that came last, oldest first. */
-  newestUnder(indexKey: string, limit: number): Row[];
-  /** How many rows stand under one key of the index. */
+  /** The rows with an index key, oldest first, at most `limit`. */
+  list(indexKey: string, limit?: number): Row[];
+  /** The newest `limit` rows with an index key, oldest first. */
+  listNewest(indexKey: string, limit: number): Row[];
+  /** How many rows have an index key. */
   count(indexKey: string): number;
   size(): number;
-  /** Adds a row whose id is new. */
-  add(id: string, row: Row): Change;
-  /** Replaces or removes (`null`) a row, if it is still as the mirror has it. */
-  change(id: string, row: Row | null): Change;
+  /** Adds a row with a new id. */
+  add(id: string, row: Row): TableChange;
+  /** Replaces or removes (`null`) a row, if the store still has the version in memory. */
+  change(id: string, row: Row | null): TableChange;
   /** Reads all rows from the store. */
   load(nowMs: number): Promise<void>;
-  /** Takes rows that have expired out of the mirror; the store sweeps its own. */
+  /** Removes expired rows from memory. The store removes its own. */
   sweep(nowMs: number): void;
 }
 
 /**
  * @param options.name last part of the key prefix `["embedded", name]`.
- * @param options.expiresMs when a row may be forgotten; `null` for never.
- * @param options.index keys under which a row is found.
+ * @param options.expiresMs when a row expires; `null` for never.
+ * @param options.index index keys of a row.
  */
-export function createTable<Row>(
+export function createMirroredTable<Row>(
   deps: { store: Store; nowMs: () => number },
   options: {
     name: string;
     expiresMs: (row: Row) => number | null;
     index: (row: Row) => readonly string[];
   },
-): Table<Row> {
+): MirroredTable<Row> {
   const { store, nowMs } = deps;
   const { name, expiresMs, index } = options;
   const rows = new Map<string, { row: Row; versionstamp: string }>();
@@ -55,7 +55,7 @@ export function createTable<Row>(
 
   const mirror = (id: string, row: Row | null, versionstamp: string): void => {
     const before = rows.get(id);
-    // Two commits may report in any order; the version decides which one is the later.
+    // Two commits may report in any order. The version tells which one is later.
     if (before !== undefined && before.versionstamp > versionstamp) return;
     if (before !== undefined) indexed.remove(id, index(before.row));
     if (row === null) rows.delete(id);
@@ -81,7 +81,7 @@ export function createTable<Row>(
     };
   };
 
-  const changeOf = (id: string, row: Row | null, check: Check | null): Change => ({
+  const changeOf = (id: string, row: Row | null, check: Check | null): TableChange => ({
     mutation: row === null ? { type: "delete", key: keyOf(id) } : setting(id, row),
     check,
     applied: (versionstamp) => mirror(id, row, versionstamp),
@@ -95,8 +95,8 @@ export function createTable<Row>(
 
   return {
     get: (id) => rows.get(id)?.row,
-    under: (indexKey, limit) => indexed.ids(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
-    newestUnder: (indexKey, limit) =>
+    list: (indexKey, limit) => indexed.ids(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
+    listNewest: (indexKey, limit) =>
       indexed.newestIds(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
     count: (indexKey) => indexed.count(indexKey),
     size: () => rows.size,
@@ -151,14 +151,14 @@ function createIndex(): Index {
 }
 
 /**
- * Makes all changes or none; `false` when another writer changed a row; the mirror is then up to date again.
+ * Commits all changes or none; `false` if another writer changed a row. The memory is then up to date again.
  *
- * @param options.also what else is written in the same commit, such as the record of who asked.
- * @param options.checks what else must hold.
+ * @param options.also is committed together with the changes, such as the audit record.
+ * @param options.checks further checks.
  */
 export async function commitChanges(
   store: Store,
-  changes: readonly Change[],
+  changes: readonly TableChange[],
   { also = [], checks = [] }: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] } = {},
 ): Promise<boolean> {
   const outcome = await store.commit({

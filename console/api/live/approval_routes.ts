@@ -4,14 +4,14 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
 import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface ApprovalRouteDeps {
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

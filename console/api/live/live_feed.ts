@@ -4,7 +4,8 @@
 import { maskedItems } from "./outbox_routes.ts";
 import type { ConversationView, GatewayEvent, GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Clock, Random } from "../../../runtime.ts";
-import type { OutboxDesk, SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { OutboxMessages } from "../../../upstream/embedded/telephony/outbox.ts";
 import { eventChunk } from "./event_stream.ts";
 import { createHistory } from "./live_history.ts";
 import type { ApprovalList, LiveMessage, LiveSnapshot } from "../shapes.ts";
@@ -21,8 +22,8 @@ export interface LiveFeed {
 
 export interface LiveFeedDeps {
   readonly watch: GatewayWatch;
-  readonly desk: SecondFactorDesk | null;
-  readonly outbox: OutboxDesk | null;
+  readonly desk: SecondFactorAdmin | null;
+  readonly outbox: OutboxMessages | null;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -225,7 +226,7 @@ function newestStray(watch: GatewayWatch): number {
 }
 
 /** The newest that wait, and how many; `null` with an external service. */
-export function approvalList(desk: SecondFactorDesk | null): ApprovalList | null {
+export function approvalList(desk: SecondFactorAdmin | null): ApprovalList | null {
   if (desk === null) return null;
   // All of them could be a hundred thousand, and the gateway's packets wait meanwhile.
   const newest = desk.pendingApprovals(APPROVALS_SHOWN);

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { OutboxDesk, OutboxItem } from "../../../upstream/embedded/interfaces.ts";
+import type { OutboxItem, OutboxMessages } from "../../../upstream/embedded/telephony/outbox.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -13,7 +13,7 @@ import { may } from "../permissions.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface OutboxRouteDeps {
-  readonly outbox: OutboxDesk | null;
+  readonly outbox: OutboxMessages | null;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -59,6 +59,6 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
 }
 
 /** The messages with masked numbers, as the console shows numbers everywhere. */
-export function maskedItems(outbox: OutboxDesk): OutboxItem[] {
+export function maskedItems(outbox: OutboxMessages): OutboxItem[] {
   return outbox.items().map((item) => ({ ...item, to: maskPhoneNumber(item.to) }));
 }

@@ -8,11 +8,11 @@ import type { Clock } from "../../../runtime.ts";
 import type { UserNotice } from "../../../platform/user_notice.ts";
 import { sourceKey } from "../../../source_key.ts";
 import type {
+  DeviceService,
   PhoneOrigin,
   PhoneResult,
-  PhoneService,
   PhoneView,
-} from "../../../upstream/embedded/interfaces.ts";
+} from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { browserLabel } from "../browser_label.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../live/event_stream.ts";
 import { type HttpEnv, jsonBody, sameOrigin } from "../http_env.ts";
@@ -20,7 +20,7 @@ import { forgetPhoneToken, heldPhoneToken, keepPhoneToken, phoneToken } from "./
 import { Refusal } from "../refusal.ts";
 
 export interface DeviceApiDeps {
-  readonly phone: PhoneService | null;
+  readonly phone: DeviceService | null;
   readonly streams: EventStreams;
   /** A small pool for phones without a pairing, so that tokens that anybody can get do not hold all streams. */
   readonly unpairedStreams: EventStreams;
@@ -50,7 +50,7 @@ const DECISION = v.strictObject({
 
 export function createDeviceApi(deps: DeviceApiDeps) {
   const { phone, streams, unpairedStreams, clock } = deps;
-  const service = (): PhoneService => {
+  const service = (): DeviceService => {
     if (phone === null) throw new Refusal("no_phone_page");
     return phone;
   };
@@ -148,7 +148,7 @@ function valueOf<T>(result: PhoneResult<T>): T {
 /** Sends the view now and after each change; changes that come together are one message. */
 function followPhone(
   token: string,
-  { phone, clock, sink }: { phone: PhoneService; clock: Clock; sink: EventSink },
+  { phone, clock, sink }: { phone: DeviceService; clock: Clock; sink: EventSink },
 ): () => void {
   let stopped = false;
   let waiting = false;

@@ -5,7 +5,7 @@ import type { Context } from "hono";
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
+import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
 import { type Attempts, countGuesses } from "../sign_in/attempts.ts";
 import { auditEntry } from "../../../platform/audit.ts";
@@ -20,7 +20,7 @@ import { Refusal } from "../refusal.ts";
 
 export interface MeDoorDeps {
   readonly people: People;
-  readonly phone: PhoneService | null;
+  readonly phone: DeviceService | null;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

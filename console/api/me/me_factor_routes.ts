@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { AddingPhone, Pairing } from "../../../radius/doing/pairing.ts";
 import { addedByPhone, unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
-import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
+import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
 import { browserLabel } from "../browser_label.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -23,7 +23,7 @@ import type { FactorDeed, FactorDeps } from "../people/factor_changes.ts";
 
 export type MeFactorDeps = Omit<FactorDeps, "people"> & {
   readonly people?: People;
-  readonly phone: PhoneService | null;
+  readonly phone: DeviceService | null;
   readonly attempts: Attempts;
   readonly history: OwnHistory;
   readonly door: () => MeDoor;

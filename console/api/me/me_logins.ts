@@ -4,7 +4,7 @@ import { canonicalName } from "../../../canonical_name.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { createHistoryReader, type HistoryItem } from "../live/history.ts";
 import type { Person } from "./me_people.ts";
 import type { OwnHistory } from "./own_history.ts";
@@ -14,7 +14,7 @@ export interface MeLoginsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly watch: GatewayWatch;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly history: OwnHistory;
 }
 

@@ -2,7 +2,7 @@
 
 import { canonicalName } from "../../../canonical_name.ts";
 import type { Check } from "../../../store.ts";
-import type { PhoneService } from "../../../upstream/embedded/interfaces.ts";
+import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { type People, targetOf } from "../people/people.ts";
 import { displayNameOf } from "../people/user_views.ts";
 
@@ -50,7 +50,7 @@ export function isPhoneOf({ pairings }: People, canonical: string, pairingId: st
 
 /** The users of a phone's token, each once. */
 export async function phoneUsers(
-  { people, phone }: { people: People; phone: PhoneService | null },
+  { people, phone }: { people: People; phone: DeviceService | null },
   token: string,
 ): Promise<PhoneUser[]> {
   const view = token === "" ? null : await phone?.view(token) ?? null;

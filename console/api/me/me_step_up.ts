@@ -3,12 +3,12 @@
 import { matchTotp } from "../../../radius/pure/totp.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../people/people.ts";
 
 export interface MeStepUpDeps {
   readonly people: People;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly store: Store;
   readonly clock: Clock;
 }

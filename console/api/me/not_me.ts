@@ -5,7 +5,7 @@ import { canonicalName } from "../../../canonical_name.ts";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { MeSessions } from "./me_sessions.ts";
 import type { MeDisowned } from "./me_shapes.ts";
@@ -14,7 +14,7 @@ import type { People } from "../people/people.ts";
 
 export interface NotMeDeps {
   readonly people: People;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;

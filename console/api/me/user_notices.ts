@@ -2,7 +2,7 @@
 
 import { type UserNotice, userNoticePrefix } from "../../../platform/user_notice.ts";
 import type { Store } from "../../../store.ts";
-import type { PhoneView } from "../../../upstream/embedded/interfaces.ts";
+import type { PhoneView } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { People } from "../people/people.ts";
 import type { PhoneNotice } from "./device_api.ts";
 

@@ -6,13 +6,13 @@ import { type UserNotice, userNotice } from "../../../platform/user_notice.ts";
 import type { AddingPhone } from "../../../radius/doing/pairing.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../vault.ts";
 import type { People } from "./people.ts";
 
 export interface FactorDeps {
   readonly people: People;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

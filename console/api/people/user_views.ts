@@ -8,7 +8,7 @@ import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Content, JsonValue, Stored } from "../../../scim/resource.ts";
 import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
-import type { SecondFactorDesk } from "../../../upstream/embedded/interfaces.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { directoryNumbers, ownNumbers } from "./directory_numbers.ts";
 import type { People } from "./people.ts";
 import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_shapes.ts";
@@ -16,7 +16,7 @@ import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView }
 export interface ViewDeps {
   readonly people: People;
   readonly watch: GatewayWatch;
-  readonly desk: SecondFactorDesk | null;
+  readonly desk: SecondFactorAdmin | null;
 }
 
 /** Conversations that are looked through for those of one user, and most that are shown. */

@@ -1,7 +1,7 @@
 // The live stream: a snapshot, then what changes; comes back by itself, and says how old the data is meanwhile.
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
-import type { OutboxItem } from "../../../upstream/embedded/interfaces.ts";
+import type { OutboxItem } from "../../../upstream/embedded/telephony/outbox.ts";
 import type { ApprovalList, LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
 import type { BoardModel } from "./board_model.ts";
 

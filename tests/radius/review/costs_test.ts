@@ -45,7 +45,7 @@ Deno.test("pendingApprovals() of the newest gives those, and pendingCount() all"
     await pairPhone(world, user);
     await world.login({ user }).start();
   }
-  const desk = world.services.embedded?.desk;
+  const desk = world.services.embedded?.admin;
   assertEquals(desk?.pendingApprovals(2).map(({ userName }) => userName), ["bert", "carl"]);
   assertEquals([desk?.pendingApprovals().length, desk?.pendingCount()], [3, 3]);
 });

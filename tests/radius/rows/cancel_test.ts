@@ -115,7 +115,7 @@ Deno.test("cancel: an embedded request becomes cancelled and leaves the phone", 
   assertEquals((await phone.requests()).length, 1);
   await login.answer("cancel");
   await phone.untilRequests(0);
-  assertEquals(world.services.embedded?.desk.pendingApprovals(), []);
+  assertEquals(world.services.embedded?.admin.pendingApprovals(), []);
 });
 
 Deno.test("cancel: the old passcode is right no more, also where the next one is asked for", async () => {

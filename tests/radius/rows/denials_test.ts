@@ -47,7 +47,7 @@ async function ending(world: InProcess) {
 }
 
 async function waitingRequest(world: InProcess): Promise<string> {
-  const waiting = world.services.embedded?.desk.pendingApprovals() ?? [];
+  const waiting = world.services.embedded?.admin.pendingApprovals() ?? [];
   assertEquals(waiting.length, 1);
   return await Promise.resolve(waiting[0]?.requestId ?? "");
 }
@@ -75,7 +75,7 @@ Deno.test("denials: an administrator, by name, also while the client waits", asy
     });
     await pairPhone(world, "anna");
     const login = world.login({ user: "anna" });
-    const desk = world.services.embedded?.desk;
+    const desk = world.services.embedded?.admin;
     const deny = async () => await desk?.deny(await waitingRequest(world), { by: "root-owner" });
     if (device === "hold") {
       world.clock.after(2000, () => void deny());
@@ -98,7 +98,7 @@ Deno.test("denials: cancelled by an administrator", async () => {
   await pairPhone(world, "anna");
   const login = world.login({ user: "anna" });
   await login.start();
-  await world.services.embedded?.desk.cancel(await waitingRequest(world), { by: "root-owner" });
+  await world.services.embedded?.admin.cancel(await waitingRequest(world), { by: "root-owner" });
   assertEquals((await login.answer("")).kind, "reject");
   assertEquals((await ending(world)).reason, "cancelled_by_administrator");
 });
@@ -119,7 +119,7 @@ Deno.test("denials: a passcode for a request that an administrator denied", asyn
   const login = world.login({ user: "anna" });
   await login.start("");
   await login.answer("D");
-  await world.services.embedded?.desk.deny(await waitingRequest(world), { by: "root-owner" });
+  await world.services.embedded?.admin.deny(await waitingRequest(world), { by: "root-owner" });
   assertEquals((await login.answer(await phone.passcode())).kind, "reject");
   assertEquals((await ending(world)).reason, "denied_by_administrator");
 });
@@ -129,7 +129,9 @@ Deno.test("denials: a login that expires says whether its push expired, or was d
     await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
     await pairPhone(world, "anna");
     await world.login({ user: "anna" }).start();
-    if (isDenied) await world.services.embedded?.desk.deny(await waitingRequest(world), { by: "root-owner" });
+    if (isDenied) {
+      await world.services.embedded?.admin.deny(await waitingRequest(world), { by: "root-owner" });
+    }
     await jump(world.clock, 61_000);
     const [reason] = (await oneFinished(world)).map(reasonOf);
     assertEquals(reason, isDenied ? "denied_by_administrator" : "push_expired");

@@ -37,7 +37,7 @@ Deno.test("disowning: the phone has nothing to decide any more", async () => {
   await world.login({ user: "anna" }).start();
   assertEquals((await phone.requests()).length, 1);
   await disown(world, "anna");
-  await becomes("nothing waits", () => world.services.embedded?.desk.pendingCount() === 0);
+  await becomes("nothing waits", () => world.services.embedded?.admin.pendingCount() === 0);
 });
 
 Deno.test("disowning: a login that is held gets its Reject at once, even if the phone approves", async () => {

@@ -87,7 +87,7 @@ Deno.test("embedded: the phone's passcode is an Accept once", async () => {
 
 Deno.test("embedded: texts and calls go to the outbox, and their passcodes are right", async () => {
   await using world = await startInProcess({ embedded: true });
-  const outbox = world.services.outbox?.desk;
+  const outbox = world.services.outbox?.messages;
   for (const [user, kind] of [["anna", "sms"], ["bert", "voice"]] as const) {
     await give(world, user, { kind, number: NUMBER });
     const login = world.login({ user });

@@ -157,7 +157,7 @@ async function assemble(
     anySecret: config.radius.secret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  services.embedded?.desk.onPaired(({ pairingId, userName, totpLength, name }) =>
+  services.embedded?.admin.onPaired(({ pairingId, userName, totpLength, name }) =>
     radius.pairings.addDevice({ id: pairingId, userName, totpLength, name })
   );
   const lines = async () => {

@@ -238,7 +238,7 @@ Deno.test("leaving: undone, a pairing on its way into the store is adopted", asy
 
 Deno.test("leaving: an embedded approval request is cancelled", async () => {
   await using world = await startInProcess({ embedded: true });
-  const desk = world.services.embedded?.desk;
+  const desk = world.services.embedded?.admin;
   const phone = world.services.embedded?.phone;
   assert(desk !== undefined && phone !== undefined);
   await register(world, "anna");

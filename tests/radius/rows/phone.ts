@@ -1,6 +1,6 @@
 // A phone that is paired with the embedded second-factor service by invitation, as the phone page does it.
 
-import type { PhoneRequest } from "../../../upstream/embedded/interfaces.ts";
+import type { PhoneRequest } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { InProcess } from "./in_process.ts";
 import { becomes } from "./passing_time.ts";
 
@@ -21,8 +21,8 @@ export interface Phone {
 export async function pairPhone(world: InProcess, user: string, name: string | null = null): Promise<Phone> {
   const { embedded } = world.services;
   if (embedded === null) throw new Error("This gateway has no embedded service");
-  const { phone, desk } = embedded;
-  const { invitation } = await desk.invite(user);
+  const { phone, admin } = embedded;
+  const { invitation } = await admin.invite(user);
   const accepted = await phone.acceptInvitation(invitation, { token: null, source: "192.0.2.9", name });
   if (!accepted.ok) throw new Error(`The invitation was refused: ${accepted.reason}`);
   const { token, pairingId } = accepted.value;

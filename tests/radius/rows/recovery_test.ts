@@ -74,8 +74,8 @@ Deno.test("recovery: typed where the phone is awaited it is an Accept, and the p
   assertEquals((await login.start()).step, DEVICE);
   assertEquals((await phone.requests()).length, 1);
   assertEquals((await login.answer(code)).kind, "accept");
-  const { desk } = world.services.embedded ?? { desk: null };
-  await becomes("the phone has nothing to decide", () => desk?.pendingCount() === 0);
+  const { admin } = world.services.embedded ?? { admin: null };
+  await becomes("the phone has nothing to decide", () => admin?.pendingCount() === 0);
 });
 
 Deno.test("recovery: without codes a text of that form is no code, and the phone is asked on", async () => {

@@ -217,7 +217,7 @@ Deno.test("restart: the embedded service knows its request, its number and its p
   const number = /number (\d\d)/.exec((await login.start()).message)?.[1];
   await using second = await restarted(first, { kvPath: disk.path, embedded: true });
   login.moveTo(second);
-  assertEquals(second.services.embedded?.desk.pendingApprovals().length, 1);
+  assertEquals(second.services.embedded?.admin.pendingApprovals().length, 1);
   assertEquals(/number (\d\d)/.exec((await login.answer("")).message)?.[1], number);
 });
 

@@ -1,7 +1,7 @@
 // Logins that wait for a phone. They can be denied or cancelled here; only the phone approves.
 
 import { useSignal } from "@preact/signals";
-import type { PendingApproval } from "../../../../upstream/embedded/interfaces.ts";
+import type { PendingApproval } from "../../../../upstream/embedded/second_factor/interfaces.ts";
 import { failureText, take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

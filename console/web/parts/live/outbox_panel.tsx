@@ -1,7 +1,7 @@
 // The embedded outbox: texts and calls that would have been sent. Their passcodes are shown to owners, one at a time.
 
 import { useSignal } from "@preact/signals";
-import type { OutboxItem } from "../../../../upstream/embedded/interfaces.ts";
+import type { OutboxItem } from "../../../../upstream/embedded/telephony/outbox.ts";
 import { failureText, take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

@@ -1,11 +1,11 @@
 // An embedded second-factor service on a clock of its own, with a phone that is paired for ada.
 
-import type { ApprovalRequest } from "../../../radius/doing/ports.ts";
-import type { EmbeddedSecondFactor } from "../../../upstream/embedded/second_factor.ts";
-import { createManualClock, type ManualClock } from "../manual_clock.ts";
-import { CONTEXT, type Ground, openEmbedded, openGround, right } from "../worlds.ts";
+import type { ApprovalRequest } from "../../../../radius/doing/ports.ts";
+import type { EmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
+import { createManualClock, type ManualClock } from "../../manual_clock.ts";
+import { CONTEXT, type Ground, openEmbedded, openGround, right } from "../../worlds.ts";
 
-export interface Stage {
+export interface SecondFactorSetup {
   readonly clock: ManualClock;
   readonly ground: Ground;
   readonly embedded: EmbeddedSecondFactor;
@@ -21,7 +21,9 @@ export interface Stage {
 
 export const TTL_MS = 60_000;
 
-export async function openStage(settings: { numberMatching?: boolean } = {}): Promise<Stage> {
+export async function startSecondFactor(
+  settings: { numberMatching?: boolean } = {},
+): Promise<SecondFactorSetup> {
   const clock = createManualClock();
   const ground = await openGround(clock);
   const embedded = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
@@ -58,6 +60,6 @@ export async function pairPhone(
   embedded: EmbeddedSecondFactor,
   userName: string,
 ): Promise<{ token: string; pairingId: string }> {
-  const { invitation } = await embedded.desk.invite(userName);
+  const { invitation } = await embedded.admin.invite(userName);
   return right(await embedded.phone.acceptInvitation(invitation, { token: null, source: userName }));
 }

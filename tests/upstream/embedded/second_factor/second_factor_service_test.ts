@@ -2,14 +2,14 @@
 // leads to. What it shares with an external service is in second_factor_port_test.ts.
 
 import { assertEquals } from "@std/assert";
-import { createEmbeddedSecondFactor } from "../../../upstream/embedded/second_factor.ts";
-import type { Store } from "../../../store.ts";
-import { CONTEXT, openGround, right } from "../worlds.ts";
-import { openStage } from "./stage.ts";
+import { createEmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
+import type { Store } from "../../../../store.ts";
+import { CONTEXT, openGround, right } from "../../worlds.ts";
+import { startSecondFactor } from "./start_second_factor.ts";
 
 Deno.test("SecondFactorService.initiate() of the embedded service takes a terminal name of 256 characters and no longer one", async () => {
-  await using stage = await openStage();
-  const { embedded: { service }, pairingId } = stage;
+  await using setup = await startSecondFactor();
+  const { embedded: { service }, pairingId } = setup;
   const ask = (terminalName: string) => service.initiate({ pairingId, terminalName, context: CONTEXT });
   assertEquals((await ask("x".repeat(256))).ok, true);
   const refused = await ask("x".repeat(257));
@@ -17,8 +17,8 @@ Deno.test("SecondFactorService.initiate() of the embedded service takes a termin
 });
 
 Deno.test("SecondFactorService.initiate() of the embedded service shows the phone a client and a place of 200 characters", async () => {
-  await using stage = await openStage();
-  const { embedded: { service, phone }, pairingId, token } = stage;
+  await using setup = await startSecondFactor();
+  const { embedded: { service, phone }, pairingId, token } = setup;
   for (const client of ["vpn-1", "Zürich\r\nX: y", '"}', "😀", "%zz", "", "a\ud800", "x".repeat(5000)]) {
     const context = { client, place: "y".repeat(5000), hasPrompt: false };
     const { id } = right(await service.initiate({ pairingId, terminalName: "VPN", context }));
@@ -29,18 +29,18 @@ Deno.test("SecondFactorService.initiate() of the embedded service shows the phon
 });
 
 Deno.test("SecondFactorService of the embedded service gives the number to match while a request is pending", async () => {
-  await using stage = await openStage();
-  const { embedded: { service, phone }, token } = stage;
-  const { id, numberToMatch } = await stage.ask();
+  await using setup = await startSecondFactor();
+  const { embedded: { service, phone }, token } = setup;
+  const { id, numberToMatch } = await setup.ask();
   assertEquals(right(await service.status(id)).numberToMatch, numberToMatch);
   right(await phone.decide(token, id, { approve: true, number: numberToMatch ?? null }));
   assertEquals(right(await service.status(id)).numberToMatch, undefined);
 });
 
 Deno.test("SecondFactorService.otpAuth() of the embedded service refuses what is no passcode, and decides nothing", async () => {
-  await using stage = await openStage();
-  const { embedded: { service } } = stage;
-  const { id } = await stage.ask();
+  await using setup = await startSecondFactor();
+  const { embedded: { service } } = setup;
+  const { id } = await setup.ask();
   for (const code of ["", "1".repeat(17)]) {
     const refused = await service.otpAuth(id, code);
     assertEquals(!refused.ok && refused.fault.kind === "refused" && refused.fault.status, 400);

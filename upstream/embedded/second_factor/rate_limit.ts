@@ -1,10 +1,10 @@
-// So many a window, per key, in memory. No number of keys ends the window of another key early.
+// A rate limit per key and time window, in memory. A large number of keys does not end the window of another key early.
 
 /** Counts per key. */
 export interface RateLimit {
-  /** Counts one; `false` when the key had used up its window before. */
+  /** Counts one; `false` if the key had used its window before. */
   take(key: string): boolean;
-  /** Whether the key has used up its window; counts nothing. */
+  /** Whether the key has used its window. Counts nothing. */
   isUsedUp(key: string): boolean;
   /** How long until the key's window ends, in milliseconds; 0 without one. */
   waitMs(key: string): number;
@@ -16,15 +16,15 @@ interface Window {
 }
 
 const MAX_KEYS = 50_000;
-/** While there are too many keys, new ones share so many windows. */
+/** If there are too many keys, new ones share this number of windows. */
 const SHARED_WINDOWS = 256;
 
-/** @param options.count how many are allowed in each window of `windowMs`. */
+/** @param options.count the number that is allowed in each window of `windowMs`. */
 export function createRateLimit(
   nowMs: () => number,
   { count, windowMs, maxKeys = MAX_KEYS }: { count: number; windowMs: number; maxKeys?: number },
 ): RateLimit {
-  // In order of their ends, because all windows are equally long.
+  // In the order of their ends, because all windows are equally long.
   const windows = new Map<string, Window>();
   const shared = new Map<number, Window>();
   const forgetEnded = (): void => {

@@ -1,12 +1,12 @@
-// What the embedded second-factor service keeps: pairings, requests, phones, phrases, invitations; and what each of
-// them is worth at a given time. Deadlines stand in the rows, because the store sweeps late.
+// The records of the embedded second-factor service: pairings, requests, phones, phrases and invitations, with their
+// state at a given time. The deadlines are in the records, because the store sweeps late.
 
-import type { ApprovalRequest } from "../../radius/doing/ports.ts";
+import type { ApprovalRequest } from "../../../radius/doing/ports.ts";
 
 /** Why a request was not granted. */
 export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;
 
-/** How a request ended. Codes are this service's own; `cause` goes into the history. */
+/** How a request ended. The codes are those of this service. The history shows `cause`. */
 export interface Decision {
   readonly granted: boolean;
   readonly cancelled: boolean;
@@ -44,14 +44,14 @@ export const DECISIONS = {
     granted: false,
     cancelled: false,
     reasonCode: 5,
-    reason: "Nobody answered in time",
+    reason: "No answer in time",
     cause: "expired",
   },
   cancelled_by_login: {
     granted: false,
     cancelled: true,
     reasonCode: 6,
-    reason: "The login was given up",
+    reason: "The login was cancelled",
     cause: "replaced",
   },
   cancelled_by_administrator: {
@@ -65,7 +65,7 @@ export const DECISIONS = {
     granted: false,
     cancelled: true,
     reasonCode: 8,
-    reason: "Newer requests took its place",
+    reason: "Newer requests replaced it",
     cause: "replaced",
   },
   pairing_ended: {
@@ -79,69 +79,69 @@ export const DECISIONS = {
 
 export type DecisionName = keyof typeof DECISIONS;
 
-/** The phone whose visit to /me made an invitation: its pairing, and its name at that time. */
+/** The phone on whose /me page a user created an invitation: its pairing, and its name at that time. */
 export interface InvitingPhone {
   readonly id: string;
   readonly name?: string;
 }
 
 /** `phone` is the digest of the phone's token. */
-export interface PairingRow {
+export interface PairingRecord {
   readonly id: string;
   readonly userName: string;
-  /** The directory record that the pairing was asked for; absent in rows of version 0.1.0. */
+  /** The directory record for which the pairing was created; absent in records of version 0.1.0. */
   readonly recordId?: string;
-  /** The phone whose visit to /me made the invitation. */
+  /** The phone on whose /me page the invitation was created. */
   readonly addedBy?: InvitingPhone;
   readonly phone: string;
-  /** What its person called the phone when it was paired; absent when they did not. */
+  /** The name of the phone, if the user gave one. */
   readonly name?: string;
   readonly state: "asks_approval" | "enabled" | "denied" | "ended";
-  /** The device passcode's seed, sealed for this row; `null` until the pairing is enabled and after it ended. */
+  /** The seed of the device passcode, sealed for this record; `null` before the pairing is enabled and after it ended. */
   readonly sealedSeed: Uint8Array | null;
-  /** The last time step whose passcode was accepted; -1 for none. */
+  /** The last time step of an accepted passcode; -1 for none. */
   readonly lastStep: number;
   readonly createdMs: number;
   readonly modifiedMs: number;
 }
 
-export interface RequestRow {
+export interface ApprovalRecord {
   readonly id: string;
   readonly pairingId: string;
   readonly userName: string;
   readonly terminalName: string;
   readonly client: string;
   readonly place: string;
-  /** Two digits that the phone must send with an approval; `null` when none is asked. */
+  /** Two digits that the phone must send with an approval; `null` if none are required. */
   readonly number: string | null;
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly deadlineMs: number;
   readonly decision: DecisionName | null;
-  /** The administrator who decided, by name; absent for all other decisions. */
+  /** The administrator who decided, by name; absent for other decisions. */
   readonly decidedBy?: string;
 }
 
-/** Under the digest of its token. `deadlineMs` is `null` from the first enabled pairing on. */
-export interface PhoneRow {
+/** The key is the digest of the token. `deadlineMs` is `null` after the first pairing was enabled. */
+export interface PhoneRecord {
   readonly createdMs: number;
   readonly deadlineMs: number | null;
 }
 
-/** Under the digest of the phrase. */
-export interface PhraseRow {
+/** The key is the digest of the phrase. */
+export interface PhraseRecord {
   readonly digest: string;
   readonly phone: string;
   readonly sealedText: Uint8Array;
   readonly deadlineMs: number;
 }
 
-/** Under the digest of the invitation. */
-export interface InvitationRow {
+/** The key is the digest of the invitation. */
+export interface PairingInvitation {
   readonly userName: string;
-  /** The directory record that it belongs to; absent in rows of version 0.1.0, which are void. */
+  /** The directory record of the user; absent in records of version 0.1.0, which are void. */
   readonly recordId?: string;
-  /** The phone whose visit to /me made it. */
+  /** The phone on whose /me page it was created. */
   readonly addedBy?: InvitingPhone;
   readonly deadlineMs: number;
   readonly usedMs: number | null;
@@ -150,21 +150,21 @@ export interface InvitationRow {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How long things live. */
+/** Lifetimes. */
 export const LIFETIMES = {
   phraseMs: 10 * MINUTE_MS,
   invitationMs: 24 * HOUR_MS,
-  /** For the person to confirm a pairing that a typed phrase asked for. */
+  /** For the user to confirm a pairing after the phrase was typed. */
   pairingDecisionMs: 10 * MINUTE_MS,
-  /** A pairing that was denied or ended can still be asked about. */
+  /** How long a denied or ended pairing stays readable. */
   endedPairingMs: 24 * HOUR_MS,
-  /** A request stays readable after its deadline. */
+  /** How long a request stays readable after its deadline. */
   endedRequestMs: 10 * MINUTE_MS,
-  /** A phone that never paired, after its last phrase. */
+  /** For a phone that never paired, after its last phrase. */
   unpairedPhoneMs: 20 * MINUTE_MS,
 } as const;
 
-/** How much there may be of everything. */
+/** Maxima. */
 export const CAPS = {
   phones: 100_000,
   unpairedPhones: 10_000,
@@ -174,38 +174,38 @@ export const CAPS = {
   waitingPerPairing: 5,
   watchersPerPhone: 20,
   nameCharacters: 256,
-  /** Of the client and of the place of a login. */
+  /** For the client and for the place of a login. */
   contextCharacters: 200,
 } as const;
 
-export const TOTP_DIGITS = 6;
-export const TOTP_STEP_MS = 30_000;
+export const PASSCODE_DIGITS = 6;
 
-/** The pairing as it counts at `nowMs`: without a confirmation in time it is denied. */
-export function pairingAt(row: PairingRow, nowMs: number): PairingRow {
-  const outOfTime = row.state === "asks_approval" && nowMs >= row.createdMs + LIFETIMES.pairingDecisionMs;
-  return outOfTime ? { ...row, state: "denied" } : row;
+/** The pairing at `nowMs`: without a confirmation in time it is denied. */
+export function pairingAt(record: PairingRecord, nowMs: number): PairingRecord {
+  const isOutOfTime = record.state === "asks_approval" &&
+    nowMs >= record.createdMs + LIFETIMES.pairingDecisionMs;
+  return isOutOfTime ? { ...record, state: "denied" } : record;
 }
 
-/** The request as it counts at `nowMs`: without a decision in time it can no longer be approved. */
-export function requestAt(row: RequestRow, nowMs: number): RequestRow {
-  const outOfTime = row.decision === null && nowMs >= row.deadlineMs;
-  return outOfTime ? { ...row, decision: "out_of_time", modifiedMs: row.deadlineMs } : row;
+/** The request at `nowMs`: without a decision in time it can no longer be approved. */
+export function requestAt(record: ApprovalRecord, nowMs: number): ApprovalRecord {
+  const isOutOfTime = record.decision === null && nowMs >= record.deadlineMs;
+  return isOutOfTime ? { ...record, decision: "out_of_time", modifiedMs: record.deadlineMs } : record;
 }
 
-/** Why a request was not granted; `undefined` while it is pending and when it was granted. */
-export function requestDenial({ decision, decidedBy }: RequestRow): RequestDenial | undefined {
+/** Why a request was not granted; `undefined` for a pending and for a granted request. */
+export function requestDenial({ decision, decidedBy }: ApprovalRecord): RequestDenial | undefined {
   const cause = decision === null ? null : DECISIONS[decision].cause;
   if (cause === null) return undefined;
   return { cause, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
 }
 
-/** When a pairing's row may be forgotten; `null` while it is in use. */
-export function pairingExpiresMs(row: PairingRow): number | null {
-  if (row.state === "enabled") return null;
-  return row.modifiedMs + LIFETIMES.endedPairingMs;
+/** When the record of a pairing expires; `null` while the pairing is in use. */
+export function pairingExpiresMs(record: PairingRecord): number | null {
+  if (record.state === "enabled") return null;
+  return record.modifiedMs + LIFETIMES.endedPairingMs;
 }
 
-export function requestExpiresMs(row: RequestRow): number {
-  return row.deadlineMs + LIFETIMES.endedRequestMs;
+export function requestExpiresMs(record: ApprovalRecord): number {
+  return record.deadlineMs + LIFETIMES.endedRequestMs;
 }

@@ -1,7 +1,7 @@
 // The SecondFactorService port on the requests, pairings and phrases of this process. Nothing is serialized, signed or
 // sent.
 
-import { readPhoneName } from "../../phone_name.ts";
+import { readPhoneName } from "../../../phone_name.ts";
 import type {
   ApprovalContext,
   ApprovalRequest,
@@ -9,12 +9,19 @@ import type {
   Fault,
   Outcome,
   SecondFactorService,
-} from "../../radius/doing/ports.ts";
-import { failed } from "../faults.ts";
-import type { Pairings } from "./pairings.ts";
-import type { PhraseBook } from "./phrase_book.ts";
-import type { Requests } from "./requests.ts";
-import { CAPS, DECISIONS, type PairingRow, requestDenial, type RequestRow, TOTP_DIGITS } from "./rows.ts";
+} from "../../../radius/doing/ports.ts";
+import { failed } from "../../faults.ts";
+import type { PairingPhrases } from "./pairing_phrases.ts";
+import type { DevicePairings } from "./pairings.ts";
+import {
+  type ApprovalRecord,
+  CAPS,
+  DECISIONS,
+  type PairingRecord,
+  PASSCODE_DIGITS,
+  requestDenial,
+} from "./records.ts";
+import type { ApprovalRequests } from "./requests.ts";
 
 /** What this service refuses, with the status, code and text that an external service answers. */
 const FAULTS = {
@@ -35,7 +42,12 @@ const MAX_PASSCODE_CHARACTERS = 16;
 
 /** @param parts.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
 export function createEmbeddedService(
-  parts: { requests: Requests; pairings: Pairings; phrases: PhraseBook; onBug: (fault: unknown) => void },
+  parts: {
+    requests: ApprovalRequests;
+    pairings: DevicePairings;
+    phrases: PairingPhrases;
+    onBug: (fault: unknown) => void;
+  },
 ): SecondFactorService {
   const { requests, pairings, phrases, onBug } = parts;
 
@@ -48,10 +60,10 @@ export function createEmbeddedService(
     }
   };
 
-  const answerOf = (row: RequestRow | undefined): Outcome<ApprovalRequest> =>
-    row === undefined || pairings.find(row.pairingId) === undefined
+  const answerOf = (record: ApprovalRecord | undefined): Outcome<ApprovalRequest> =>
+    record === undefined || pairings.find(record.pairingId) === undefined
       ? failed(FAULTS.not_found)
-      : { ok: true, value: approvalOf(row) };
+      : { ok: true, value: approvalOf(record) };
 
   return {
     embedded: true,
@@ -63,8 +75,8 @@ export function createEmbeddedService(
         if (pairing === undefined) return failed(FAULTS.not_found);
         if (pairing.state === "asks_approval") return failed(FAULTS.not_authorized);
         if (pairing.state !== "enabled") return failed(FAULTS.deactivated);
-        const row = await requests.open(pairing, { terminalName, context: shorten(context) });
-        return row === null ? failed(FAULTS.too_many) : answerOf(row);
+        const record = await requests.open(pairing, { terminalName, login: shorten(context) });
+        return record === null ? failed(FAULTS.too_many) : answerOf(record);
       }),
 
     status: (requestId) => guarded(() => answerOf(requests.find(requestId))),
@@ -88,8 +100,8 @@ export function createEmbeddedService(
 
     pairing: (pairingId) =>
       guarded(() => {
-        const row = pairings.find(pairingId);
-        return row === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(row) };
+        const record = pairings.find(pairingId);
+        return record === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(record) };
       }),
 
     async cancel(requestId) {
@@ -103,9 +115,9 @@ export function createEmbeddedService(
     onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
 
     denialOnExpiry(requestId) {
-      const row = requests.find(requestId);
-      if (row === undefined) return undefined;
-      return row.decision === null ? { cause: "expired" } : requestDenial(row);
+      const record = requests.find(requestId);
+      if (record === undefined) return undefined;
+      return record.decision === null ? { cause: "expired" } : requestDenial(record);
     },
   };
 }
@@ -119,30 +131,30 @@ function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext
   return { client: cut(client), place: cut(place), hasPrompt };
 }
 
-function approvalOf(row: RequestRow): ApprovalRequest {
-  const decision = row.decision === null ? null : DECISIONS[row.decision];
-  const denial = requestDenial(row);
+function approvalOf(record: ApprovalRecord): ApprovalRequest {
+  const decision = record.decision === null ? null : DECISIONS[record.decision];
+  const denial = requestDenial(record);
   return {
-    id: row.id,
+    id: record.id,
     pending: decision === null,
     granted: decision?.granted ?? false,
     cancelled: decision?.cancelled ?? false,
     reason: decision?.reason ?? "",
     reasonCode: decision?.reasonCode ?? 0,
-    ...(decision === null && row.number !== null ? { numberToMatch: row.number } : {}),
+    ...(decision === null && record.number !== null ? { numberToMatch: record.number } : {}),
     ...(denial === undefined ? {} : { denial }),
   };
 }
 
-function pairingOf(row: PairingRow): DevicePairing {
-  const name = readPhoneName(row.name ?? "");
+function pairingOf(record: PairingRecord): DevicePairing {
+  const name = readPhoneName(record.name ?? "");
   return {
-    id: row.id,
-    enabled: row.state === "enabled",
-    pending: row.state === "asks_approval",
-    deactivated: row.state === "ended" || row.state === "denied",
-    userName: row.userName,
-    totpLength: TOTP_DIGITS,
+    id: record.id,
+    enabled: record.state === "enabled",
+    pending: record.state === "asks_approval",
+    deactivated: record.state === "ended" || record.state === "denied",
+    userName: record.userName,
+    totpLength: PASSCODE_DIGITS,
     ...(name === null ? {} : { name }),
   };
 }

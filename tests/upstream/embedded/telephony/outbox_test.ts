@@ -1,16 +1,16 @@
 // The embedded outbox: what it takes, what it refuses, how long it keeps it, and that it keeps it sealed.
 
 import { assertEquals } from "@std/assert";
-import { createOutbox } from "../../../upstream/embedded/outbox.ts";
-import { createManualClock } from "../manual_clock.ts";
-import { openGround, right } from "../worlds.ts";
+import { TelephonyOutbox } from "../../../../upstream/embedded/telephony/outbox.ts";
+import { createManualClock } from "../../manual_clock.ts";
+import { openGround, right } from "../../worlds.ts";
 
 const NUMBER = "+15551234567";
 
 async function openOutbox() {
   const clock = createManualClock();
   const ground = await openGround(clock);
-  const outbox = createOutbox(ground);
+  const outbox = new TelephonyOutbox(ground);
   await outbox.load();
   return {
     clock,
@@ -20,9 +20,9 @@ async function openOutbox() {
   };
 }
 
-Deno.test("OutboxDesk lists newest first without bodies, and reveals on demand", async () => {
+Deno.test("OutboxMessages lists newest first without bodies, and reveals on demand", async () => {
   await using world = await openOutbox();
-  const { desk } = world.outbox;
+  const { messages } = world.outbox;
   const text = right(
     await world.outbox.service.text({ to: NUMBER, body: "Your passcode is 402913.", validitySeconds: 60 }),
   );
@@ -31,27 +31,27 @@ Deno.test("OutboxDesk lists newest first without bodies, and reveals on demand",
     await world.outbox.service.call({ to: NUMBER, intro: "For ada & VPN 7.", digits: "0471" }),
   );
   const nowMs = world.clock.nowMs();
-  assertEquals(desk.items(), [
+  assertEquals(messages.items(), [
     { id: call.id, kind: "call", to: NUMBER, createdMs: nowMs, deadlineMs: nowMs + 300_000 },
     { id: text.id, kind: "text", to: NUMBER, createdMs: nowMs - 1000, deadlineMs: nowMs - 1000 + 60_000 },
   ]);
-  assertEquals(await desk.reveal(text.id), "Your passcode is 402913.");
-  assertEquals(await desk.reveal(call.id), "0471");
+  assertEquals(await messages.reveal(text.id), "Your passcode is 402913.");
+  assertEquals(await messages.reveal(call.id), "0471");
 });
 
-Deno.test("OutboxDesk shows nothing any more when the passcode is over", async () => {
+Deno.test("OutboxMessages shows nothing any more when the passcode is over", async () => {
   await using world = await openOutbox();
-  const { desk } = world.outbox;
+  const { messages } = world.outbox;
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   world.clock.advance(60_000);
-  assertEquals([desk.items(), await desk.reveal(id)], [[], null]);
+  assertEquals([messages.items(), await messages.reveal(id)], [[], null]);
 });
 
-Deno.test("OutboxDesk.reveal() knows no other identifiers", async () => {
+Deno.test("OutboxMessages.reveal() knows no other identifiers", async () => {
   await using world = await openOutbox();
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   for (const other of ["", "SM", `CA${id.slice(2)}`, id.slice(2), "__proto__"]) {
-    assertEquals(await world.outbox.desk.reveal(other), null);
+    assertEquals(await world.outbox.messages.reveal(other), null);
   }
 });
 
@@ -62,16 +62,16 @@ Deno.test("The outbox keeps 200 messages; the oldest make room, also when many c
   await Promise.all(Array.from({ length: 150 }, (_, at) => send(at)));
   world.clock.advance(1);
   await Promise.all(Array.from({ length: 60 }, (_, at) => send(150 + at)));
-  const { desk } = world.outbox;
-  assertEquals(desk.items().length, 200);
-  const newest = await Promise.all(desk.items().slice(0, 60).map(({ id }) => desk.reveal(id)));
+  const { messages } = world.outbox;
+  assertEquals(messages.items().length, 200);
+  const newest = await Promise.all(messages.items().slice(0, 60).map(({ id }) => messages.reveal(id)));
   assertEquals(newest.every((text) => Number(text?.split(" ")[1]) >= 150), true);
 });
 
-Deno.test("OutboxDesk.onChange() tells of each message, and not after the stop", async () => {
+Deno.test("OutboxMessages.onChange() tells of each message, and not after the stop", async () => {
   await using world = await openOutbox();
   let changes = 0;
-  const stop = world.outbox.desk.onChange(() => changes++);
+  const stop = world.outbox.messages.onChange(() => changes++);
   right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   stop();
   right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
@@ -81,9 +81,9 @@ Deno.test("OutboxDesk.onChange() tells of each message, and not after the stop",
 Deno.test("The outbox survives a restart, and holds no passcode in clear", async () => {
   await using world = await openOutbox();
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
-  const again = createOutbox(world.ground);
+  const again = new TelephonyOutbox(world.ground);
   await again.load();
-  assertEquals(await again.desk.reveal(id), "402913");
+  assertEquals(await again.messages.reveal(id), "402913");
   let kept = "";
   for await (const { value } of world.ground.store.list<Record<string, unknown>>(["embedded", "outbox"])) {
     for (const part of Object.values(value ?? {})) {
@@ -95,29 +95,29 @@ Deno.test("The outbox survives a restart, and holds no passcode in clear", async
 
 Deno.test("The outbox keeps nothing of a text that it refuses, and takes one of 1,600 characters", async () => {
   await using world = await openOutbox();
-  const { service, desk } = world.outbox;
+  const { service, messages } = world.outbox;
   const send = (to: string, body: string) => service.text({ to, body, validitySeconds: 60 });
   for (const [to, body] of [["+0123", "402913"], [NUMBER, ""], [NUMBER, "x".repeat(1601)]] as const) {
     assertEquals((await send(to, body)).ok, false);
   }
-  assertEquals(desk.items(), []);
+  assertEquals(messages.items(), []);
   assertEquals((await send(NUMBER, "x".repeat(1600))).ok, true);
 });
 
 Deno.test("The outbox keeps a text for one second to ten hours", async () => {
   await using world = await openOutbox();
-  const { service, desk } = world.outbox;
+  const { service, messages } = world.outbox;
   for (const validitySeconds of [0, 59.2, 1e9]) {
     right(await service.text({ to: NUMBER, body: "402913", validitySeconds }));
   }
-  const lifetimes = desk.items().map(({ createdMs, deadlineMs }) => deadlineMs - createdMs);
+  const lifetimes = messages.items().map(({ createdMs, deadlineMs }) => deadlineMs - createdMs);
   assertEquals(lifetimes.sort((left, right) => left - right), [1000, 60_000, 36_000_000]);
 });
 
 Deno.test("TelephonyService.call() of the outbox fails when the store fails, and reports the error inside", async () => {
   const ground = await openGround();
   const bugs: unknown[] = [];
-  const outbox = createOutbox({
+  const outbox = new TelephonyOutbox({
     ...ground,
     store: { ...ground.store, commit: () => Promise.reject(new Error("disk full")) },
     onBug: (fault) => bugs.push(fault),

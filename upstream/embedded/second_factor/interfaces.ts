@@ -1,0 +1,177 @@
+// What the embedded second-factor service offers to the phone page and to the console. The gateway uses its port.
+
+import type { Mutation } from "../../../store.ts";
+import type { InvitingPhone } from "./records.ts";
+
+/** A pending request in the console's list. */
+export interface PendingApproval {
+  readonly requestId: string;
+  readonly userName: string;
+  readonly terminalName: string;
+  readonly client: string;
+  readonly place: string;
+  readonly createdMs: number;
+  readonly deadlineMs: number;
+}
+
+/** A request on the phone. The phone never receives the number itself. */
+export interface PhoneRequest extends PendingApproval {
+  readonly requesterName: string;
+  /** Whether an approval requires the two digits of the login prompt. */
+  readonly asksNumber: boolean;
+}
+
+/** A pairing on the phone. `asks_approval`: the phrase was typed at a login, and the user must confirm. */
+export interface PhonePairing {
+  readonly pairingId: string;
+  readonly userName: string;
+  readonly requesterName: string;
+  readonly status: "asks_approval" | "enabled";
+  readonly createdMs: number;
+}
+
+/** What the page of a phone shows. */
+export interface PhoneView {
+  readonly nowMs: number;
+  /** A phrase to type at a login, and its deadline. */
+  readonly phrase: { readonly text: string; readonly deadlineMs: number } | null;
+  readonly pairings: readonly PhonePairing[];
+  readonly requests: readonly PhoneRequest[];
+}
+
+export type InviteView =
+  | {
+    readonly ok: true;
+    readonly userName: string;
+    readonly requesterName: string;
+    readonly deadlineMs: number;
+  }
+  | { readonly ok: false; readonly reason: PhoneRefusal };
+
+/** Why an operation of the phone page is refused. */
+export type PhoneRefusal =
+  | "unknown_token"
+  | "unknown_invitation"
+  | "account_changed"
+  | "already_used"
+  | "expired"
+  | "unknown_request"
+  | "already_decided"
+  | "wrong_number"
+  | "too_many_tries";
+
+export type PhoneResult<T> = { ok: true; value: T } | { ok: false; reason: PhoneRefusal };
+
+/** The source of a request of the phone page, for the audit log. */
+export interface PhoneOrigin {
+  readonly source: string;
+  /** "Chrome on Android"; "" if the browser is unknown. */
+  readonly browser?: string | undefined;
+}
+
+/** The service of the phone page. Tokens have 256 bits, in base64url; the store contains only their digests. */
+export interface DeviceService {
+  /** A new phone without a pairing: returns a token and a phrase (at least 40 bits, valid once, for 10 minutes). */
+  startWithPhrase(
+    source: string,
+  ): Promise<PhoneResult<{ token: string; phrase: string; deadlineMs: number }>>;
+  /** A further phrase for a phone with a token. */
+  newPhrase(token: string): Promise<PhoneResult<{ phrase: string; deadlineMs: number }>>;
+  /** The user and the deadline of an invitation. Does not use the invitation. */
+  lookAtInvitation(invitation: string, source: string): Promise<InviteView>;
+  /** Pairs the phone with the invitation's user. A phone with a valid `token` keeps it. `name`: the name of the phone. */
+  acceptInvitation(
+    invitation: string,
+    options: PhoneOrigin & { token: string | null; name?: string | null },
+  ): Promise<PhoneResult<{ token: string; pairingId: string }>>;
+  /** `null` for an unknown token. */
+  view(token: string): Promise<PhoneView | null>;
+  /** Approves or denies a pairing whose phrase was typed. `name`: the name of the phone. */
+  decidePairing(
+    token: string,
+    pairingId: string,
+    decision: { approve: boolean; name?: string | null; origin?: PhoneOrigin },
+  ): Promise<PhoneResult<null>>;
+  /** Approves (with the number, if it is required) or denies a request. One wrong number denies. */
+  decide(
+    token: string,
+    requestId: string,
+    decision: PersonDecision,
+  ): Promise<PhoneResult<null>>;
+  /** The device passcode of a pairing, and when the next one replaces it. */
+  passcode(token: string, pairingId: string): Promise<PhoneResult<{ code: string; validUntilMs: number }>>;
+  /** Ends a pairing from the phone. */
+  unpair(token: string, pairingId: string, origin?: PhoneOrigin): Promise<PhoneResult<null>>;
+  /** Calls back when `view(token)` may have changed. Returns a function that ends the watch. */
+  watch(token: string, notify: () => void): () => void;
+}
+
+/** Mutations of the same commit, such as the audit record. */
+export interface CommitOptions {
+  readonly also?: readonly Mutation[];
+}
+
+/** The administrator who decides, by name. The history of the login shows it. */
+export interface DecidedBy {
+  readonly by?: string;
+}
+
+/** The decision of a person about a request. */
+export type PersonDecision = { approve: false } | { approve: true; number: string | null };
+
+/** A request as its person sees it, also after its end. */
+export interface OwnRequest extends PhoneRequest {
+  readonly pairingId: string;
+  readonly state: "waiting" | "approved" | "denied" | "expired" | "cancelled";
+}
+
+/** A pairing that a phone enabled by an invitation. */
+export interface NewPhonePairing extends PhoneOrigin {
+  readonly pairingId: string;
+  readonly userName: string;
+  /** The directory record of the invitation. */
+  readonly recordId: string;
+  readonly totpLength: number;
+  readonly name?: string;
+  /** The phone on whose /me page the invitation was created. */
+  readonly addedBy?: InvitingPhone;
+}
+
+/** The administration of the embedded second-factor service, for the console and `deno task pair`. */
+export interface SecondFactorAdmin {
+  /** An invitation (128 bits, valid once, for 24 hours). It is the last part of the link to the phone page. */
+  invite(
+    userName: string,
+    options?: CommitOptions & { readonly addedBy?: InvitingPhone | undefined },
+  ): Promise<{ invitation: string; deadlineMs: number }>;
+  /** Pending requests, oldest first; with `newest`, only the newest ones, because there may be very many. */
+  pendingApprovals(newest?: number): PendingApproval[];
+  /** How many requests are pending. Costs nothing. */
+  pendingCount(): number;
+  /** Denies or cancels a pending request; `false` if it was already decided. */
+  deny(requestId: string, options?: CommitOptions & DecidedBy): Promise<boolean>;
+  cancel(requestId: string, options?: CommitOptions & DecidedBy): Promise<boolean>;
+  /** A request as its person may see it; `null` for an unknown one. */
+  request(requestId: string): OwnRequest | null;
+  /** Approves (with the number, if it is required) or denies for the person. One wrong number denies. */
+  decide(
+    requestId: string,
+    decision: PersonDecision,
+    options?: CommitOptions,
+  ): Promise<PhoneResult<null>>;
+  /** Checks a device passcode and uses it; `false` for a wrong or used one. */
+  usePasscode(pairingId: string, code: string): Promise<boolean>;
+  /** Ends a device pairing, and with the last one the token of the phone. `false` if there is none. */
+  revokePairing(pairingId: string): Promise<boolean>;
+  /** Calls back when the list of pending requests changed. */
+  onChange(notify: () => void): () => void;
+  /**
+   * Calls back when a phone enabled a pairing by an invitation, so that the gateway stores it. If a callback returns `false`, the pairing ends and
+   * the phone receives `account_changed`.
+   */
+  onPaired(notify: (pairing: NewPhonePairing) => Promise<boolean>): () => void;
+  /** Calls back when a pairing ended on the phone. */
+  onUnpaired(
+    notify: (pairing: { pairingId: string; userName: string }, origin: PhoneOrigin) => Promise<void>,
+  ): () => void;
+}

@@ -1,0 +1,145 @@
+// Invitations of the embedded second-factor service: the last part of a link that an administrator gives to a user. An
+// invitation has 128 bits and is valid once, for 24 hours. Viewing it does not use it.
+
+import { toBase64Url } from "../../../runtime.ts";
+import { sourceKey } from "../../../source_key.ts";
+import { isUsableFor } from "../../../user_record.ts";
+import type { TableChange } from "../table.ts";
+import type { SecondFactorContext } from "./context.ts";
+import type { CommitOptions, InviteView, PhoneResult } from "./interfaces.ts";
+import { createToken, phoneOfToken } from "./pairing_phrases.ts";
+import { type DevicePairings, refusePhone } from "./pairings.ts";
+import { createRateLimit, type RateLimit } from "./rate_limit.ts";
+import {
+  CAPS,
+  type InvitingPhone,
+  LIFETIMES,
+  type PairingInvitation,
+  type PairingRecord,
+} from "./records.ts";
+import { OPEN } from "./tables.ts";
+
+const INVITATION_OCTETS = 16;
+const MAX_CHARACTERS = 64;
+const WRONG_PER_MINUTE = 5;
+const MINUTE_MS = 60_000;
+const ATTEMPTS = 3;
+
+/** Who accepts an invitation. `token` is that of a known phone; `name` is the name of the phone. */
+interface Acceptance {
+  readonly token: string | null;
+  readonly source: string;
+  readonly name: string | null;
+}
+
+export class PairingInvitations {
+  readonly #context: SecondFactorContext;
+  readonly #pairings: DevicePairings;
+  readonly #wrong: RateLimit;
+
+  constructor(context: SecondFactorContext, pairings: DevicePairings) {
+    this.#context = context;
+    this.#pairings = pairings;
+    const window = { count: WRONG_PER_MINUTE, windowMs: MINUTE_MS };
+    this.#wrong = createRateLimit(() => context.clock.nowMs(), window);
+  }
+
+  /** @param options.also is committed together with the invitation. */
+  async create(
+    userName: string,
+    { addedBy, also }: CommitOptions & { readonly addedBy?: InvitingPhone | undefined } = {},
+  ): Promise<{ invitation: string; deadlineMs: number }> {
+    const { tables, random, clock, findUserRecord } = this.#context;
+    if (tables.invitations.count(OPEN) >= CAPS.invitations) {
+      throw new Error(`Cannot create an invitation: ${CAPS.invitations} are open`);
+    }
+    const invitation = toBase64Url(random.bytes(INVITATION_OCTETS));
+    const deadlineMs = clock.nowMs() + LIFETIMES.invitationMs;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const { id: recordId, check } = await findUserRecord(userName);
+      const added = addedBy === undefined ? {} : { addedBy };
+      const record: PairingInvitation = { userName, recordId, deadlineMs, usedMs: null, ...added };
+      const change = tables.invitations.add(this.#digestOf(invitation), record);
+      if (await tables.commit([change], { also, checks: [check] })) return { invitation, deadlineMs };
+    }
+    throw new Error("Cannot create an invitation: the user kept changing");
+  }
+
+  async view(invitation: string, source: string): Promise<InviteView> {
+    const found = this.#find(invitation, source);
+    if (!found.ok) return found;
+    const { userName, recordId, deadlineMs } = found.value.record;
+    if (!isUsableFor(recordId, await this.#context.findUserRecord(userName))) {
+      return { ok: false, reason: "account_changed" };
+    }
+    return { ok: true, userName, requesterName: this.#context.settings.requesterName, deadlineMs };
+  }
+
+  /** Pairs the phone of `token`, or a new one, with the user of the invitation. */
+  async accept(
+    invitation: string,
+    { token, source, name }: Acceptance,
+  ): Promise<PhoneResult<{ token: string; pairing: PairingRecord }>> {
+    const { tables, clock, phoneEvents, findUserRecord } = this.#context;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const found = this.#find(invitation, source);
+      if (!found.ok) return found;
+      const { digest, record: { userName, recordId, addedBy } } = found.value;
+      const user = await findUserRecord(userName);
+      if (!isUsableFor(recordId, user)) return refusePhone("account_changed");
+      const taken = this.#takePhone(token);
+      const { phone } = taken;
+      if (this.#pairings.isFull(phone) || tables.phones.size() >= CAPS.phones) {
+        return refusePhone("too_many_tries");
+      }
+      const pairing = this.#pairings.draft({
+        phone,
+        userName,
+        recordId: user.id,
+        enabled: true,
+        name,
+        addedBy,
+      });
+      const used = { ...found.value.record, usedMs: clock.nowMs() };
+      const committed = await tables.commit([
+        tables.invitations.change(digest, used),
+        taken.change,
+        tables.pairings.add(pairing.id, pairing),
+      ], { checks: [user.check] });
+      if (!committed) continue;
+      phoneEvents.emit(phone);
+      return { ok: true, value: { token: taken.token, pairing } };
+    }
+    return refusePhone("already_used");
+  }
+
+  #digestOf(text: string): string {
+    return this.#context.vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
+  }
+
+  #find(text: string, source: string): PhoneResult<{ digest: string; record: PairingInvitation }> {
+    const digest = this.#digestOf(text);
+    const record = this.#context.tables.invitations.get(digest);
+    if (record === undefined) {
+      // A correct link (128 bits) is never limited, whatever other clients behind the same address did.
+      return refusePhone(this.#wrong.take(sourceKey(source)) ? "unknown_invitation" : "too_many_tries");
+    }
+    if (record.usedMs !== null) return refusePhone("already_used");
+    return record.deadlineMs > this.#context.clock.nowMs()
+      ? { ok: true, value: { digest, record } }
+      : refusePhone("expired");
+  }
+
+  /** The phone of the token, or a new one, and the change that removes its deadline. */
+  #takePhone(token: string | null): { token: string; phone: string; change: TableChange } {
+    const { tables: { phones }, clock } = this.#context;
+    const nowMs = clock.nowMs();
+    const phone = token === null ? "" : phoneOfToken(this.#context, token);
+    const known = phones.get(phone);
+    if (token !== null && known !== undefined && (known.deadlineMs ?? Infinity) > nowMs) {
+      return { token, phone, change: phones.change(phone, { ...known, deadlineMs: null }) };
+    }
+    const fresh = createToken(this.#context);
+    return { ...fresh, change: phones.add(fresh.phone, { createdMs: nowMs, deadlineMs: null }) };
+  }
+}
