@@ -4,7 +4,7 @@
 import type { Log } from "../log.ts";
 import type { Clock } from "../runtime.ts";
 import { DataDirFault } from "./data_dir.ts";
-import { within } from "./deadline.ts";
+import { withTimeout } from "../platform/timeout.ts";
 
 export interface ControlListener {
   /** Accepts no further requests, removes the socket, and waits at most {@link DRAIN_MS} for those in progress. */
@@ -88,7 +88,10 @@ class ReopeningListener implements ControlListener {
     if (serving === null) return;
     const { clock, log } = this.#deps;
     // Aborting a server of Deno that shuts down throws (2.9.6). What is still in progress ends with the process.
-    const drained = await within(clock, DRAIN_MS, serving.shutdown().catch(() => undefined));
+    const drained = await withTimeout(serving.shutdown().catch(() => undefined), {
+      clock,
+      timeoutMs: DRAIN_MS,
+    });
     if (!drained.inTime) log.warn("requests of the control socket did not end in time");
   }
 

@@ -59,7 +59,7 @@ export interface Backend {
   /** Everything of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly Remote[]>;
   /** Checks a user's password by a bind; only LDAP has it. */
-  verify?(name: string, password: Uint8Array): Promise<"right" | "wrong" | "unavailable">;
+  verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
   /** For health: asks for the least. */
   probe(): Promise<BackendOutcome<null>>;
   close(): Promise<void>;

@@ -3,13 +3,14 @@
 import type { Config, LdapBackendSettings, ScimBackendSettings, TargetSettings } from "../config.ts";
 import type { Log } from "../log.ts";
 import { HasherBusy, type PasswordHasher } from "../password_hasher.ts";
+import type { Fetch } from "../platform/fetch_with_deadline.ts";
 import { NO_CHANGE } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import { createLdapBackend } from "./backends/ldap.ts";
 import { createScimBackend } from "./backends/scim_server.ts";
-import { type BackendStanding, watchBackend, type Watched } from "./backends/watched.ts";
+import { type BackendStanding, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { createCredentials, type Credentials } from "./http/credentials.ts";
@@ -26,7 +27,7 @@ export interface IdentityDeps {
   readonly random: Random;
   readonly log: Log;
   /** Opens no connection that is kept: Deno repeats a POST silently when a kept one dies. */
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly fetch: Fetch;
   /** Called for each use of a hasher, so that no login waits behind guesses of credentials. */
   readonly createHasher: () => PasswordHasher;
   readonly orderedId: () => string;
@@ -69,7 +70,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     logins: deps.createHasher(),
     newPasswords: deps.createHasher(),
   };
-  const backends = new Map<string, Watched>();
+  const backends = new Map<string, GuardedBackend>();
   const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
   const openBackend = (
     target: TargetSettings,
@@ -78,15 +79,10 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const opened = settings.kind === "ldap"
       ? createLdapBackend({ ...shared, settings, random })
-      : createScimBackend({
-        ...shared,
-        settings,
-        fetch: (url, init) => deps.fetch(url instanceof Request ? url.url : String(url), init ?? {}),
-        random,
-      });
-    const watched = watchBackend(opened, { clock });
-    backends.set(`${target.name} ${settings.name}`, watched);
-    return watched.backend;
+      : createScimBackend({ ...shared, settings, fetch: deps.fetch, random });
+    const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
+    backends.set(`${target.name} ${settings.name}`, guarded);
+    return guarded.backend;
   };
   const targets = await createTargets({
     settings: config.targets,
@@ -148,7 +144,8 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     },
     async verifyAtBackend(name, userName, password) {
       const backend = backends.get(`${logins.name} ${name}`);
-      return await backend?.backend.verify?.(userName, password) ?? "unavailable";
+      const verdict = await backend?.backend.verify?.(userName, password);
+      return verdict?.ok === true ? verdict.value : "unavailable";
     },
     standing: (target, backend) => backends.get(`${target} ${backend}`)?.standing() ?? null,
     probe: async (target, backend) => await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,

@@ -9,7 +9,6 @@ import type { Mapping, ResourceKind } from "../resource.ts";
 import { type Kept, keptAttributes } from "../pure/kept.ts";
 import { coveredAttributes, isFrontEndKept } from "../pure/mapping.ts";
 import { readName } from "../pure/names.ts";
-import { createCircuit } from "./circuit.ts";
 import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";
 import type { LdapEntry } from "./ldap_records.ts";
 import type { LdapSockets } from "./ldap_client.ts";
@@ -21,7 +20,7 @@ import { findEntry, searchForAll } from "./ldap_search.ts";
 import { createLdapVerifier } from "./ldap_verify.ts";
 import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
 import { BackendListFault } from "./list_fault.ts";
-import { faultOf, outcomeOf, Trouble, unreachable, unsupported } from "./trouble.ts";
+import { faultOf, outcomeOf, unsupported } from "./trouble.ts";
 
 const PAGE_SIZE = 500;
 /** A group of so many members may take as long again. */
@@ -42,7 +41,6 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
   const { settings, mapping, clock, log } = deps;
   const keeps = keptAttributes(settings.readOnly ?? []);
   const layout = withKept(layoutOf(settings), { mapping, keeps });
-  const circuit = createCircuit(clock);
   const hasGroups = settings.groupsDn !== "";
   const isSecure = settings.startTls || settings.url.toLowerCase().startsWith("ldaps:");
   const writer: LdapWriter = { layout, mapping, isSecure, random: deps.random ?? createSystemRandom() };
@@ -68,35 +66,13 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
   const pool = createLdapPool({ open, clock, size: settings.connections });
   const verifier = createLdapVerifier({ clock, size: settings.connections, connect });
 
-  /** Knows whether the directory answers, and leaves it alone for a while when it does not. */
-  const guarded = async <T>(task: () => Promise<T>): Promise<T> => {
-    const waitMs = circuit.waitMs();
-    if (waitMs !== null) {
-      throw unreachable("the directory did not answer lately and is left alone for a moment", {
-        retryAfterMs: waitMs,
-      });
-    }
-    try {
-      const value = await task();
-      circuit.alive();
-      return value;
-    } catch (thrown) {
-      const isDead = thrown instanceof Trouble && thrown.fault.kind === "unreachable";
-      if (!isDead) circuit.alive();
-      else if (circuit.dead()) {
-        log.warn("ldap backend unreachable", { backend: settings.name, detail: thrown.message });
-      }
-      throw thrown;
-    }
-  };
-
   const operate = <T>(
     task: (connection: LdapConnection) => Promise<T>,
     { members = 0 }: { members?: number } = {},
   ): Promise<BackendOutcome<T>> => {
     const shares = 1 + Math.ceil(members / MEMBERS_A_TIMEOUT);
     const deadlineMs = clock.nowMs() + settings.timeoutMs * shares;
-    return outcomeOf(() => guarded(() => pool.use(task, deadlineMs)), onBug);
+    return outcomeOf(() => pool.use(task, deadlineMs), onBug);
   };
 
   const remoteOf = async (
@@ -113,7 +89,7 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
   async function* listAll(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
     const nextDeadline = (): number => clock.nowMs() + settings.timeoutMs;
     // A connection of its own: the caller that reads the list can write to the directory meanwhile.
-    const connection = await guarded(() => open(nextDeadline()));
+    const connection = await open(nextDeadline());
     const cache: NameCache = new Map();
     let unnamed = 0;
     try {
@@ -182,18 +158,11 @@ export function createLdapBackend(deps: LdapBackendDeps): Backend {
         throw new BackendListFault(faultOf(thrown, onBug));
       }
     },
-    async verify(name, password) {
+    verify(name, password) {
       const deadlineMs = clock.nowMs() + settings.timeoutMs;
-      const verdict = await outcomeOf(() =>
-        guarded(() =>
-          verifier.verify({
-            password,
-            deadlineMs,
-            find: () =>
-              pool.use((connection) => findEntry(connection, { kind: "user", name, layout }), deadlineMs),
-          })
-        ), onBug);
-      return verdict.ok ? verdict.value : "unavailable";
+      const find = () =>
+        pool.use((connection) => findEntry(connection, { kind: "user", name, layout }), deadlineMs);
+      return outcomeOf(() => verifier.verify({ password, deadlineMs, find }), onBug);
     },
     probe: () =>
       operate(async (connection) => {

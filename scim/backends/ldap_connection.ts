@@ -4,8 +4,8 @@ import { Buffer } from "node:buffer";
 import * as net from "node:net";
 import * as tls from "node:tls";
 import { Change, type Client } from "ldapts";
+import { withTimeout } from "../../platform/timeout.ts";
 import type { Clock } from "../../runtime.ts";
-import { TOO_LATE, withDeadline } from "./deadline.ts";
 import { LdapRefusal } from "./ldap_codes.ts";
 import {
   createLdapClient,
@@ -173,13 +173,14 @@ class OpenLdapConnection implements LdapConnection {
   async #ask<T>(request: (client: Client) => Promise<T>, { writes = false } = {}): Promise<T> {
     if (this.#isBroken) throw unreachable("the connection to the directory is closed");
     const [clock, deadlineMs] = [this.#clock, this.#deadlineMs];
-    if (clock.nowMs() >= deadlineMs) throw busy("the time was over before the directory was asked");
+    const timeoutMs = deadlineMs - clock.nowMs();
+    if (timeoutMs <= 0) throw busy("the time was over before the directory was asked");
     this.#ldap.startCounting();
     const wroteBefore = this.#wrote;
     if (writes) this.#wrote = true;
     try {
-      const answer = await withDeadline(request(this.#ldap.client), { clock, deadlineMs });
-      if (answer !== TOO_LATE) return answer;
+      const answer = await withTimeout(request(this.#ldap.client), { clock, timeoutMs });
+      if (answer.inTime) return answer.value;
     } catch (thrown) {
       const refusal = refusalOf(thrown);
       if (refusal !== null) {

@@ -1,9 +1,9 @@
 // A few connections to a directory, each lent to one operation at a time; an operation that finds none waits in line, until a deadline.
 
 import type { CancelTimer, Clock } from "../../runtime.ts";
+import { ConnectionLimit } from "./connection_limit.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import { createQueue } from "./queue.ts";
-import { Trouble, unreachable } from "./trouble.ts";
+import { Trouble } from "./trouble.ts";
 
 /** Longer than any pause between two logins of a busy day, shorter than what firewalls remember. */
 const IDLE_MS = 60_000;
@@ -29,7 +29,7 @@ export function createLdapPool(
     size: number;
   },
 ): LdapPool {
-  const line = createQueue(clock, size);
+  const limit = new ConnectionLimit({ clock, connections: size });
   let idle: Idle[] = [];
   let cancelSweep: CancelTimer | null = null;
   let closed = false;
@@ -76,32 +76,31 @@ export function createLdapPool(
     }
   };
 
-  return {
-    async use(task, deadlineMs) {
-      await line.enter(deadlineMs);
+  const lend = async <T>(
+    task: (connection: LdapConnection) => Promise<T>,
+    deadlineMs: number,
+  ): Promise<T> => {
+    const kept = take();
+    if (kept !== null) {
       try {
-        if (closed) throw unreachable("the gateway is stopping");
-        const kept = take();
-        if (kept !== null) {
-          try {
-            return await run(kept, task, deadlineMs);
-          } catch (thrown) {
-            const isLost = thrown instanceof Trouble && thrown.fault.kind === "unreachable" &&
-              !thrown.fault.unsure && !kept.usable() && clock.nowMs() < deadlineMs;
-            if (!isLost) throw thrown;
-          }
-        }
-        return await run(await open(deadlineMs), task, deadlineMs);
-      } finally {
-        line.leave();
+        return await run(kept, task, deadlineMs);
+      } catch (thrown) {
+        const isLost = thrown instanceof Trouble && thrown.fault.kind === "unreachable" &&
+          !thrown.fault.unsure && !kept.usable() && clock.nowMs() < deadlineMs;
+        if (!isLost) throw thrown;
       }
-    },
+    }
+    return await run(await open(deadlineMs), task, deadlineMs);
+  };
+
+  return {
+    use: (task, deadlineMs) => limit.run(() => lend(task, deadlineMs), deadlineMs),
     async close() {
       closed = true;
       cancelSweep?.();
       for (const { connection } of idle) connection.close();
       idle = [];
-      await line.empty();
+      await limit.close();
     },
   };
 }

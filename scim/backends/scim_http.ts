@@ -1,11 +1,17 @@
-// Requests to another SCIM server: one deadline over everything, a cap on the answer, no redirects, a bounded number at a time.
+// Requests to another SCIM server: a bounded number at a time, each with a deadline over everything and a bound on the response.
 
 import type { ScimBackendSettings } from "../../config.ts";
+import {
+  type BodyFlaw,
+  type Fetch,
+  type FetchResult,
+  fetchWithDeadline,
+  NO_ANSWER_IN_TIME,
+} from "../../platform/fetch_with_deadline.ts";
 import type { Clock } from "../../runtime.ts";
 import type { JsonObject } from "../resource.ts";
 import { parseBody } from "../pure/json_limits.ts";
-import { TOO_LATE, withDeadline } from "./deadline.ts";
-import { createQueue } from "./queue.ts";
+import { ConnectionLimit } from "./connection_limit.ts";
 import { nonsense, Trouble, unreachable } from "./trouble.ts";
 
 export interface ScimRequest {
@@ -31,51 +37,50 @@ export interface ScimHttp {
 
 const USER_AGENT = "Countersign";
 const MAX_ANSWER_OCTETS = 16 * 1024 * 1024;
-/** Not even a connection was made: nothing can have been done. */
-const NOT_CONNECTED =
-  /connection refused|dns error|failed to lookup|tcp connect error|client error \(connect\)/i;
+/** Those that `fetch` would follow. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createScimHttp(
-  { settings, fetch: doFetch, clock }: { settings: ScimBackendSettings; fetch: typeof fetch; clock: Clock },
+  { settings, fetch, clock }: { settings: ScimBackendSettings; fetch: Fetch; clock: Clock },
 ): ScimHttp {
-  const line = createQueue(clock, settings.connections);
+  const limit = new ConnectionLimit({ clock, connections: settings.connections });
   const closing = new AbortController();
   const headers = { ...authorization(settings), "User-Agent": USER_AGENT, Accept: "application/scim+json" };
 
-  const once = async (request: ScimRequest): Promise<ScimAnswer> => {
-    const ending = new AbortController();
-    const signal = AbortSignal.any([ending.signal, closing.signal]);
+  const exchange = async ({ method, path, body, deadlineMs }: ScimRequest): Promise<ScimAnswer> => {
+    const request = {
+      method,
+      url: settings.url + path,
+      headers: body === undefined ? headers : { ...headers, "Content-Type": "application/scim+json" },
+      ...body !== undefined && { body: JSON.stringify(body) },
+    };
+    const result = await fetchWithDeadline(request, {
+      fetch,
+      clock,
+      deadlineMs,
+      maxOctets: MAX_ANSWER_OCTETS,
+      signal: closing.signal,
+    });
+    return toAnswer(result, { writes: method !== "GET" });
+  };
+
+  const exchangeTwice = async (request: ScimRequest): Promise<ScimAnswer> => {
     try {
-      const made = await withDeadline(exchange(doFetch, { settings, headers, request, signal }), {
-        clock,
-        deadlineMs: request.deadlineMs,
-      });
-      if (made !== TOO_LATE) return made;
-      throw unreachable("the server did not answer in time", { unsure: request.method !== "GET" });
-    } finally {
-      ending.abort();
+      return await exchange(request);
+    } catch (thrown) {
+      const isRepeatable = request.method === "GET" && thrown instanceof Trouble &&
+        thrown.fault.kind === "unreachable" && !closing.signal.aborted &&
+        clock.nowMs() < request.deadlineMs;
+      if (!isRepeatable) throw thrown;
+      return await exchange(request);
     }
   };
 
   return {
-    async ask(request) {
-      await line.enter(request.deadlineMs);
-      try {
-        if (closing.signal.aborted) throw unreachable("the gateway is stopping");
-        return await once(request);
-      } catch (thrown) {
-        const isRepeatable = request.method === "GET" && thrown instanceof Trouble &&
-          thrown.fault.kind === "unreachable" && !closing.signal.aborted &&
-          clock.nowMs() < request.deadlineMs;
-        if (!isRepeatable) throw thrown;
-        return await once(request);
-      } finally {
-        line.leave();
-      }
-    },
-    async close() {
+    ask: (request) => limit.run(() => exchangeTwice(request), request.deadlineMs),
+    close() {
       closing.abort();
-      await line.empty();
+      return limit.close();
     },
   };
 }
@@ -85,63 +90,31 @@ function authorization({ token, userName, password }: ScimBackendSettings): Reco
   return { Authorization: `Basic ${new TextEncoder().encode(`${userName}:${password}`).toBase64()}` };
 }
 
-async function exchange(
-  doFetch: typeof fetch,
-  { settings, headers, request, signal }: {
-    settings: ScimBackendSettings;
-    headers: Record<string, string>;
-    request: ScimRequest;
-    signal: AbortSignal;
-  },
-): Promise<ScimAnswer> {
-  const writes = request.method !== "GET";
-  let response: Response;
-  try {
-    response = await doFetch(settings.url + request.path, {
-      method: request.method,
-      headers: request.body === undefined ? headers : { ...headers, "Content-Type": "application/scim+json" },
-      ...request.body === undefined ? {} : { body: JSON.stringify(request.body) },
-      redirect: "error",
-      signal,
-    });
-  } catch (thrown) {
-    // The platform's sentence holds the URL, and says no more than this does.
-    const isSent = !(thrown instanceof Error && NOT_CONNECTED.test(describe(thrown)));
-    throw unreachable("the server cannot be reached, or broke off", { unsure: writes && isSent });
+/** @param options.writes whether the server may have done something. */
+function toAnswer(result: FetchResult, { writes }: { writes: boolean }): ScimAnswer {
+  if (!result.ok) {
+    if (result.loss === NO_ANSWER_IN_TIME) throw outOfTime({ writes });
+    throw lost({ unsure: writes && result.loss.sent });
   }
-  const octets = await readBody(response, { writes });
-  return { status: response.status, headers: response.headers, body: readJson(octets, response.ok) };
+  const { status, headers, body } = result;
+  if (REDIRECTS.has(status)) throw lost({ unsure: writes });
+  if (body === null) throw FLAWS[result.flaw]({ writes });
+  return { status, headers, body: readJson(body, { isSuccess: status >= 200 && status <= 299 }) };
 }
 
-function describe(fault: Error): string {
-  return fault.cause instanceof Error ? `${fault.message} ${fault.cause.message}` : fault.message;
-}
+const lost = ({ unsure }: { unsure: boolean }) =>
+  unreachable("the server cannot be reached, or broke off", { unsure });
 
-async function readBody(response: Response, { writes }: { writes: boolean }): Promise<Uint8Array> {
-  if (response.body === null) return new Uint8Array(0);
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  try {
-    // Leaving the loop early cancels the rest.
-    for await (const part of response.body) {
-      length += part.length;
-      if (length > MAX_ANSWER_OCTETS) break;
-      parts.push(part);
-    }
-  } catch {
-    throw unreachable("the server's answer broke off", { unsure: writes });
-  }
-  if (length > MAX_ANSWER_OCTETS) throw nonsense("the server's answer is too long");
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
+const outOfTime = ({ writes }: { writes: boolean }) =>
+  unreachable("the server did not answer in time", { unsure: writes });
 
-function readJson(octets: Uint8Array, isSuccess: boolean): JsonObject | null {
+const FLAWS: Readonly<Record<BodyFlaw, (options: { writes: boolean }) => Trouble>> = {
+  too_long: () => nonsense("the server's answer is too long"),
+  broke_off: ({ writes }) => unreachable("the server's answer broke off", { unsure: writes }),
+  out_of_time: outOfTime,
+};
+
+function readJson(octets: Uint8Array, { isSuccess }: { isSuccess: boolean }): JsonObject | null {
   if (octets.length === 0) return null;
   const parsed = parseBody(octets);
   if (parsed.ok) return parsed.value;

@@ -2,11 +2,11 @@
 
 import type { ScimBackendSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
+import type { Fetch } from "../../platform/fetch_with_deadline.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import type { Backend, BackendOutcome, Remote } from "../backend_port.ts";
 import type { Content, Mapping, ResourceKind } from "../resource.ts";
 import { keptAttributes } from "../pure/kept.ts";
-import { createCircuit } from "./circuit.ts";
 import { BackendListFault } from "./list_fault.ts";
 import { isCountersignUrl } from "./scim_dialects.ts";
 import { createScimHttp } from "./scim_http.ts";
@@ -15,7 +15,7 @@ import { namesOf } from "./scim_members.ts";
 import { type ReceivedResource, RFC_COVERS, withMembers } from "./scim_resources.ts";
 import { createScimService } from "./scim_service.ts";
 import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
-import { faultOf, outcomeOf, Trouble, unreachable } from "./trouble.ts";
+import { faultOf, outcomeOf } from "./trouble.ts";
 
 /** So many members, each of which may have to be looked up, may take as long again. */
 const MEMBERS_A_TIMEOUT = 100;
@@ -25,7 +25,7 @@ export interface ScimBackendDeps {
   readonly settings: ScimBackendSettings;
   readonly mapping: Mapping;
   /** Opens no connection that is kept: over a kept one the platform may send a POST twice. */
-  readonly fetch: typeof fetch;
+  readonly fetch: Fetch;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -38,7 +38,6 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
   const secrets = [settings.token, settings.password];
   const service = createScimService({ http, clock, mapping, url: settings.url, secrets });
   const ids = createScimIds(clock);
-  const circuit = createCircuit(clock);
   const keeps = keptAttributes(settings.readOnly ?? []);
   const writer: ScimWriter = { service, ids, mapping, keeps };
 
@@ -49,32 +48,10 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
     });
   };
 
-  const guarded = async <T>(task: () => Promise<T>): Promise<T> => {
-    const waitMs = circuit.waitMs();
-    if (waitMs !== null) {
-      throw unreachable("the server did not answer lately and is left alone for a moment", {
-        retryAfterMs: waitMs,
-      });
-    }
-    try {
-      const value = await task();
-      circuit.alive();
-      return value;
-    } catch (thrown) {
-      const isDead = thrown instanceof Trouble && thrown.fault.kind === "unreachable";
-      if (!isDead) circuit.alive();
-      else if (circuit.dead()) {
-        log.warn("scim backend unreachable", { backend: settings.name, detail: thrown.message });
-      }
-      throw thrown;
-    }
-  };
-
   const deadlineFor = (members = 0): number =>
     clock.nowMs() + settings.timeoutMs * Math.min(MAX_SHARES, 1 + Math.ceil(members / MEMBERS_A_TIMEOUT));
 
-  const operate = <T>(task: () => Promise<T>): Promise<BackendOutcome<T>> =>
-    outcomeOf(() => guarded(task), onBug);
+  const operate = <T>(task: () => Promise<T>): Promise<BackendOutcome<T>> => outcomeOf(task, onBug);
 
   const remoteOf = async (received: ReceivedResource, kind: ResourceKind): Promise<Remote> => {
     const { id, content, members } = received;
@@ -90,7 +67,7 @@ export function createScimBackend(deps: ScimBackendDeps): Backend {
 
   async function* listAll(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
     const before = service.unreadable();
-    for await (const page of await guarded(() => Promise.resolve(service.pages(kind, () => deadlineFor())))) {
+    for await (const page of service.pages(kind, () => deadlineFor())) {
       const remotes: Remote[] = [];
       for (const received of page) remotes.push(await remoteOf(received, kind));
       if (remotes.length > 0) yield remotes;

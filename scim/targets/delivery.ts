@@ -100,7 +100,7 @@ async function attempt(
   if (operation === "put" && content === null) return { ok: true, value: {} };
   const password = deps.outbox.openPassword(known);
   if (isInDoubt) {
-    const found = await link.read(kind, name, hint);
+    const found = await link.backend.read(kind, name, hint);
     if (!found.ok) return found;
     if (found.value === null && content === null) return { ok: true, value: {} };
     const isThere = found.value !== null && content !== null && password === undefined &&
@@ -108,10 +108,10 @@ async function attempt(
     if (isThere) return { ok: true, value: { remoteId: found.value.remoteId } };
   }
   if (content === null) {
-    const removed = await link.remove(kind, name, hint);
+    const removed = await link.backend.remove(kind, name, hint);
     return removed.ok ? { ok: true, value: {} } : removed;
   }
-  return await link.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  return await link.backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
 }
 
 /** What the backend shall hold, as it is now. */

@@ -127,7 +127,7 @@ export async function readBefore(
     return {
       link,
       operation,
-      read: await link.read(kind, name, remoteId === undefined ? {} : { remoteId }),
+      read: await link.backend.read(kind, name, remoteId === undefined ? {} : { remoteId }),
     };
   }));
   return found.map(({ link, operation: call, read }) => {

@@ -184,7 +184,7 @@ async function decide(
   if (isOwed || (isNewer && listed === null)) return null;
   let remote = listed;
   if (listed !== null && meanwhile.isNewer(name, stored)) {
-    const now = await link.read(kind, name, { remoteId: listed.remoteId });
+    const now = await link.backend.read(kind, name, { remoteId: listed.remoteId });
     // The next refresh sees it; what is known is the newer.
     if (!now.ok) return null;
     remote = now.value;

@@ -68,7 +68,7 @@ async function readAll(
     if (link === undefined || (kind === "group" && !link.backend.holds.groups)) return [];
     if (await deps.outbox.find(backend, kind, name) !== null) return [];
     const remoteId = standing.backends[backend]?.remoteId;
-    const read = await link.read(kind, name, remoteId === undefined ? {} : { remoteId });
+    const read = await link.backend.read(kind, name, remoteId === undefined ? {} : { remoteId });
     if (!read.ok) throw refusalFor(backend, { fault: read.fault });
     return [readingOf(deps, { link, remote: read.value })];
   }));

@@ -52,8 +52,8 @@ export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
 
 async function makeCall({ kind, name, content, password }: SyncWork, { link, operation, before }: SyncCall) {
   const hint = before === null ? {} : { remoteId: before.remoteId };
-  if (operation === "remove" || content === null) return await link.remove(kind, name, hint);
-  return await link.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  if (operation === "remove" || content === null) return await link.backend.remove(kind, name, hint);
+  return await link.backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
 }
 
 /** Takes calls back, the last one first; returns those where that failed. */
@@ -65,9 +65,9 @@ export async function takeBack(
   for (const call of touched.toReversed()) {
     const { link, before } = call;
     const undone = before === null
-      ? await link.remove(kind, name)
+      ? await link.backend.remove(kind, name)
       // No hint: a resource that was removed and is made again has another id.
-      : await link.put({ content: before.content });
+      : await link.backend.put({ content: before.content });
     if (!undone.ok) left.push(call);
   }
   return left;

@@ -160,8 +160,7 @@ function openLinks({ settings, openBackend, clock }: TargetDeps): Map<string, Li
   const links = new Map<string, Link>();
   for (const backend of settings.backends) {
     if (backend.kind === "store") continue;
-    const { connections } = backend;
-    links.set(backend.name, createLink(openBackend(settings, backend), { clock, connections }));
+    links.set(backend.name, createLink(openBackend(settings, backend), clock));
   }
   return links;
 }

@@ -16,7 +16,7 @@ import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
 import type { Target } from "../../scim/ports.ts";
 import type { Store } from "../../store.ts";
 import { createVault } from "../../vault.ts";
-import { watchBackend } from "../../scim/backends/watched.ts";
+import { guardBackend } from "../../scim/backends/guarded_backend.ts";
 import { configOf } from "../config/samples.ts";
 import { startConsole } from "./console_app.ts";
 import { type Shape, startPeopleConsole } from "./console_people.ts";
@@ -50,9 +50,11 @@ export async function startConnectConsole(
     signing,
   });
   const ear = createEar({ clock });
-  const watched = new Map(
+  const guarded = new Map(
     Object.entries(shape).flatMap(([name, mode]) =>
-      mode === "store" ? [] : [[name, watchBackend(people.backend(name), { clock })] as const]
+      mode === "store"
+        ? []
+        : [[name, guardBackend(people.backend(name), { connections: 4, clock, random, log })] as const]
     ),
   );
   const credentials = await createCredentials({
@@ -80,8 +82,8 @@ export async function startConnectConsole(
     canonicalRange,
     serverAddress: parseSocketAddress,
     askFirstFactor: ({ secret }) => Promise.resolve(secret === "right" ? "wrong" : "unavailable"),
-    standing: (_target, backend) => watched.get(backend)?.standing() ?? null,
-    probe: async (_target, backend) => await watched.get(backend)?.backend.probe() ?? null,
+    standing: (_target, backend) => guarded.get(backend)?.standing() ?? null,
+    probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
   };
   const site = await startConsole({

@@ -186,14 +186,12 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
         if (page.value.length > 0) yield page.value;
       }
     },
-    async verify(name, password) {
-      const outcome = await run({ operation: "verify", kind: "user", name }, () => {
+    verify: (name, password) =>
+      run({ operation: "verify", kind: "user", name }, () => {
         const known = passwords.get(canonicalName(name));
-        return known !== undefined && known !== "" && known === new TextDecoder().decode(password);
-      });
-      if (!outcome.ok) return "unavailable";
-      return outcome.value ? "right" : "wrong";
-    },
+        const isRight = known !== undefined && known !== "" && known === new TextDecoder().decode(password);
+        return isRight ? "right" : "wrong";
+      }),
     probe: () => run({ operation: "probe", kind: null, name: "" }, () => null),
     close() {
       closed = true;

@@ -6,7 +6,7 @@ import type { FirstFactorServer } from "../../../radius/doing/client_record.ts";
 import type { Ear } from "../../../radius/doing/ear.ts";
 import type { Learnt } from "../../../radius/doing/learnt.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";
-import type { BackendStanding } from "../../../scim/backends/watched.ts";
+import type { BackendStanding } from "../../../scim/backends/guarded_backend.ts";
 import type { Credentials } from "../../../scim/http/credentials.ts";
 import type { Targets } from "../../../scim/ports.ts";
 import type { BackendOutcome } from "../../../scim/backend_port.ts";

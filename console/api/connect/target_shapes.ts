@@ -1,6 +1,6 @@
 // What the calls about targets and about health give.
 
-import type { BackendStanding } from "../../../scim/backends/watched.ts";
+import type { BackendStanding } from "../../../scim/backends/guarded_backend.ts";
 import type { BackendInfo, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
 import type { MappingRow } from "../../../scim/resource.ts";
 

@@ -2,7 +2,8 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { LdapBackendSettings } from "../../../config.ts";
-import { type Clock, systemClock } from "../../../runtime.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../../runtime.ts";
+import { guardBackend } from "../../../scim/backends/guarded_backend.ts";
 import { createLdapBackend } from "../../../scim/backends/ldap.ts";
 import { BackendListFault } from "../../../scim/backends/list_fault.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
@@ -23,7 +24,11 @@ function open(
   slapd: Slapd,
   { clock = systemClock, ...more }: Partial<LdapBackendSettings> & { readonly clock?: Clock } = {},
 ): Backend {
-  return createLdapBackend({ settings: ldapSettings(slapd, more), mapping, clock, log: silentLog() });
+  const settings = ldapSettings(slapd, more);
+  const log = silentLog();
+  const { connections } = settings;
+  const backend = createLdapBackend({ settings, mapping, clock, log });
+  return guardBackend(backend, { connections, clock, random: createSystemRandom(), log }).backend;
 }
 
 async function withSlapd(options: SlapdOptions, body: (slapd: Slapd) => Promise<void>): Promise<void> {
@@ -46,6 +51,11 @@ async function withBackend(backend: Backend, body: (backend: Backend) => Promise
 function faultOf(outcome: BackendOutcome<unknown>): BackendFault {
   if (outcome.ok) throw new Error("a fault was expected");
   return outcome.fault;
+}
+
+async function verdictOf(backend: Backend, name: string, password: Uint8Array) {
+  const verdict = await backend.verify?.(name, password);
+  return verdict?.ok === true ? verdict.value : "unavailable";
 }
 
 const octets = (text: string) => new TextEncoder().encode(text);
@@ -116,7 +126,7 @@ testNeeding(
       const backend = open(slapd, { url: `ldap://127.0.0.1:${port}`, timeoutMs: 150 });
       await withBackend(backend, async () => {
         assertEquals(faultOf(await backend.read("user", "anna")).kind, "unreachable");
-        assertEquals(await backend.verify?.("anna", octets("x")), "unavailable");
+        assertEquals(await verdictOf(backend, "anna", octets("x")), "unavailable");
       });
       deaf.close();
       await accepting;
@@ -136,7 +146,7 @@ testNeeding(
       for (const way of [{ url: slapd.tlsUrl }, { url: slapd.url, startTls: true }]) {
         await withBackend(open(slapd, { ...way, caPem: authority.caPem }), async (backend) => {
           value(await backend.put({ content: user("anna"), password: "right" }));
-          assertEquals(await backend.verify?.("anna", octets("right")), "right");
+          assertEquals(await verdictOf(backend, "anna", octets("right")), "right");
         });
         await withBackend(open(slapd, { ...way, caPem: other.caPem }), async (backend) => {
           const fault = faultOf(await backend.probe());
@@ -177,19 +187,19 @@ testNeeding(
           ["nopass", octets("x"), "wrong"],
         ];
         for (const [name, password, expected] of cases) {
-          assertEquals(await backend.verify?.(name, password), expected, name);
+          assertEquals(await verdictOf(backend, name, password), expected, name);
         }
         const burst = await Promise.all(
           Array.from(
             { length: 50 },
-            (_, n) => backend.verify?.("anna", octets(n % 2 === 0 ? "ßecret *)(uid=*" : "no")),
+            (_, n) => verdictOf(backend, "anna", octets(n % 2 === 0 ? "ßecret *)(uid=*" : "no")),
           ),
         );
         assertEquals(burst.filter((one) => one === "right").length, 25);
         value(await backend.put({ content: user("anna"), password: "next" }));
-        assertEquals(await backend.verify?.("anna", octets("next")), "right");
+        assertEquals(await verdictOf(backend, "anna", octets("next")), "right");
         await slapd.stop();
-        assertEquals(await backend.verify?.("anna", octets("next")), "unavailable");
+        assertEquals(await verdictOf(backend, "anna", octets("next")), "unavailable");
       })),
 );
 

@@ -56,7 +56,7 @@ function open(
         headers: new Headers(init?.headers),
         body: typeof init?.body === "string" ? JSON.parse(init.body) : null,
       };
-      assertEquals(init?.redirect, "error");
+      assertEquals(init?.redirect, "manual");
       if (call.path === "/ServiceProviderConfig") return config === null ? json(404, {}) : json(200, config);
       calls.push(call);
       return await answer(call);
@@ -170,6 +170,17 @@ Deno.test("put() never sends a POST twice, and says that it may have arrived", a
   assertEquals([fault.kind, fault.unsure, fault.retry], ["unreachable", true, true]);
   assertEquals(lines(calls), ["GET /Users", "POST /Users"]);
 });
+
+for (const status of [301, 302, 303, 307, 308]) {
+  Deno.test(`put() does not follow a redirect (${status}), and says that the write may have been done`, async () => {
+    const { backend, calls } = open(({ method }) =>
+      method === "GET" ? json(200, EMPTY) : json(status, {}, { location: "https://elsewhere.example/" })
+    );
+    const fault = faultOf(await backend.put({ content: user("anna") }));
+    assertEquals([fault.kind, fault.unsure, fault.retry], ["unreachable", true, true]);
+    assertEquals(lines(calls), ["GET /Users", "POST /Users"]);
+  });
+}
 
 Deno.test("read() repeats a GET once when the connection fails", async () => {
   let failures = 1;

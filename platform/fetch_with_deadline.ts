@@ -1,0 +1,164 @@
+// One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size. Redirects
+// are not followed. Queues, circuit breakers and what a response means belong to the caller.
+
+import type { Clock } from "../runtime.ts";
+
+/** The part of `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface FetchRequest {
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface FetchLimits {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly deadlineMs: number;
+  /** The most octets of a body, counted as they arrive (after decompression). */
+  readonly maxOctets: number;
+  /** Ends the exchange early. */
+  readonly signal?: AbortSignal;
+}
+
+/** A whole response, or how far it came: a `null` body has a flaw. */
+export type FetchResult =
+  | { readonly ok: true; readonly status: number; readonly headers: Headers; readonly body: Uint8Array }
+  | {
+    readonly ok: true;
+    readonly status: number;
+    readonly headers: Headers;
+    readonly body: null;
+    readonly flaw: BodyFlaw;
+  }
+  | { readonly ok: false; readonly loss: ConnectionLoss };
+
+export type BodyFlaw = "too_long" | "broke_off" | "out_of_time";
+
+/** What went wrong below HTTP. Nothing else of the platform's message is kept, because it holds the URL. */
+export interface ConnectionLoss {
+  /** Whether the request may have been processed. */
+  readonly sent: boolean;
+  readonly detail: string;
+  /** Whether a harmless request may be repeated at once: the peer was not there, or went away. */
+  readonly repeatable: boolean;
+}
+
+export const NO_ANSWER_IN_TIME: ConnectionLoss = {
+  sent: true,
+  detail: "no answer in time",
+  repeatable: false,
+};
+
+/** Never rejects, and ends by `deadlineMs` even if `fetch` ignores its signal. */
+export async function fetchWithDeadline(
+  { url, ...request }: FetchRequest,
+  { fetch, clock, deadlineMs, maxOctets, signal }: FetchLimits,
+): Promise<FetchResult> {
+  const deadline = startDeadline(clock, deadlineMs);
+  try {
+    const response = await Promise.race([
+      fetch(url, {
+        ...request,
+        redirect: "manual",
+        signal: signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]),
+      }),
+      deadline.passed,
+    ]);
+    if (response === "passed") return { ok: false, loss: NO_ANSWER_IN_TIME };
+    const { status, headers } = response;
+    const body = await readBody(response.body, { passed: deadline.passed, maxOctets });
+    return typeof body === "string"
+      ? { ok: true, status, headers, body: null, flaw: body }
+      : { ok: true, status, headers, body };
+  } catch (thrown) {
+    return { ok: false, loss: deadline.signal.aborted ? NO_ANSWER_IN_TIME : connectionLossOf(thrown) };
+  } finally {
+    deadline.stop();
+  }
+}
+
+interface Deadline {
+  readonly signal: AbortSignal;
+  readonly passed: Promise<"passed">;
+  /** Ends the timer and whatever is still open of the exchange. */
+  stop(): void;
+}
+
+function startDeadline(clock: Clock, deadlineMs: number): Deadline {
+  const controller = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<"passed">();
+  const cancelTimer = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => {
+    controller.abort();
+    resolve("passed");
+  });
+  return {
+    signal: controller.signal,
+    passed: promise,
+    stop() {
+      cancelTimer();
+      controller.abort();
+    },
+  };
+}
+
+async function readBody(
+  stream: ReadableStream<Uint8Array> | null,
+  { passed, maxOctets }: { passed: Promise<"passed">; maxOctets: number },
+): Promise<Uint8Array | BodyFlaw> {
+  if (stream === null) return new Uint8Array(0);
+  const reader = stream.getReader();
+  const chunks: Uint8Array[] = [];
+  let octets = 0;
+  try {
+    for (;;) {
+      const read = await Promise.race([reader.read(), passed]);
+      if (read === "passed") return "out_of_time";
+      if (read.done) return concat(chunks, octets);
+      octets += read.value.length;
+      if (octets > maxOctets) return "too_long";
+      chunks.push(read.value);
+    }
+  } catch (_brokeOff) {
+    return "broke_off";
+  } finally {
+    // The rest of the body is not needed, and an error of this cancellation does not matter.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+function concat(chunks: readonly Uint8Array[], lengthOctets: number): Uint8Array {
+  const whole = new Uint8Array(lengthOctets);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+/** By a part of the platform's message (Deno 2.9.6). */
+const CONNECTION_LOSSES: readonly (ConnectionLoss & { readonly message: string })[] = [
+  { message: "dns error", sent: false, detail: "the name cannot be resolved", repeatable: false },
+  { message: "Connection refused", sent: false, detail: "connection refused", repeatable: true },
+  { message: "client error (Connect)", sent: false, detail: "cannot connect", repeatable: false },
+  { message: "are blocked", sent: false, detail: "this port is blocked", repeatable: false },
+  { message: "onnection reset", sent: true, detail: "connection reset", repeatable: true },
+  { message: "connection closed", sent: true, detail: "closed without an answer", repeatable: true },
+  { message: "invalid HTTP", sent: true, detail: "the answer is not HTTP", repeatable: false },
+];
+
+const UNKNOWN_LOSS: ConnectionLoss = { sent: true, detail: "the exchange broke off", repeatable: false };
+
+/** What a rejected `fetch` means. */
+function connectionLossOf(thrown: unknown): ConnectionLoss {
+  const text = messagesOf(thrown);
+  return CONNECTION_LOSSES.find(({ message }) => text.includes(message)) ?? UNKNOWN_LOSS;
+}
+
+function messagesOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return "";
+  return thrown.cause instanceof Error ? `${thrown.message} ${thrown.cause.message}` : thrown.message;
+}

@@ -1,0 +1,86 @@
+// Bounds how many tasks run at the same time. The others wait in the order of arrival, up to a number and a time.
+
+import type { Clock } from "../runtime.ts";
+
+export interface SemaphoreLimits {
+  /** Tasks that run at the same time. */
+  readonly concurrent: number;
+  /** Tasks that may wait. */
+  readonly waiting: number;
+}
+
+/** Why a task did not run. */
+export type SemaphoreRefusal = "queue_full" | "wait_timeout" | "closed";
+
+export type SemaphoreResult<T> =
+  | { readonly ran: true; readonly value: T }
+  | { readonly ran: false; readonly reason: SemaphoreRefusal };
+
+export class Semaphore {
+  readonly #clock: Clock;
+  readonly #limits: SemaphoreLimits;
+  readonly #queue = new Set<(refusal: SemaphoreRefusal | null) => void>();
+  readonly #drained = Promise.withResolvers<void>();
+  #running = 0;
+  #isClosed = false;
+
+  constructor({ clock, limits }: { clock: Clock; limits: SemaphoreLimits }) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Runs `task` as soon as there is a place. The wait ends at `waitUntilMs`; the task itself has no deadline. */
+  async run<T>(task: () => Promise<T>, waitUntilMs = Infinity): Promise<SemaphoreResult<T>> {
+    const reason = await this.#enter(waitUntilMs);
+    if (reason !== null) return { ran: false, reason };
+    try {
+      return { ran: true, value: await task() };
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Refuses the waiting tasks and all new ones. Resolves when the running tasks have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const settle of this.#queue) settle("closed");
+    if (this.#running === 0) this.#drained.resolve();
+    await this.#drained.promise;
+  }
+
+  #enter(waitUntilMs: number): Promise<SemaphoreRefusal | null> {
+    if (this.#isClosed) return Promise.resolve("closed");
+    if (this.#running < this.#limits.concurrent) {
+      this.#running++;
+      return Promise.resolve(null);
+    }
+    if (this.#queue.size >= this.#limits.waiting) return Promise.resolve("queue_full");
+    return new Promise((resolve) => {
+      const settle = (refusal: SemaphoreRefusal | null): void => {
+        this.#queue.delete(settle);
+        cancelTimer?.();
+        resolve(refusal);
+      };
+      const cancelTimer = waitUntilMs === Infinity
+        ? null
+        : this.#clock.after(Math.max(0, waitUntilMs - this.#clock.nowMs()), () => settle("wait_timeout"));
+      this.#queue.add(settle);
+    });
+  }
+
+  /** Hands the place to the task that waits longest. */
+  #leave(): void {
+    const [next] = this.#queue;
+    if (next !== undefined) return next(null);
+    this.#running--;
+    if (this.#isClosed && this.#running === 0) this.#drained.resolve();
+  }
+}

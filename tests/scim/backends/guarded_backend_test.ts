@@ -1,0 +1,138 @@
+// A backend behind its guard: bounded calls that always end, a breaker, and what health knows.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createSystemRandom } from "../../../runtime.ts";
+import { guardBackend } from "../../../scim/backends/guarded_backend.ts";
+import { BackendListFault } from "../../../scim/backends/list_fault.ts";
+import type { Backend, BackendOutcome } from "../../../scim/backend_port.ts";
+import { createMemoryBackend } from "../../fakes/memory_backend.ts";
+import { createManualClock, settle } from "../../upstream/manual_clock.ts";
+import { silentLog } from "./silent_log.ts";
+import { listAll, user } from "./suite.ts";
+
+type Answer = BackendOutcome<null>;
+
+function open(change: Partial<Backend> = {}) {
+  const clock = createManualClock();
+  const log = silentLog();
+  const memory = createMemoryBackend({ clock });
+  const guarded = guardBackend({ ...memory, ...change }, {
+    connections: 1,
+    clock,
+    random: createSystemRandom(),
+    log,
+  });
+  return { ...guarded, clock, log, memory };
+}
+
+const away: Answer = {
+  ok: false,
+  fault: { kind: "unreachable", detail: "no route", unsure: false, retry: true },
+};
+
+Deno.test("guardBackend() ends a call that never answers, and says that it may have been done", async () => {
+  const { clock, backend } = open({ remove: () => new Promise<Answer>(() => undefined) });
+  const asked = backend.remove("user", "anna");
+  await settle();
+  clock.advance(60_000);
+  const outcome = await asked;
+  assert(!outcome.ok && outcome.fault.unsure && outcome.fault.retry);
+  assertEquals(clock.timers(), 0);
+});
+
+Deno.test("guardBackend() takes a call that rejects for one that may have been done", async () => {
+  const { backend } = open({ remove: () => Promise.reject(new TypeError("secret words")) });
+  const outcome = await backend.remove("user", "anna");
+  assert(!outcome.ok && outcome.fault.unsure && !outcome.fault.detail.includes("secret"));
+});
+
+Deno.test("guardBackend() calls eight at once for a connection, lets 2,000 wait, and turns the rest away", async () => {
+  const answers: ((answer: Answer) => void)[] = [];
+  const { backend, standing } = open({
+    remove: () => new Promise<Answer>((resolve) => answers.push(resolve)),
+  });
+  const calls = Array.from({ length: 2100 }, (_, n) => backend.remove("user", `u${n}`));
+  await settle();
+  assertEquals(answers.length, 8);
+  const turnedAway = await Promise.all(calls.slice(2008));
+  assert(
+    turnedAway.every((outcome) => !outcome.ok && outcome.fault.kind === "busy" && !outcome.fault.unsure),
+  );
+  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  assertEquals(await backend.probe(), { ok: true, value: null }, "a health check waits behind nothing");
+  for (let done = 0; done < 2008; done++) {
+    if (answers[done] === undefined) await settle();
+    assert(answers.length - done <= 8);
+    answers[done]?.({ ok: true, value: null });
+  }
+  assert((await Promise.all(calls.slice(0, 2008))).every(({ ok }) => ok));
+});
+
+Deno.test("guardBackend() leaves a backend alone from the third failure on: half a second, then twice as long each time", async () => {
+  const { backend, clock, log } = open({ probe: () => Promise.resolve(away) });
+  for (let count = 0; count < 3; count++) assertEquals(await backend.probe(), away);
+  for (const retryAfterMs of [500, 1000, 2000, 4000, 8000, 15_000, 15_000]) {
+    const detail = "the directory did not answer lately and is left alone for a moment";
+    const fault = { kind: "unreachable", detail, unsure: false, retry: true, retryAfterMs } as const;
+    assertEquals(await backend.read("user", "anna"), { ok: false, fault });
+    await assertRejects(() => listAll(backend, "user"), BackendListFault, detail);
+    clock.advance(retryAfterMs);
+    assertEquals(await backend.probe(), away);
+  }
+  assertEquals(log.lines, [
+    { message: "ldap backend unreachable", fields: { backend: "memory", detail: "no route" } },
+  ]);
+});
+
+Deno.test("guardBackend() checks a password only while the backend answers, and keeps the verdict out of health", async () => {
+  const { backend, standing } = open({
+    probe: () => Promise.resolve(away),
+    verify: () => Promise.resolve({ ok: true, value: "wrong" }),
+  });
+  const password = new Uint8Array(0);
+  assertEquals(await backend.verify?.("anna", password), { ok: true, value: "wrong" });
+  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  for (let count = 0; count < 3; count++) await backend.probe();
+  const refused = await backend.verify?.("anna", password);
+  assertEquals(refused?.ok, false);
+});
+
+Deno.test("guardBackend() notes a refusal as an answer and as a fault", async () => {
+  const refusal = { kind: "refused", detail: "x".repeat(1000), unsure: false, retry: true } as const;
+  const { backend, clock, standing } = open({ probe: () => Promise.resolve({ ok: false, fault: refusal }) });
+  await backend.probe();
+  const atMs = clock.nowMs();
+  assertEquals(standing(), {
+    lastGoodMs: atMs,
+    lastFault: { atMs, kind: "refused", detail: "x".repeat(300) },
+  });
+});
+
+Deno.test("guardBackend() notes a listing as an answer, and a listing that fails as a fault", async () => {
+  const { backend, clock, memory, standing } = open();
+  const startMs = clock.nowMs();
+  await memory.put({ content: user("anna") });
+  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  assertEquals((await listAll(backend, "user")).length, 1);
+  assertEquals(standing(), { lastGoodMs: startMs, lastFault: null });
+  clock.advance(1000);
+  memory.trouble({ operation: "list", how: "before" });
+  await assertRejects(() => listAll(backend, "user"), BackendListFault);
+  assertEquals([standing().lastGoodMs, standing().lastFault?.atMs], [startMs, startMs + 1000]);
+  await backend.close();
+});
+
+Deno.test("guardBackend() ends the backend's listing when a reader stops early", async () => {
+  let ended = false;
+  const { backend } = open({
+    async *list() {
+      try {
+        for (;;) yield await Promise.resolve([]);
+      } finally {
+        ended = true;
+      }
+    },
+  });
+  for await (const _page of backend.list("user")) break;
+  assertEquals(ended, true);
+});
