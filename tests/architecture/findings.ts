@@ -33,7 +33,7 @@ export type RuleName = "functions" | "files" | "names" | "cycles" | "words";
 export const RULES: Readonly<Record<RuleName, (tree: SourceTree) => Finding[]>> = {
   functions: longFunctions,
   files: longFiles,
-  names: sharedNames,
+  names: (tree) => sharedNames(tree).filter(({ key }) => !SHARED_NAMES.has(key)),
   cycles,
   words: bannedWordUses,
 };
@@ -67,13 +67,14 @@ function longFiles({ files }: SourceTree): Finding[] {
   );
 }
 
-function sharedNames({ modules }: SourceTree): Finding[] {
+/** Names that several files of the product export. */
+export function sharedNames({ modules }: SourceTree): Finding[] {
   const places = new Map<string, string[]>();
   for (const [path, { exports }] of modules) {
     if (!isProduct(path)) continue;
     for (const name of exports) places.set(name, [...places.get(name) ?? [], path]);
   }
-  return [...places].filter(([name, paths]) => paths.length > 1 && !SHARED_NAMES.has(name))
+  return [...places].filter(([, paths]) => paths.length > 1)
     .sort(([a], [b]) => a < b ? -1 : 1)
     .map(([name, paths]) => ({ key: name, detail: `${name} is exported by ${paths.join(" and ")}` }));
 }

@@ -1,4 +1,4 @@
-// Files of a git revision.
+// Files and renames as git knows them.
 
 import { runProgram } from "../ground/child.ts";
 
@@ -15,6 +15,14 @@ export async function withRevision<T>(revision: string, use: (root: URL) => Prom
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/** The files that moved since the last commit that changed `path`, also those that are only staged. */
+export async function renamesSince(path: string): Promise<Map<string, string>> {
+  const commit = (await git(["log", "-1", "--format=%H", "--", path])).trim();
+  if (commit === "") return new Map();
+  const lines = (await git(["diff", "-M", "--diff-filter=R", "--name-status", commit])).trim().split("\n");
+  return new Map(lines.map((line) => line.split("\t")).map(([, from = "", to = ""]) => [from, to]));
 }
 
 function git(args: readonly string[]): Promise<string> {

@@ -1,8 +1,15 @@
-// Measures the size and shape of the sources (`deno task structure`).
+// Measures the size and shape of the sources (`deno task structure`), and shortens the list of exceptions.
 
 import { parseArgs } from "node:util";
-import { parseTree, type SourceTree } from "./findings.ts";
-import { withRevision } from "./git_tree.ts";
+import {
+  type Exceptions,
+  EXCEPTIONS_PATH,
+  pruneRows,
+  readExceptions,
+  writeExceptions,
+} from "./exceptions.ts";
+import { parseTree, type RuleName, RULES, type SourceTree } from "./findings.ts";
+import { renamesSince, withRevision } from "./git_tree.ts";
 import { readSources } from "./sources.ts";
 import {
   type ImportProblem,
@@ -15,10 +22,13 @@ import {
 const HELP = `Measures the size and shape of the sources: files, lines, functions, names, imports and words.
 
   deno task structure [--against <revision>] [--list [<list> ...]]
+  deno task structure --prune
 
   --against <revision>  also measure a git revision
   --list                print the places behind the numbers. Lists: functions, files, names, cycles, words, imports,
                         importers. Without a name: all of them
+  --prune               remove the rows of tests/architecture/exceptions.json that no longer apply, and follow renamed
+                        files. Adds no row
   --help                this text`;
 
 const ROOT = new URL("../../", import.meta.url);
@@ -48,6 +58,24 @@ function measureRevision(revision: string): Promise<Measurements> {
   return withRevision(revision, async (root) => measure(await readTree(root), await importRulesOf(root)));
 }
 
+async function prune(): Promise<void> {
+  const tree = await readTree(ROOT);
+  const before = await readExceptions();
+  const renames = await renamesSince(EXCEPTIONS_PATH);
+  const after = Object.fromEntries(
+    (Object.keys(RULES) as RuleName[]).map((rule) => [
+      rule,
+      pruneRows(rule, before[rule], { found: RULES[rule](tree), renames }),
+    ]),
+  ) as Record<RuleName, string[]>;
+  await writeExceptions(after);
+  console.log(`${EXCEPTIONS_PATH}: ${countRows(before)} rows before, ${countRows(after)} rows now`);
+}
+
+function countRows(exceptions: Exceptions): number {
+  return Object.values(exceptions).reduce((sum, rows) => sum + rows.length, 0);
+}
+
 function printLists(lists: ReturnType<typeof listFindings>, names: readonly string[]): void {
   for (const name of names.length === 0 ? Object.keys(lists) : names) {
     console.log(`\n${name}`);
@@ -62,11 +90,16 @@ async function main(args: string[]): Promise<number> {
     options: {
       help: { type: "boolean" },
       list: { type: "boolean" },
+      prune: { type: "boolean" },
       against: { type: "string" },
     },
   });
   if (values.help === true) {
     console.log(HELP);
+    return 0;
+  }
+  if (values.prune === true) {
+    await prune();
     return 0;
   }
   const tree = await readTree(ROOT);

@@ -10,7 +10,6 @@ export interface StyleRow {
   readonly breach: SourceFile;
 }
 
-const MAX_LINES = 400;
 /** Where tests that need a foreign program are skipped without it; with CI=true tests/run.ts calls that a failure. */
 const SKIPS_WITH_REASON = new Set(["tests/ground/needing.ts", "tests/e2e/browser.ts"]);
 const inTests = (path: string) => path.startsWith("tests/");
@@ -31,11 +30,6 @@ const planted = (path: string, text: string): SourceFile => ({ path, text });
 
 /** By the sentence that a breach is reported with. */
 export const STYLE_RULES = {
-  "is longer than 400 lines": {
-    applies: isCode,
-    problem: ({ text }) => text.split("\n").length > MAX_LINES + 1 ? MAX_LINES + 1 : null,
-    breach: planted("radius/long.ts", "\n".repeat(MAX_LINES + 1)),
-  },
   "does not begin by saying what it is for": {
     applies: isCode,
     problem: ({ text }) => /^(\/\/|\/\*) ?\S/.test(text) ? null : 1,
