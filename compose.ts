@@ -31,7 +31,6 @@ import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
-import { createReach } from "./upstream/reach.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
@@ -185,7 +184,7 @@ function createApp(
       config,
       listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
       secondFactor: services.secondFactor,
-      askTelephony: createReach(config.telephony, identityClient),
+      askTelephony: services.probeTelephony,
       canonicalRange,
       serverAddress: parseSocketAddress,
       askFirstFactor: radius.askFirstFactor,

@@ -7,7 +7,7 @@ import { failed } from "./faults.ts";
 import type { HttpAnswer, HttpCaller } from "./http.ts";
 import { authorizationHeader, createNonce } from "./oauth1.ts";
 import { encodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
-import { isIdentifier, readApprovalRequest, readPairing } from "./records.ts";
+import { isIdentifier, parseApprovalRequest, parsePairing } from "./response_parsers.ts";
 
 /** Where the service is and how to sign for it. The client adds `/v1/…` to `url`. */
 export interface SecondFactorSettings {
@@ -61,14 +61,14 @@ export function createSecondFactorClient(
         path: "authentication_requests/initiate",
         form: [["pairing_id", pairingId], ["terminal_name", terminalName]],
       });
-      return answer.ok ? readApprovalRequest(answer.value.body, { askedId: null }) : answer;
+      return answer.ok ? parseApprovalRequest(answer.value.body, { askedId: null }) : answer;
     },
 
     async status(requestId) {
       if (!isIdentifier(requestId)) return unsendable();
       const path = `authentication_requests/${percentEncode(requestId)}`;
       const answer = await send({ method: "GET", path });
-      return answer.ok ? readApprovalRequest(answer.value.body, { askedId: requestId }) : answer;
+      return answer.ok ? parseApprovalRequest(answer.value.body, { askedId: requestId }) : answer;
     },
 
     async otpAuth(requestId, otp) {
@@ -76,7 +76,7 @@ export function createSecondFactorClient(
       const path = `authentication_requests/${percentEncode(requestId)}/otp_auth`;
       const answer = await send({ method: "POST", path, form: [["otp", otp]], secrets: [otp] });
       return answer.ok
-        ? readApprovalRequest(answer.value.body, { askedId: requestId, secrets: [otp] })
+        ? parseApprovalRequest(answer.value.body, { askedId: requestId, secrets: [otp] })
         : answer;
     },
 
@@ -87,13 +87,13 @@ export function createSecondFactorClient(
         form: [["pairing_phrase", phrase], ["user_name", userName]],
         secrets: [phrase],
       });
-      return answer.ok ? readPairing(answer.value.body, { askedId: null }) : answer;
+      return answer.ok ? parsePairing(answer.value.body, { askedId: null }) : answer;
     },
 
     async pairing(pairingId) {
       if (!isIdentifier(pairingId)) return unsendable();
       const answer = await send({ method: "GET", path: `pairings/${percentEncode(pairingId)}` });
-      return answer.ok ? readPairing(answer.value.body, { askedId: pairingId }) : answer;
+      return answer.ok ? parsePairing(answer.value.body, { askedId: pairingId }) : answer;
     },
 
     cancel: () => Promise.resolve(),

@@ -16,7 +16,7 @@ import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
 import { createHttpCaller } from "./http.ts";
 import { openHttpClient } from "./http_client.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
-import { createTelephonyClient } from "./telephony.ts";
+import { createReachabilityProbe, createTelephonyClient, type Reachability } from "./telephony.ts";
 
 export interface Services {
   readonly secondFactor: SecondFactorService;
@@ -24,7 +24,9 @@ export interface Services {
   /** `null` where an external service is configured. */
   readonly embedded: EmbeddedSecondFactor | null;
   readonly outbox: TelephonyOutbox | null;
-  /** Waits for what is under way. */
+  /** Whether the external telephony service answers; `null` for the embedded outbox. */
+  readonly probeTelephony: (() => Promise<Reachability>) | null;
+  /** Waits for the calls in progress. */
   close(): Promise<void>;
 }
 
@@ -35,20 +37,20 @@ interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly totp: Totp;
-  /** Which record of the directory a user name belongs to. */
+  /** Finds the directory record of a user name. */
   readonly findUserRecord: FindUserRecord;
   readonly userAgent: string;
   readonly onBug: (fault: unknown) => void;
 }
 
-/** Makes both services and reads what the embedded ones have in the store. */
+/** Creates both services. An embedded one reads its records from the store. */
 export async function createServices(deps: ServiceDeps): Promise<Services> {
   const { telephony: { connectionsPerRoute, connectionsTotal } } = deps.config;
   const pool = openHttpClient();
   const second = await createSecondFactor(deps, {
     fetch: pool.fetch,
-    // The document bounds connections to the telephony service per route, and all of them together.
-    most: Math.max(1, connectionsTotal - connectionsPerRoute),
+    // The total includes the connections of one telephony route.
+    maxConnections: Math.max(1, connectionsTotal - connectionsPerRoute),
   });
   const phone = await createTelephony(deps, { fetch: pool.fetch });
   return {
@@ -56,6 +58,7 @@ export async function createServices(deps: ServiceDeps): Promise<Services> {
     telephony: phone.service,
     embedded: second.embedded,
     outbox: phone.outbox,
+    probeTelephony: phone.probe,
     async close() {
       await Promise.all([second.close(), phone.close()]);
       pool.close();
@@ -63,19 +66,31 @@ export async function createServices(deps: ServiceDeps): Promise<Services> {
   };
 }
 
-interface Outward {
+interface SecondFactorParts {
+  readonly service: SecondFactorService;
+  readonly embedded: EmbeddedSecondFactor | null;
+  close(): Promise<void>;
+}
+
+interface TelephonyParts {
+  readonly service: TelephonyService;
+  readonly outbox: TelephonyOutbox | null;
+  readonly probe: Services["probeTelephony"];
+  close(): Promise<void>;
+}
+
+interface HttpFetch {
   readonly fetch: ReturnType<typeof openHttpClient>["fetch"];
 }
 
 async function createSecondFactor(
   deps: ServiceDeps,
-  { fetch, most }: Outward & { most: number },
-): Promise<
-  { service: SecondFactorService; embedded: EmbeddedSecondFactor | null; close: () => Promise<void> }
-> {
+  { fetch, maxConnections }: HttpFetch & { maxConnections: number },
+): Promise<SecondFactorParts> {
   const { config, clock, random, userAgent } = deps;
   if (config.secondFactor.url !== "") {
-    const caller = createHttpCaller({ fetch, clock, random, connections: { perRoute: most, total: most } });
+    const connections = { perRoute: maxConnections, total: maxConnections };
+    const caller = createHttpCaller({ fetch, clock, random, connections });
     const service = createSecondFactorClient({
       caller,
       settings: config.secondFactor,
@@ -99,8 +114,8 @@ async function createSecondFactor(
 
 async function createTelephony(
   deps: ServiceDeps,
-  { fetch }: Outward,
-): Promise<{ service: TelephonyService; outbox: TelephonyOutbox | null; close: () => Promise<void> }> {
+  { fetch }: HttpFetch,
+): Promise<TelephonyParts> {
   const { config, clock, random, userAgent } = deps;
   if (config.telephony.url !== "") {
     const { connectionsPerRoute, connectionsTotal } = config.telephony;
@@ -109,10 +124,11 @@ async function createTelephony(
     return {
       service: createTelephonyClient({ caller, settings: config.telephony, userAgent }),
       outbox: null,
+      probe: createReachabilityProbe(config.telephony, { fetch }),
       close: () => caller.close(),
     };
   }
   const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
   await outbox.load();
-  return { service: outbox.service, outbox, close: () => Promise.resolve() };
+  return { service: outbox.service, outbox, probe: null, close: () => Promise.resolve() };
 }

@@ -5,22 +5,38 @@ import type { Outcome, TelephonyService } from "../radius/doing/ports.ts";
 import { nonsense } from "./faults.ts";
 import type { HttpAnswer, HttpCaller } from "./http.ts";
 import { encodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
-import { isIdentifier } from "./records.ts";
-import { voiceMarkup } from "./voice_markup.ts";
+import { isIdentifier } from "./response_parsers.ts";
 
-/** Where the service is, who pays, and which number is shown to the person called. */
+/** The address and the account of the service, and the number that the recipient sees. */
 export interface TelephonySettings {
   readonly url: string;
   readonly accountId: string;
   readonly authToken: string;
   readonly from: string;
-  /** "": the markup goes into the Twiml field; else the Url field points here, with the markup in its query. */
+  /** "": the form has the markup in Twiml. Otherwise it has this address in Url, with the markup in its query. */
   readonly twimlEchoUrl: string;
-  /** Over one call: the wait for a connection, the request, the body. */
+  /** For a whole call: the wait for a connection, the request, the body. */
   readonly timeoutMs: number;
 }
 
 const MAX_VALIDITY_SECONDS = 36_000;
+
+/** The maximum that the telephony service accepts in its `Twiml` field. */
+export const MAX_TWIML_CHARACTERS = 4000;
+
+const PAUSE = '<Pause length="1"/>';
+
+const XML_ESCAPES: ReadonlyMap<string, string> = new Map([
+  ["&", "&amp;"],
+  ["<", "&lt;"],
+  [">", "&gt;"],
+  ['"', "&quot;"],
+  ["'", "&apos;"],
+]);
+
+/** The characters that XML 1.0 §2.2 does not allow. Lone surrogates are replaced before. */
+// deno-lint-ignore no-control-regex
+const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
 /** @param deps.userAgent sent with every call. */
 export function createTelephonyClient(
@@ -66,13 +82,13 @@ export function createTelephonyClient(
       }),
     call: ({ to, intro, digits }) =>
       send("Calls.json", {
-        form: [["From", settings.from], ["To", to], markupField(voiceMarkup(intro, digits), settings)],
+        form: [["From", settings.from], ["To", to], markupField(renderTwiml(intro, digits), settings)],
         secrets: [digits],
       }),
   };
 }
 
-/** The markup as a field: encoded once inside the address of the echo service, and again by the form around it. */
+/** The markup as a field of the form. The query of an echo address encodes it once, and the form encodes it again. */
 function markupField(markup: string, { twimlEchoUrl }: TelephonySettings): readonly [string, string] {
   if (twimlEchoUrl === "") return ["Twiml", markup];
   const separator = twimlEchoUrl.includes("?") ? "&" : "?";
@@ -94,4 +110,57 @@ function readSid(answer: Outcome<HttpAnswer>): Outcome<{ id: string }> {
   return typeof sid === "string" && isIdentifier(sid)
     ? { ok: true, value: { id: sid } }
     : nonsense("an answer without a sid");
+}
+
+/**
+ * The voice markup of a call, at most {@link MAX_TWIML_CHARACTERS}: one Response with a Say for the introduction, then a
+ * Say per digit with a Pause between digits. A long introduction is cut; the digits are not.
+ *
+ * @param intro any text; names in it may be hostile.
+ * @param digits 1 to 20 decimal digits.
+ * @throws {RangeError} on other digits.
+ */
+export function renderTwiml(intro: string, digits: string): string {
+  if (!/^\d{1,20}$/.test(digits)) throw new RangeError("Cannot speak a passcode: it is not 1 to 20 digits");
+  const spoken = [...digits].map((digit) => `<Say>${digit}</Say>`).join(PAUSE);
+  const frame = `<Response><Say></Say>${spoken}</Response>`;
+  return `<Response><Say>${
+    escapeWithin(intro, MAX_TWIML_CHARACTERS - frame.length)
+  }</Say>${spoken}</Response>`;
+}
+
+/** `text` escaped for XML, cut between characters so that the result has at most `room` characters. */
+function escapeWithin(text: string, room: number): string {
+  let escaped = "";
+  for (const character of text.slice(0, room).toWellFormed().replace(NOT_XML, "")) {
+    const next = XML_ESCAPES.get(character) ?? character;
+    if (escaped.length + next.length > room) break;
+    escaped += next;
+  }
+  return escaped;
+}
+
+/** The result of a probe; `detail` is for an administrator. */
+export interface Reachability {
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/**
+ * Asks whether the service answers: it has no call without an effect, so the probe is a HEAD of its address. Any answer
+ * but a server error is good.
+ */
+export function createReachabilityProbe(
+  { url, timeoutMs }: Pick<TelephonySettings, "url" | "timeoutMs">,
+  { fetch }: { fetch: (url: string, init: RequestInit) => Promise<Response> },
+): () => Promise<Reachability> {
+  return async () => {
+    try {
+      const answer = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(timeoutMs) });
+      await answer.body?.cancel();
+      return { ok: answer.status < 500, detail: `It answered with status ${answer.status}.` };
+    } catch (_unreachable) {
+      return { ok: false, detail: "It did not answer." };
+    }
+  };
 }

@@ -3,7 +3,7 @@
 
 import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
 import type { ApprovalContext } from "../../../radius/doing/ports.ts";
-import type { Random } from "../../../runtime.ts";
+import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation } from "../../../store.ts";
 import { EventEmitter } from "../event_emitter.ts";
 import { timeOrderedUuid } from "../identifiers.ts";
@@ -11,7 +11,6 @@ import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
 import { type ApprovalRecord, CAPS, type DecisionName, type PairingRecord, requestAt } from "./records.ts";
-import { RequestExpiry } from "./request_expiry.ts";
 import { byPairing, WAITING } from "./tables.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
@@ -32,6 +31,7 @@ interface Judgement {
 
 const ATTEMPTS = 5;
 const LIST = "list";
+const RETRY_AFTER_MS = 1000;
 /** The store accepts 100 checks in one commit. */
 const MAX_ENDED_AT_ONCE = 50;
 
@@ -218,5 +218,54 @@ export class ApprovalRequests {
 function randomTwoDigits(random: Random): string {
   for (;;) {
     for (const octet of random.bytes(8)) if (octet < 180) return String(10 + octet % 90);
+  }
+}
+
+interface DueRequests {
+  /** The deadline of the request that expires next, or `null`. */
+  nextMs(): number | null;
+  /** Writes down which requests expired. */
+  expire(): Promise<void>;
+}
+
+/** One timer for the request that expires next. All requests live equally long, so they expire in the order of creation. */
+class RequestExpiry {
+  readonly #clock: Clock;
+  readonly #due: DueRequests;
+  #cancelTimer: (() => void) | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(clock: Clock, due: DueRequests) {
+    this.#clock = clock;
+    this.#due = due;
+  }
+
+  /** Starts the timer, unless it runs or no request is pending. */
+  arm(minDelayMs = 0): void {
+    if (this.#stopped || this.#cancelTimer !== null) return;
+    const nextMs = this.#due.nextMs();
+    if (nextMs === null) return;
+    this.#cancelTimer = this.#clock.after(Math.max(minDelayMs, nextMs - this.#clock.nowMs(), 1), () => {
+      this.#running = this.#fire();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await this.#running;
+  }
+
+  async #fire(): Promise<void> {
+    let minDelayMs = 0;
+    try {
+      await this.#due.expire();
+    } catch (_storeFailed) {
+      // The requests count as expired, see requestAt(). Writing it down waits for the store.
+      minDelayMs = RETRY_AFTER_MS;
+    }
+    this.#cancelTimer = null;
+    this.arm(minDelayMs);
   }
 }

@@ -1,5 +1,5 @@
-// Reads what the second-factor service and the telephony service answer. Members that decide must be there with their
-// types; members that do not may be missing; further ones are ignored.
+// Parses the answers of the second-factor service and of the telephony service. A member that decides must be present
+// and have its type. Other members may be missing, and unknown ones are ignored.
 
 import { readPhoneName } from "../phone_name.ts";
 import { asRecord, type JsonRecord } from "../platform/safe_json.ts";
@@ -10,7 +10,7 @@ const MAX_ID_CHARACTERS = 128;
 const MAX_NAME_CHARACTERS = 256;
 const MAX_TOTP_DIGITS = 10;
 
-/** Whether an identifier can stand in a path: printable ASCII, and no dot segment, which a URL parser would resolve. */
+/** Whether an identifier is valid in a path: printable ASCII, and no dot segment, which a URL parser would resolve. */
 export function isIdentifier(text: string): boolean {
   return text.length <= MAX_ID_CHARACTERS && /^[\x21-\x7e]+$/.test(text) && !/^\.+$/.test(text);
 }
@@ -18,10 +18,10 @@ export function isIdentifier(text: string): boolean {
 /**
  * An authentication request record.
  *
- * @param options.askedId the identifier that was asked for; an answer for another one is nonsense. `null`: a new one.
- * @param options.secrets what must not come back in `reason`.
+ * @param options.askedId the requested identifier; an answer for another one is a fault. `null` for a new one.
+ * @param options.secrets texts that must not appear in `reason`.
  */
-export function readApprovalRequest(
+export function parseApprovalRequest(
   body: JsonRecord,
   { askedId, secrets = [] }: { askedId: string | null; secrets?: readonly string[] },
 ): Outcome<ApprovalRequest> {
@@ -35,7 +35,7 @@ export function readApprovalRequest(
   if (fields.flaw() !== null) return nonsense(`an authentication request whose ${fields.flaw()}`);
   return {
     ok: true,
-    // A record that is granted and cancelled at once grants nothing.
+    // A record that is granted and cancelled at the same time grants nothing.
     value: {
       id,
       pending,
@@ -47,8 +47,8 @@ export function readApprovalRequest(
   };
 }
 
-/** A pairing record. `askedId` as in {@link readApprovalRequest}. */
-export function readPairing(
+/** A pairing record. `askedId` as in {@link parseApprovalRequest}. */
+export function parsePairing(
   body: JsonRecord,
   { askedId }: { askedId: string | null },
 ): Outcome<DevicePairing> {
