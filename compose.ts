@@ -4,12 +4,8 @@
 import { canonicalName } from "./canonical_name.ts";
 import { createTransfer } from "./commands/transfer.ts";
 import type { Config } from "./config.ts";
-import {
-  canonicalRange,
-  createRangeCheck,
-  parseSocketAddress,
-  socketAddressText,
-} from "./config/addresses.ts";
+import { canonicalRange, createRangeCheck, parseSocketAddress } from "./config/addresses.ts";
+import { socketAddressText } from "./platform/socket_address.ts";
 import type { ToldSettings } from "./config/chosen_port.ts";
 import { type Admins, createAdmins } from "./console/api/sign_in/admins.ts";
 import type { Dist } from "./console/assets.ts";

@@ -3,7 +3,8 @@
 import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
 import { compose } from "./compose.ts";
 import { type ToldSettings, withChosenPort } from "./config/chosen_port.ts";
-import { createRangeCheck, socketAddressText } from "./config/addresses.ts";
+import { createRangeCheck } from "./config/addresses.ts";
+import { socketAddressText } from "./platform/socket_address.ts";
 import { controlSocketPath } from "./config/fault_checks.ts";
 import { loadConfig } from "./config/load.ts";
 import { loadDist } from "./console/assets.ts";

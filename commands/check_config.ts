@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import type { ClientSettings, Config, ConfigFault, ConfigSources, ConfigWarning } from "../config.ts";
 import { loadConfig } from "../config/load.ts";
-import { socketAddressText } from "../config/addresses.ts";
+import { socketAddressText } from "../platform/socket_address.ts";
 import { encodeReplyAttribute } from "../radius/pure/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
 import { rejectsUnknownUsers } from "../radius/pure/user_name.ts";

@@ -1,7 +1,7 @@
 // Network addresses as settings write them: IP addresses, CIDR ranges, socket addresses and URLs, each brought into
 // one canonical spelling so that they can be compared as text.
 
-import type { SocketAddress } from "../config.ts";
+import { type SocketAddress, socketAddressText } from "../platform/socket_address.ts";
 
 /** An IPv4 address in four decimal parts without leading zeros, as octets; `null` for anything else. */
 function ipv4Octets(text: string): number[] | null {
@@ -109,11 +109,6 @@ function hostnameOf(host: string): string | null {
   }
   if (/^[0-9.]+$/.test(host)) return canonicalIp(host);
   return host.length <= 253 && /^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(host) ? host.toLowerCase() : null;
-}
-
-/** `host:port`, or `[IPv6]:port`. */
-export function socketAddressText({ hostname, port }: SocketAddress): string {
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }
 
 /** Whether packets to `hostname` stay on this host. */

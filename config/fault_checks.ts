@@ -2,7 +2,8 @@
 
 import { resolve } from "node:path";
 import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "../config.ts";
-import { isWildcard, socketAddressText } from "./addresses.ts";
+import { socketAddressText } from "../platform/socket_address.ts";
+import { isWildcard } from "./addresses.ts";
 import { entryPrefix } from "./tables.ts";
 import type { Parts } from "./assemble.ts";
 

@@ -1,16 +1,10 @@
 // The kinds of value that a setting can have: each parses what TOML gave into what the program uses, and says in
 // words what it accepts.
 
-import type { SocketAddress } from "../config.ts";
+import { type SocketAddress, socketAddressText } from "../platform/socket_address.ts";
 import { isAppendSeparator } from "../radius/pure/password.ts";
 import { isDomainOrRealm } from "../radius/pure/user_name.ts";
-import {
-  canonicalIp,
-  canonicalRange,
-  canonicalUrl,
-  parseSocketAddress,
-  socketAddressText,
-} from "./addresses.ts";
+import { canonicalIp, canonicalRange, canonicalUrl, parseSocketAddress } from "./addresses.ts";
 
 /** A parsed value, or what it should have been. */
 export type Parsed<T> = { ok: true; value: T } | { ok: false; should: string };

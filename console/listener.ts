@@ -1,7 +1,7 @@
 // The HTTP listener: starts the server, checks that it still accepts connections, opens it again when it does not,
 // and stops it within a deadline. A listener that cannot be opened again ends the process (onGiveUp).
 
-import type { SocketAddress } from "../config.ts";
+import { type SocketAddress, socketAddressText } from "../platform/socket_address.ts";
 import type { Log } from "../log.ts";
 import type { Clock } from "../runtime.ts";
 import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "./descriptors.ts";
@@ -95,8 +95,7 @@ class Listener implements HttpListener {
     try {
       await this.#open();
     } catch (cause) {
-      const { hostname, port } = this.#deps.listen;
-      const where = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+      const where = socketAddressText(this.#deps.listen);
       throw new Error(`Cannot listen for HTTP on ${where}: ${reasonOf(cause)} (http.listen)`, { cause });
     }
     this.#scheduleCheck();

@@ -1,6 +1,7 @@
 // What the first start says: addresses, where the secrets are, what to try next. Secrets go into a private file, and to a terminal; never into the log.
 
 import type { Config, SocketAddress } from "../config.ts";
+import { socketAddressText } from "../platform/socket_address.ts";
 import { writePrivate } from "./data_dir.ts";
 
 export interface BannerFacts {
@@ -34,11 +35,13 @@ export function bannerText(
     RULE,
     "Countersign is up.",
     "",
-    `  RADIUS   ${radius.map((address) => `udp ${addressText(address)}`).join(", ")}`,
+    `  RADIUS   ${radius.map((address) => `udp ${socketAddressText(address)}`).join(", ")}`,
     ...accounting.length === 0
       ? []
-      : [`           accounting ${accounting.map((address) => `udp ${addressText(address)}`).join(", ")}`],
-    `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${addressText(http)})`,
+      : [`           accounting ${
+        accounting.map((address) => `udp ${socketAddressText(address)}`).join(", ")
+      }`],
+    `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${socketAddressText(http)})`,
     `  People   ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
     `  Phones   ${
       config.secondFactor.url === ""
@@ -111,7 +114,7 @@ function nextLines(
 function reachable(address: SocketAddress | undefined): string {
   if (address === undefined) return "127.0.0.1";
   const { hostname, port } = address;
-  return hostname === "::" || hostname === "0.0.0.0" ? `127.0.0.1:${port}` : addressText(address);
+  return hostname === "::" || hostname === "0.0.0.0" ? `127.0.0.1:${port}` : socketAddressText(address);
 }
 
 const SET_UP_LINK = "Console set-up link";
@@ -154,8 +157,4 @@ export async function removeSetUpLink({ server }: Config): Promise<void> {
 function targetNames({ targets }: Config): string {
   const [first] = targets;
   return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
-}
-
-function addressText({ hostname, port }: SocketAddress): string {
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }

@@ -1,6 +1,7 @@
 // Opens the UDP sockets: dual stack where the host has IPv6. If an address cannot be bound, the error says what to do.
 
 import type { Config, SocketAddress } from "../config.ts";
+import { socketAddressText } from "../platform/socket_address.ts";
 import type { Log } from "../log.ts";
 
 /** An address that cannot be listened on; `message` says what to do. */
@@ -106,8 +107,8 @@ function isTaken(fault: unknown): boolean {
   return fault instanceof Deno.errors.AddrInUse || fault instanceof Deno.errors.PermissionDenied;
 }
 
-function faultOf({ hostname, port }: SocketAddress, fault: unknown, setting: ListenSetting): ListenFault {
-  const where = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+function faultOf(address: SocketAddress, fault: unknown, setting: ListenSetting): ListenFault {
+  const where = socketAddressText(address);
   if (fault instanceof Deno.errors.AddrInUse) {
     return new ListenFault(
       `Cannot listen on UDP ${where}: another program holds it. Stop that one (\`ss -lunp\` names it), or set ${setting} to another port.`,

@@ -2,7 +2,8 @@
 // the one that was asked, and RADIUS clients drop such a reply (RFC 2865 §3).
 
 import type { SocketAddress } from "../config.ts";
-import { isWildcard, socketAddressText } from "../config/addresses.ts";
+import { isWildcard } from "../config/addresses.ts";
+import { socketAddressText } from "../platform/socket_address.ts";
 
 /** One address of this host, as `Deno.networkInterfaces` gives it. */
 export type InterfaceAddress = Pick<Deno.NetworkInterfaceInfo, "family" | "address">;

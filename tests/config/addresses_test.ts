@@ -7,8 +7,8 @@ import {
   canonicalUrl,
   isLoopback,
   parseSocketAddress,
-  socketAddressText,
 } from "../../config/addresses.ts";
+import { socketAddressText } from "../../platform/socket_address.ts";
 
 const IPS: readonly (readonly [string, string | null])[] = [
   ["192.0.2.1", "192.0.2.1"],
