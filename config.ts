@@ -1,48 +1,10 @@
 // The settings as the program sees them: one frozen Config with units in its names. What each key of the file means
 // stands in the table of settings (config/settings.ts).
 
-/** An address to listen on or to send to. `hostname` has no brackets; port 0 lets the host choose. */
-export interface SocketAddress {
-  readonly hostname: string;
-  readonly port: number;
-}
+import type { ClientPolicy, ClientSettings } from "./platform/client_values.ts";
+import type { SocketAddress } from "./platform/socket_address.ts";
 
-/** How requests of a client are treated. */
-export interface ClientPolicy {
-  readonly messageAuthenticator: "require" | "auto" | "off";
-  readonly limitProxyState: boolean;
-  readonly firstFactor: "none" | "directory" | "ldap" | "radius";
-  /** Name of an ldap backend of the target `radius.directory`; "" unless `firstFactor` is "ldap". */
-  readonly firstFactorBackend: string;
-  /** Present when `firstFactor` is "radius". */
-  readonly firstFactorServer: {
-    readonly address: SocketAddress;
-    readonly secret: string;
-    readonly timeoutMs: number;
-    /** `require`: an answer without Message-Authenticator is ignored. */
-    readonly messageAuthenticator: "require" | "auto";
-  } | null;
-  readonly device: "challenge" | "hold" | "hold_then_challenge";
-  readonly holdMs: number;
-  readonly appendMode: boolean;
-  /** One character between the password and what append mode appends to it. */
-  readonly appendSeparator: string;
-  /** `auto`: reject if a first factor is checked, otherwise allow. */
-  readonly unknownUsers: "auto" | "allow" | "reject";
-  /** Domains (`CORP\alice`) and realms (`alice@corp.example`) that are removed from User-Name before the look-up. */
-  readonly stripDomains: readonly string[];
-  readonly stripRealms: readonly string[];
-}
-
-/** A client of the settings file. `address` holds IP addresses and CIDR ranges with their host bits cleared. */
-export interface ClientSettings extends ClientPolicy {
-  readonly name: string;
-  readonly address: readonly string[];
-  readonly secret: string;
-  /** Picks this client among several behind one address; "" for any. */
-  readonly nasIdentifier: string;
-  readonly nasIpAddress: string;
-}
+export type { ClientPolicy, ClientSettings, SocketAddress };
 
 export type Factor = "device" | "sms" | "voice" | "totp";
 

@@ -1,23 +1,14 @@
 // Puts parsed settings together into the Config that the program uses.
 
 import { resolve } from "node:path";
-import type {
-  ClientPolicy,
-  ClientSettings,
-  Config,
-  ReplyAttributes,
-  ScimCredentialSettings,
-  TargetSettings,
-} from "../config.ts";
+import type { Config, ReplyAttributes, ScimCredentialSettings, TargetSettings } from "../config.ts";
 import type { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
-import type { CLIENT_ROWS, POLICY_ROWS } from "./client_settings.ts";
-import type { ValuesOf } from "./setting_row.ts";
+import { toClientPolicy, toClientSettings } from "./client_rows.ts";
+import type { Rows, ValuesOf } from "./setting_row.ts";
 
 const DAY_MS = 24 * 3600_000;
 
 export type General = ValuesOf<typeof GENERAL_ROWS>;
-export type Policy = ValuesOf<typeof POLICY_ROWS>;
-export type Client = ValuesOf<typeof CLIENT_ROWS>;
 export type Admin = ValuesOf<typeof ADMIN_ROWS>;
 
 /** All settings as the file has them, parsed. */
@@ -25,8 +16,8 @@ export interface Parts {
   readonly file: string | null;
   readonly cwd: string;
   readonly general: General;
-  readonly anyClient: Policy;
-  readonly clients: readonly Client[];
+  readonly anyClient: ValuesOf<Rows>;
+  readonly clients: readonly ValuesOf<Rows>[];
   readonly admins: readonly Admin[];
   readonly replyDefault: ReplyAttributes;
   readonly replyGroups: Config["radius"]["replyGroups"];
@@ -37,40 +28,6 @@ export interface Parts {
   readonly publicUrl: string;
   /** Whether the file has `radius.accounting_listen`. */
   readonly accountingListenIsGiven: boolean;
-}
-
-function policyOf(of: Policy): ClientPolicy {
-  const address = of["first_factor_server.address"];
-  return {
-    messageAuthenticator: of.message_authenticator,
-    limitProxyState: of.limit_proxy_state,
-    firstFactor: of.first_factor,
-    firstFactorBackend: of.first_factor === "ldap" ? of.first_factor_backend : "",
-    firstFactorServer: of.first_factor !== "radius" || address === "" ? null : {
-      address,
-      secret: of["first_factor_server.secret"],
-      timeoutMs: of["first_factor_server.timeout_ms"],
-      messageAuthenticator: of["first_factor_server.message_authenticator"],
-    },
-    device: of.device,
-    holdMs: of.hold_s,
-    appendMode: of.append_mode,
-    appendSeparator: of.append_separator,
-    unknownUsers: of.unknown_users,
-    stripDomains: of.strip_domains,
-    stripRealms: of.strip_realms,
-  };
-}
-
-function clientOf(of: Client): ClientSettings {
-  return {
-    name: of.name,
-    address: of.address,
-    secret: of.secret,
-    nasIdentifier: of.nas_identifier,
-    nasIpAddress: of.nas_ip_address,
-    ...policyOf(of),
-  };
 }
 
 function factorsOf(general: General): Config["factors"] {
@@ -172,8 +129,8 @@ export function assemble(parts: Parts): Config {
       directory: general["radius.directory"],
       conversationTtlMs: general["radius.conversation_ttl_s"],
       loginJoinWindowMs: general["radius.login_join_window_s"],
-      anyClient: policyOf(parts.anyClient),
-      clients: parts.clients.map(clientOf),
+      anyClient: toClientPolicy(parts.anyClient),
+      clients: parts.clients.map(toClientSettings),
       replyDefault: parts.replyDefault,
       replyGroups: parts.replyGroups,
     },

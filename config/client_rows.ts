@@ -1,87 +1,81 @@
-// The settings of RADIUS clients: a row per key of [[radius.client]], and of the policy in [radius] for any client address.
+// The keys of [[radius.client]], and of the policy in [radius] for any client address, by the rows of platform/client_settings.ts.
 
-import { row, type Rows } from "./setting_row.ts";
+import { CLIENT_SETTINGS, type ClientSettingRow, type SettingTypes } from "../platform/client_settings.ts";
+import {
+  type ClientPolicy,
+  type ClientSetting,
+  clientSetting,
+  type ClientSettings,
+  POLICY_SETTINGS,
+  settingsObject,
+} from "../platform/client_values.ts";
+import type { Row, Rows, ValuesOf } from "./setting_row.ts";
 import * as value from "./values.ts";
 
-/** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
-export const POLICY_ROWS = {
-  "message_authenticator": row(value.choice(["require", "auto", "off"]), "auto", {
-    doc: "require | auto | off; auto: checked when present, and required per source address from the first " +
-      "signed Access-Request onwards. Under [radius], auto only checks what is present",
-  }),
-  "limit_proxy_state": row(value.boolean, false, { doc: "drop Proxy-State without Message-Authenticator" }),
-  "first_factor": row(value.choice(["none", "directory", "ldap", "radius"]), "none", {
-    doc: "none | directory | ldap | radius: who checks the password before the second factor",
-  }),
-  "first_factor_backend": row(value.text({ max: 64 }), "", {
-    doc: 'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
-    example: "",
-  }),
-  "first_factor_server.address": row(value.peer, "", {
-    doc: 'the server that first_factor = "radius" asks: an IP address and a port',
-    example: "192.0.2.20:1812",
-  }),
-  "first_factor_server.secret": row(value.secret(), "", {
-    doc: "the secret shared with that server",
-    example: "env:UPSTREAM_SECRET",
-  }),
-  "first_factor_server.timeout_ms": row(value.milliseconds({ min: 100, max: 30_000 }), 3000, {
-    doc: "how long its answer is awaited",
-  }),
-  "first_factor_server.message_authenticator": row(value.choice(["require", "auto"]), "require", {
-    doc:
-      "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
-      "required from the first signed answer onwards, until the next restart",
-  }),
-  "device": row(value.choice(["challenge", "hold", "hold_then_challenge"]), "challenge", {
-    doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
-  }),
-  "hold_s": row(value.seconds({ min: 1, max: 300 }), 25, { doc: "longest wait inside one Access-Request" }),
-  "append_mode": row(value.boolean, false, {
-    doc:
-      'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
-      "a code alone",
-  }),
-  "append_separator": row(value.separator, ",", {
-    doc: "for append_mode: the character between the password and what is appended",
-  }),
-  "unknown_users": row(value.choice(["auto", "allow", "reject"]), "auto", {
-    doc:
-      "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
-      "checked, otherwise allow",
-  }),
-  "strip_domains": row(value.domains, [], {
-    doc:
-      'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
-    example: [],
-  }),
-  "strip_realms": row(value.realms, [], {
-    doc: 'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
-      "treated as alice",
-    example: [],
-  }),
-} satisfies Rows;
+const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => value.Kind<unknown> } = {
+  boolean: () => value.boolean,
+  choice: ({ choices = [] }) => value.choice(choices),
+  domains: () => value.domains,
+  ip: () => value.ip,
+  milliseconds: ({ min = 0, max = Infinity }) => value.milliseconds({ min, max }),
+  peer: () => value.peer,
+  ranges: () => value.ranges,
+  realms: () => value.realms,
+  seconds: ({ min = 0, max = Infinity }) => value.seconds({ min, max }),
+  secret: () => value.secret(),
+  separator: () => value.separator,
+  text: ({ max = Infinity }) => value.text({ max }),
+};
 
+/** The settings that the file has, in its order, each with its key. */
+const FILE_SETTINGS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS).flatMap(([name, row]) =>
+  row.key === undefined ? [] : [{ name: name as ClientSetting, key: row.key, row }]
+);
+
+function rowsOf(settings: typeof FILE_SETTINGS): Rows {
+  return Object.fromEntries(settings.map(({ key, row }) => [key, rowOf(row)]));
+}
+
+function rowOf(row: ClientSettingRow): Row<unknown> {
+  const { type, default: preset, doc = "", example, isRequired } = row;
+  return {
+    kind: KINDS[type](row),
+    preset,
+    doc,
+    ...(example === undefined ? {} : { example }),
+    ...(isRequired ? { required: true } : {}),
+  };
+}
+
+/** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
+export const POLICY_ROWS: Rows = rowsOf(FILE_SETTINGS.filter(({ row }) => row.isPolicy));
 /** Each [[radius.client]]. */
-export const CLIENT_ROWS = {
-  "name": row(value.text({ max: 64 }), "", {
-    doc: "what logs and console call it; unique",
-    required: true,
-    example: "vpn",
-  }),
-  "address": row(value.ranges, [], {
-    doc: "IP addresses and CIDR ranges; the most specific match wins",
-    required: true,
-    example: ["10.1.0.0/16", "192.0.2.7"],
-  }),
-  "secret": row(value.secret(), "", {
-    doc: "the shared secret; 16 characters or more",
-    required: true,
-    example: "env:VPN_SECRET",
-  }),
-  "nas_identifier": row(value.text({ max: 253 }), "", {
-    doc: "picks this client among several behind one address",
-  }),
-  "nas_ip_address": row(value.ip, "", { doc: "likewise, by NAS-IP-Address" }),
-  ...POLICY_ROWS,
-} satisfies Rows;
+export const CLIENT_ROWS: Rows = rowsOf(FILE_SETTINGS);
+
+/** The policy of parsed values. What belongs to another first factor is left out. */
+export function toClientPolicy(values: ValuesOf<Rows>): ClientPolicy {
+  return withOneFirstFactor(toSettings(POLICY_SETTINGS, values) as ClientPolicy);
+}
+
+/** The client of parsed values. */
+export function toClientSettings(values: ValuesOf<Rows>): ClientSettings {
+  return withOneFirstFactor(toSettings(FILE_SETTINGS.map(({ name }) => name), values) as ClientSettings);
+}
+
+function toSettings(names: readonly ClientSetting[], values: ValuesOf<Rows>): unknown {
+  return settingsObject(names, (name) => values[clientSetting(name).key ?? name]);
+}
+
+function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
+  const hasServer = of.firstFactor === "radius" && isAddress(of.firstFactorServer?.address);
+  return {
+    ...of,
+    firstFactorBackend: of.firstFactor === "ldap" ? of.firstFactorBackend : "",
+    firstFactorServer: hasServer ? of.firstFactorServer : null,
+  };
+}
+
+/** An address that the file does not have is parsed as "". */
+function isAddress(parsed: unknown): boolean {
+  return parsed !== "" && parsed !== undefined;
+}

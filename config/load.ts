@@ -11,7 +11,7 @@ import { readFailure } from "./references.ts";
 import { readableSecrets } from "./readable_secrets.ts";
 import { sealed } from "./secrets.ts";
 import { GENERAL_ROWS } from "./settings.ts";
-import { POLICY_ROWS } from "./client_settings.ts";
+import { POLICY_ROWS } from "./client_rows.ts";
 import { shownSettings } from "./shown_settings.ts";
 import {
   entryPrefix,

@@ -4,7 +4,7 @@
 import type { ShownSetting } from "../config.ts";
 import type { Found } from "./document.ts";
 import { GENERAL_ROWS } from "./settings.ts";
-import { POLICY_ROWS } from "./client_settings.ts";
+import { POLICY_ROWS } from "./client_rows.ts";
 import type { Row, Rows } from "./setting_row.ts";
 
 /**

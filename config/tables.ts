@@ -3,12 +3,12 @@
 
 import { resolve } from "node:path";
 import type { Config, ReplyAttributes } from "../config.ts";
-import type { Admin, Client, General } from "./assemble.ts";
+import type { Admin, General } from "./assemble.ts";
 import { isTable, joinKey, sortTable, type Table } from "./document.ts";
 import { type Reading, readRows, shown } from "./read_rows.ts";
 import { readFailure, resolveReferences } from "./references.ts";
 import { ADMIN_ROWS } from "./settings.ts";
-import { CLIENT_ROWS } from "./client_settings.ts";
+import { CLIENT_ROWS } from "./client_rows.ts";
 import type { Rows, ValuesOf } from "./setting_row.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
@@ -42,7 +42,7 @@ export function readEach<R extends Rows>(
   });
 }
 
-export function readClients(tables: readonly Table[], reading: Reading): Client[] {
+export function readClients(tables: readonly Table[], reading: Reading): ValuesOf<Rows>[] {
   return readEach(CLIENT_ROWS, "radius.client", tables, reading);
 }
 

@@ -1,9 +1,10 @@
 // Warnings: settings that are valid but need attention. Each check sees the whole Config and says what follows from it.
 
 import type { ClientPolicy, ConfigWarning } from "../config.ts";
+import { clientSetting, POLICY_SETTINGS, settingOf } from "../platform/client_values.ts";
 import { isLoopback, isWildcard } from "./addresses.ts";
 import type { Check, View } from "./fault_checks.ts";
-import { POLICY_ROWS } from "./client_settings.ts";
+import { POLICY_ROWS } from "./client_rows.ts";
 import { entryPrefix } from "./tables.ts";
 
 /** RFC 2865 §3 prefers at least 16 octets. */
@@ -39,9 +40,6 @@ function* policyWarnings(
         'such a name. "auto" rejects it',
     };
   }
-  if (given.has(`${prefix}append_separator`) && !policy.appendMode) {
-    yield { key: `${prefix}append_separator`, problem: "it has no effect while append_mode is false" };
-  }
   if (policy.firstFactorServer?.messageAuthenticator === "auto") {
     yield {
       key: `${prefix}first_factor_server.message_authenticator`,
@@ -51,17 +49,25 @@ function* policyWarnings(
   }
   if (policy.firstFactorServer !== null) {
     yield* weakSecret(`${prefix}first_factor_server.secret`, policy.firstFactorServer.secret);
-  } else if (given.has(`${prefix}first_factor_server.address`)) {
-    yield {
-      key: `${prefix}first_factor_server`,
-      problem: `it has no effect while first_factor is "${policy.firstFactor}"`,
-    };
   }
-  if (given.has(`${prefix}first_factor_backend`) && policy.firstFactor !== "ldap") {
-    yield {
-      key: `${prefix}first_factor_backend`,
-      problem: `it has no effect while first_factor is "${policy.firstFactor}"`,
-    };
+  yield* unusedSettings(prefix, policy, given);
+}
+
+function* unusedSettings(
+  prefix: string,
+  policy: ClientPolicy,
+  given: ReadonlySet<string>,
+): Iterable<ConfigWarning> {
+  const warned = new Set<string>();
+  for (const name of POLICY_SETTINGS) {
+    const { key = name, usedWhen } = clientSetting(name);
+    if (usedWhen === undefined || !given.has(prefix + key)) continue;
+    const [table = key] = key.split(".");
+    const value = settingOf(policy, usedWhen.setting);
+    if (value === usedWhen.is || warned.has(table)) continue;
+    warned.add(table);
+    const other = clientSetting(usedWhen.setting).key;
+    yield { key: prefix + table, problem: `it has no effect while ${other} is ${JSON.stringify(value)}` };
   }
 }
 

@@ -1,7 +1,7 @@
 // Writes docs/configuration.md from the table of settings.
 
 import { ADMIN_ROWS, GENERAL_ROWS } from "../config/settings.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "../config/client_settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "../config/client_rows.ts";
 import type { Row, Rows } from "../config/setting_row.ts";
 import {
   CREDENTIAL_ROWS,

@@ -10,7 +10,7 @@ import { createAccountingHandler } from "./accounting/accounting_handler.ts";
 import { type SessionList, SessionTable } from "./accounting/session_table.ts";
 import { createAcceptAttributes } from "./doing/accept_attributes.ts";
 import { type ClientRegister, createClientRegister } from "./doing/client_register.ts";
-import type { FirstFactorServer } from "./doing/client_record.ts";
+import type { FirstFactorServer } from "../platform/client_values.ts";
 import { createClients } from "./doing/clients.ts";
 import { createConversations } from "./doing/conversations.ts";
 import { createCounters } from "./doing/counters.ts";

@@ -1,34 +1,14 @@
 // The record of a RADIUS client that the console made, stored under ["client", name]; its secrets are sealed (client_secrets.ts).
 
-import type { ClientPolicy } from "../../config.ts";
-
-/** Another RADIUS server that judges passwords. */
-export type FirstFactorServer = NonNullable<ClientPolicy["firstFactorServer"]>;
-
-/** What of the policy may differ from client to client here; the rest is as the settings have it for all. */
-export interface ClientChoices {
-  readonly messageAuthenticator: ClientPolicy["messageAuthenticator"];
-  readonly firstFactor: "settings" | ClientPolicy["firstFactor"];
-  /** Name of an LDAP backend; "" unless `firstFactor` is "ldap". */
-  readonly firstFactorBackend: string;
-  /** `null` unless `firstFactor` is "radius". Its secret is given apart, and never shown. */
-  readonly firstFactorServer: Omit<FirstFactorServer, "secret"> | null;
-  readonly device: ClientPolicy["device"];
-  readonly appendMode: boolean;
-  readonly appendSeparator: string;
-  readonly unknownUsers: ClientPolicy["unknownUsers"];
-  readonly stripDomains: readonly string[];
-  readonly stripRealms: readonly string[];
-}
-
-/** The settings of a client, except its secret. */
-export interface ClientContent extends ClientChoices {
-  readonly name: string;
-  /** IP addresses and ranges, canonical. */
-  readonly address: readonly string[];
-  readonly nasIdentifier: string;
-  readonly disabled: boolean;
-}
+import {
+  type ClientContent,
+  type ClientPolicy,
+  CONTENT_SETTINGS,
+  type FirstFactorServer,
+  POLICY_SETTINGS,
+  settingOf,
+  settingsObject,
+} from "../../platform/client_values.ts";
 
 /** A client as it is stored. */
 export interface ClientRecord extends ClientContent {
@@ -45,30 +25,28 @@ export interface ClientRecord extends ClientContent {
 /** Where the record of a client is stored. */
 export const clientKey = (name: string): Deno.KvKey => ["client", name];
 
-type LaterField =
-  | "firstFactorBackend"
-  | "serverSealed"
-  | "appendSeparator"
-  | "stripDomains"
-  | "stripRealms";
-/** Records of earlier versions lack some fields. */
+type StoredServer =
+  & Omit<FirstFactorServer, "secret" | "messageAuthenticator">
+  & Partial<Pick<FirstFactorServer, "messageAuthenticator">>;
+
+/** Records of earlier versions lack settings that were added later. */
 export type StoredClientRecord =
-  & Omit<ClientRecord, LaterField | "firstFactorServer">
-  & Partial<Pick<ClientRecord, LaterField>>
-  & {
-    readonly firstFactorServer?:
-      | Omit<FirstFactorServer, "secret" | "messageAuthenticator">
-        & Partial<Pick<FirstFactorServer, "messageAuthenticator">>
-      | null;
-  };
+  & Omit<ClientRecord, keyof ClientContent | "serverSealed">
+  & Partial<Omit<ClientRecord, "firstFactorServer">>
+  & Pick<ClientContent, "name">
+  & { readonly firstFactorServer?: StoredServer | null };
+
+const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
+
+/** The settings of a policy that a record has. */
+export function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
+  return settingsObject(POLICY_CONTENT, (name) => settingOf(of, name));
+}
 
 /** A stored record with every field; those that an earlier version did not store are as the settings have them. */
-export function completeRecord(
-  stored: StoredClientRecord,
-  { appendSeparator, stripDomains, stripRealms }: ClientPolicy,
-): ClientRecord {
+export function completeRecord(stored: StoredClientRecord, settings: ClientPolicy): ClientRecord {
   const { firstFactorServer: server, ...rest } = stored;
-  const later = { firstFactorBackend: "", serverSealed: null, appendSeparator, stripDomains, stripRealms };
-  const firstFactorServer = server ? { messageAuthenticator: "require" as const, ...server } : null;
-  return { ...later, ...rest, firstFactorServer };
+  const later = { ...policyContent(settings), firstFactorBackend: "", serverSealed: null };
+  const firstFactorServer = server ? { messageAuthenticator: "require", ...server } : null;
+  return { ...later, ...rest, firstFactorServer } as ClientRecord;
 }

@@ -6,14 +6,8 @@ import type { Clock } from "../../runtime.ts";
 import type { Log } from "../../log.ts";
 import type { Mutation, Store } from "../../store.ts";
 import type { Vault } from "../../vault.ts";
-import {
-  type ClientContent,
-  clientKey,
-  type ClientRecord,
-  completeRecord,
-  type FirstFactorServer,
-  type StoredClientRecord,
-} from "./client_record.ts";
+import type { ClientContent, FirstFactorServer } from "../../platform/client_values.ts";
+import { clientKey, type ClientRecord, completeRecord, type StoredClientRecord } from "./client_record.ts";
 import { ClientSecrets } from "./client_secrets.ts";
 import { clientSigning } from "./client_signing.ts";
 import {
@@ -24,7 +18,7 @@ import {
   showSettings,
   type UnsignedClient,
 } from "./client_view.ts";
-import type { Clients, ClientUse, KnownClient } from "./clients.ts";
+import type { Clients, ClientUse } from "./clients.ts";
 import type { Learnt } from "./learnt.ts";
 
 /** `no_server_secret`: the first factor is at another RADIUS server, and no secret of it is given or kept. */
@@ -76,24 +70,12 @@ const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
 /** The only known client while every client is disabled: no address is inside its range, so no request is served. */
-const NO_CLIENT: KnownClient = {
+const NO_CLIENT = {
   name: "nobody",
   address: [],
   secret: "no packet is ever checked with this",
   nasIdentifier: "",
   nasIpAddress: "",
-  messageAuthenticator: "require",
-  limitProxyState: true,
-  firstFactor: "none",
-  firstFactorBackend: "",
-  firstFactorServer: null,
-  device: "challenge",
-  holdMs: 0,
-  appendMode: false,
-  appendSeparator: ",",
-  unknownUsers: "reject",
-  stripDomains: [],
-  stripRealms: [],
 };
 
 /** Makes the register; {@link ClientRegister.load} reads what is stored. */
@@ -241,7 +223,7 @@ class StoredClientRegister implements ClientRegister {
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);
     const known = [...settings, ...stored];
-    clients.replace(known.length === 0 && this.#records.size > 0 ? [NO_CLIENT] : known);
+    clients.replace(known.length === 0 && this.#records.size > 0 ? [{ ...anyClient, ...NO_CLIENT }] : known);
   }
 
   #settingsOf(name: string): ClientSettings | undefined {

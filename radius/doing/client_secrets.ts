@@ -1,8 +1,8 @@
 // The secrets of stored RADIUS clients: sealed in their records, and opened for the packet gate and the first-factor server.
 
-import type { ClientPolicy } from "../../config.ts";
+import type { ClientContent, ClientPolicy, FirstFactorServer } from "../../platform/client_values.ts";
 import type { Vault } from "../../vault.ts";
-import type { ClientChoices, ClientContent, ClientRecord, FirstFactorServer } from "./client_record.ts";
+import { type ClientRecord, policyContent } from "./client_record.ts";
 import type { KnownClient } from "./clients.ts";
 
 /** `previous`: the secret before a rotation; `server`: that of the first-factor server. */
@@ -84,14 +84,16 @@ function storedServerSecret(
 }
 
 function policyOf(
-  choices: ClientChoices,
+  record: ClientRecord,
   { settings, server }: { settings: ClientPolicy; server: FirstFactorServer | null },
 ): ClientPolicy {
-  const { messageAuthenticator, firstFactor, firstFactorBackend, device, appendMode } = choices;
-  const { appendSeparator, unknownUsers, stripDomains, stripRealms } = choices;
-  const first = firstFactor === "settings"
-    ? {}
-    : { firstFactor, firstFactorBackend, firstFactorServer: server };
-  const names = { unknownUsers, stripDomains, stripRealms };
-  return { ...settings, messageAuthenticator, device, appendMode, appendSeparator, ...names, ...first };
+  const { firstFactor, firstFactorBackend } = record.firstFactor === "settings" ? settings : record;
+  const firstFactorServer = record.firstFactor === "settings" ? settings.firstFactorServer : server;
+  return {
+    ...settings,
+    ...policyContent(record),
+    firstFactor,
+    firstFactorBackend,
+    firstFactorServer,
+  } as ClientPolicy;
 }

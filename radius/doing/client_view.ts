@@ -1,7 +1,13 @@
 // A RADIUS client as the console shows it, from its record or from the settings; its secrets are never shown.
 
 import type { ClientSettings } from "../../config.ts";
-import type { ClientContent, ClientRecord } from "./client_record.ts";
+import {
+  type ClientContent,
+  CONTENT_SETTINGS,
+  settingOf,
+  settingsObject,
+} from "../../platform/client_values.ts";
+import type { ClientRecord } from "./client_record.ts";
 import type { ClientSigning } from "./client_signing.ts";
 import type { Clients, ClientUse } from "./clients.ts";
 
@@ -44,25 +50,14 @@ export function showRecord(
 
 /** Shows a client of the settings. */
 export function showSettings(client: ClientSettings, { use, signing }: ClientActivity): ShownClient {
+  const shown = { ...client, disabled: false };
+  const content = settingsObject(CONTENT_SETTINGS, (name) => settingOf(shown, name)) as Omit<
+    ClientContent,
+    "name"
+  >;
   return {
     name: client.name,
-    address: client.address,
-    nasIdentifier: client.nasIdentifier,
-    disabled: false,
-    messageAuthenticator: client.messageAuthenticator,
-    firstFactor: client.firstFactor,
-    firstFactorBackend: client.firstFactorBackend,
-    firstFactorServer: client.firstFactorServer === null ? null : {
-      address: client.firstFactorServer.address,
-      timeoutMs: client.firstFactorServer.timeoutMs,
-      messageAuthenticator: client.firstFactorServer.messageAuthenticator,
-    },
-    device: client.device,
-    appendMode: client.appendMode,
-    appendSeparator: client.appendSeparator,
-    unknownUsers: client.unknownUsers,
-    stripDomains: client.stripDomains,
-    stripRealms: client.stripRealms,
+    ...content,
     from: "settings",
     version: 0,
     createdMs: null,

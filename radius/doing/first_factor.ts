@@ -1,6 +1,6 @@
 // The first factor at another RADIUS server: PAP, forwarded under a secret of its own (RFC 2865 §2.3).
 
-import type { ClientSettings } from "../../config.ts";
+import type { FirstFactorServer } from "../../platform/client_values.ts";
 import type { Log } from "../../log.ts";
 import type { CancelTimer, Clock, Random } from "../../runtime.ts";
 import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES } from "../facts/codes.ts";
@@ -9,8 +9,6 @@ import { findMessageAuthenticator, SharedSecret } from "../pure/authenticity.ts"
 import { PacketWriter } from "../pure/packet.ts";
 import type { FirstFactor, FirstFactorVerdict } from "./ports.ts";
 import type { DatagramSocket } from "./server.ts";
-
-type ServerSettings = NonNullable<ClientSettings["firstFactorServer"]>;
 
 /** A name that no user has: a server that answers about it has the right secret, whatever the answer is. */
 const PROBE_NAME = "countersign-test";
@@ -24,7 +22,7 @@ const TRIES = 3;
  */
 export function createRadiusFirstFactor(
   { serverOf, open, clock, random, log }: {
-    serverOf: (client: string) => ServerSettings | null;
+    serverOf: (client: string) => FirstFactorServer | null;
     open: (hostname: string) => DatagramSocket;
     clock: Clock;
     random: Random;
@@ -32,11 +30,11 @@ export function createRadiusFirstFactor(
   },
 ): FirstFactor & {
   /** Asks a server about a name that no user has: "right" and "wrong" both mean that it answers and knows the secret. */
-  probe(server: ServerSettings): Promise<FirstFactorVerdict>;
+  probe(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   close(): void;
 } {
   const peers = new Map<string, Peer>();
-  const peerOf = (client: string, server: ServerSettings): Peer => {
+  const peerOf = (client: string, server: FirstFactorServer): Peer => {
     const key = `${server.address.hostname} ${server.address.port} ${client}`;
     const known = peers.get(key);
     if (known !== undefined && known.isFor(server)) return known;
@@ -70,7 +68,7 @@ export function createRadiusFirstFactor(
 }
 
 interface Peer {
-  isFor(server: ServerSettings): boolean;
+  isFor(server: FirstFactorServer): boolean;
   ask(userName: string, password: Uint8Array): Promise<FirstFactorVerdict>;
   close(): void;
 }
@@ -81,7 +79,7 @@ interface Asked {
 }
 
 function createPeer(
-  { address, secret: secretText, timeoutMs, messageAuthenticator }: ServerSettings,
+  { address, secret: secretText, timeoutMs, messageAuthenticator }: FirstFactorServer,
   { open, clock, random, log }: {
     open: (hostname: string) => DatagramSocket;
     clock: Clock;

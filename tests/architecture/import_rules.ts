@@ -50,6 +50,9 @@ export const ROOMS: readonly RoomRow[] = [
       "phone_name.ts",
       "contact_values.ts",
       "platform/audit_actions.ts",
+      "platform/client_settings.ts",
+      "platform/client_values.ts",
+      "platform/socket_address.ts",
     ],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: [

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ADMIN_ROWS, GENERAL_ROWS } from "../../config/settings.ts";
-import { CLIENT_ROWS } from "../../config/client_settings.ts";
+import { CLIENT_ROWS } from "../../config/client_rows.ts";
 import { BACKEND_ROWS, CREDENTIAL_ROWS, TARGET_ROWS } from "../../config/target_settings.ts";
 import { configurationPage, exampleToml } from "../../docs/configuration_page.ts";
 import { nearKey } from "../../config/near_key.ts";

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_ROWS, GENERAL_ROWS } from "../../config/settings.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "../../config/client_settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "../../config/client_rows.ts";
 import type { Rows } from "../../config/setting_row.ts";
 import {
   CREDENTIAL_ROWS,

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { GENERAL_ROWS } from "../../config/settings.ts";
-import { POLICY_ROWS } from "../../config/client_settings.ts";
+import { POLICY_ROWS } from "../../config/client_rows.ts";
 import { shownOf } from "./samples.ts";
 
 const SECRET = "a secret that must not be seen";

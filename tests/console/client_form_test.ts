@@ -13,7 +13,7 @@ import {
 
 const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
   ...NEW_DRAFT,
-  addressText: "192.0.2.1",
+  address: "192.0.2.1",
   ...change,
 });
 /** What a client of the list has besides its rules. */
@@ -32,7 +32,11 @@ const ROW = {
   accepted: 0,
   rejected: 0,
 } as const;
-const SERVER = { serverText: " 192.0.2.20:1812 ", serverSecret: "s", firstFactorBackend: "ldap" };
+const SERVER = {
+  "firstFactorServer.address": " 192.0.2.20:1812 ",
+  "firstFactorServer.secret": "s",
+  firstFactorBackend: "ldap",
+};
 
 for (
   const [what, change, sent] of [
@@ -42,7 +46,11 @@ for (
       { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require", secret: "s" },
       "",
     ]],
-    ["another server whose secret is kept", { ...SERVER, serverSecret: "", firstFactor: "radius" }, [
+    ["another server whose secret is kept", {
+      ...SERVER,
+      "firstFactorServer.secret": "",
+      firstFactor: "radius",
+    }, [
       { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require" },
       "",
     ]],
@@ -56,22 +64,22 @@ for (
 
 for (
   const [what, change, fields] of [
-    ["nothing, with other spaces", { addressText: " 192.0.2.1\n" }, []],
-    ["an address", { addressText: "192.0.2.2" }, ["addressText"]],
-    ["a server that is not asked", { serverText: "x:1" }, []],
-    ["the first factor", { firstFactor: "radius", serverText: "x:1" }, [
+    ["nothing, with other spaces", { address: " 192.0.2.1\n" }, []],
+    ["an address", { address: "192.0.2.2" }, ["address"]],
+    ["a server that is not asked", { "firstFactorServer.address": "x:1" }, []],
+    ["the first factor", { firstFactor: "radius", "firstFactorServer.address": "x:1" }, [
       "firstFactor",
-      "serverText",
-      "serverTimeoutMs",
-      "serverSignature",
+      "firstFactorServer.address",
+      "firstFactorServer.timeoutMs",
+      "firstFactorServer.messageAuthenticator",
     ]],
-    ["the signature of a server that is not asked", { serverSignature: "auto" }, []],
+    ["the signature of a server that is not asked", { "firstFactorServer.messageAuthenticator": "auto" }, []],
     ["unknown users", { unknownUsers: "reject" }, ["unknownUsers"]],
-    ["a domain and a realm", { domainsText: "CORP", realmsText: "corp.example" }, [
-      "domainsText",
-      "realmsText",
+    ["a domain and a realm", { stripDomains: "CORP", stripRealms: "corp.example" }, [
+      "stripDomains",
+      "stripRealms",
     ]],
-    ["nothing, with blanks only", { domainsText: " ", realmsText: "\n,", appendSeparator: " " }, []],
+    ["nothing, with blanks only", { stripDomains: " ", stripRealms: "\n,", appendSeparator: " " }, []],
     ["a separator without append mode", { appendSeparator: ";" }, []],
     ["a separator with append mode", { appendMode: true, appendSeparator: ";" }, [
       "appendMode",
@@ -95,7 +103,7 @@ Deno.test("formOf() sends lists of domains and realms, a separator, and auto for
   ];
   const form = formOf(draft());
   assertEquals(rules(form), ["auto", false, ",", [], []]);
-  const change = { appendMode: true, domainsText: " CORP, LAB\n", realmsText: "corp.example  lab.example" };
+  const change = { appendMode: true, stripDomains: " CORP, LAB\n", stripRealms: "corp.example  lab.example" };
   assertEquals(rules(formOf(draft({ ...change, appendSeparator: ";" }))), [
     "auto",
     true,
@@ -109,11 +117,11 @@ Deno.test("formOf() sends lists of domains and realms, a separator, and auto for
 Deno.test("draftOf() gives back what formOf() sends, with the signature of the server's answers", () => {
   const change = {
     firstFactor: "radius",
-    serverText: "[2001:db8::1]:1812",
-    serverSignature: "auto",
+    "firstFactorServer.address": "[2001:db8::1]:1812",
+    "firstFactorServer.messageAuthenticator": "auto",
     unknownUsers: "allow",
-    domainsText: "CORP LAB",
-    realmsText: "corp.example",
+    stripDomains: "CORP LAB",
+    stripRealms: "corp.example",
     appendMode: true,
     appendSeparator: ";",
   } as const;
@@ -135,11 +143,11 @@ Deno.test("draftOf() gives back what formOf() sends, with the signature of the s
 Deno.test("mergeDrafts() keeps theirs where I changed nothing, and mine where I did", () => {
   const merged = mergeDrafts({
     base: draft(),
-    mine: draft({ device: "hold", nasIdentifier: "mine", serverSecret: "typed" }),
+    mine: draft({ device: "hold", nasIdentifier: "mine", "firstFactorServer.secret": "typed" }),
     theirs: draft({ nasIdentifier: "theirs", disabled: true }),
   });
   assertEquals(
     merged,
-    draft({ device: "hold", nasIdentifier: "mine", serverSecret: "typed", disabled: true }),
+    draft({ device: "hold", nasIdentifier: "mine", "firstFactorServer.secret": "typed", disabled: true }),
   );
 });

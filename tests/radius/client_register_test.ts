@@ -1,7 +1,7 @@
 // Clients that are made, changed and ended while the gateway runs, secrets that overlap, and the ear for first packets.
 
 import { assert, assertEquals } from "@std/assert";
-import type { ClientContent } from "../../radius/doing/client_record.ts";
+import type { ClientContent } from "../../platform/client_values.ts";
 import type { Mutation } from "../../store.ts";
 import { buildRequest, type RequestParts } from "../ground/radius_packets.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";

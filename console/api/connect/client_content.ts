@@ -1,7 +1,16 @@
 // Validates the settings of a RADIUS client that the console receives, and tests its first factor.
 
 import type * as v from "valibot";
-import type { ClientContent } from "../../../radius/doing/client_record.ts";
+import { type SocketAddress, socketAddressText } from "../../../platform/socket_address.ts";
+import type { AuditValues } from "../../../platform/audit.ts";
+import {
+  type ClientContent,
+  clientSetting,
+  CONSOLE_SETTINGS,
+  CONTENT_SETTINGS,
+  isSettingUsed,
+  settingOf,
+} from "../../../platform/client_values.ts";
 import { isAppendSeparator } from "../../../radius/pure/password.ts";
 import { isDomainOrRealm } from "../../../radius/pure/user_name.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_shapes.ts";
@@ -56,13 +65,20 @@ function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string
   return [...new Set(ranges)];
 }
 
-function refuseBadNameParts({ stripDomains, stripRealms, appendSeparator }: Given): void {
-  const wrong = [...stripDomains, ...stripRealms].find((text) => !isDomainOrRealm(text));
-  if (wrong !== undefined) {
-    const shown = JSON.stringify(wrong.slice(0, 100));
-    throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
+function refuseBadNameParts(given: Given): void {
+  for (const name of CONTENT_SETTINGS) {
+    const { type } = clientSetting(name);
+    const value = settingOf(given, name);
+    if (type === "separator" && !isAppendSeparator(value as string)) throw new Refusal("bad_separator");
+    if (type === "domains" || type === "realms") refuseBadAffix(value as readonly string[]);
   }
-  if (!isAppendSeparator(appendSeparator)) throw new Refusal("bad_separator");
+}
+
+function refuseBadAffix(texts: readonly string[]): void {
+  const wrong = texts.find((text) => !isDomainOrRealm(text));
+  if (wrong === undefined) return;
+  const shown = JSON.stringify(wrong.slice(0, 100));
+  throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {
@@ -86,4 +102,27 @@ export async function testFirstFactor(
     : { ...test, address: serverAddressOf(connect, test.address) };
   if (server === null) throw new Refusal("no_server_secret");
   return { answers: await connect.askFirstFactor(server) !== "unavailable", detail: "" };
+}
+
+/** What the audit log has instead of a secret. */
+export const CHANGED = "changed";
+
+/** The values of a client that the audit log has; secrets are not among them. */
+export function auditValues(
+  content: Omit<ClientContent, "name">,
+  { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
+): AuditValues {
+  const values: Record<string, unknown> = {};
+  for (const name of CONSOLE_SETTINGS) {
+    const { type, console: { auditName = name } = {} } = clientSetting(name);
+    const value = type === "secret" ? (hasNewServerSecret ? CHANGED : undefined) : settingOf(content, name);
+    if (value === undefined || !isSettingUsed(name, (of) => settingOf(content, of))) continue;
+    values[auditName] = auditValue(type, value);
+  }
+  return values;
+}
+
+function auditValue(type: string, value: unknown): unknown {
+  if (type === "milliseconds") return `${Number(value) / 1000} s`;
+  return type === "peer" ? socketAddressText(value as SocketAddress) : value;
 }

@@ -3,7 +3,6 @@
 import { type Context, Hono } from "hono";
 import type { RegisterOutcome } from "../../../radius/doing/client_register.ts";
 import type { ShownClient } from "../../../radius/doing/client_view.ts";
-import type { ClientContent } from "../../../radius/doing/client_record.ts";
 import type { GatewayWatch } from "../../../radius/doing/ports.ts";
 import { type Clock, type Random, toBase64Url } from "../../../runtime.ts";
 import type { Mutation, Store } from "../../../store.ts";
@@ -23,7 +22,7 @@ import {
   type OneClient,
   ROTATION,
 } from "./client_shapes.ts";
-import { contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
+import { auditValues, CHANGED, contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "../live/history.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -103,7 +102,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const told = {
         action: "client.create" as const,
         after: {
-          ...clientValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+          ...auditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
           secret: CHANGED,
         },
       };
@@ -126,8 +125,8 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       if (before === null) throw new Refusal("unknown_client");
       const told = {
         action: "client.change" as const,
-        before: clientValues(before),
-        after: clientValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+        before: auditValues(before),
+        after: auditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
       };
       const options = { version, serverSecret, audit: audit(c, name, told) };
       const admin = c.var.session.admin.name;
@@ -175,7 +174,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register } = connected(connect);
       const before = register.find(name);
       if (before === null) throw new Refusal("unknown_client");
-      const told = { action: "client.remove" as const, before: clientValues(before) };
+      const told = { action: "client.remove" as const, before: auditValues(before) };
       const outcome = await register.remove(name, { audit: audit(c, name, told) });
       if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
       return c.json({ done: true });
@@ -192,43 +191,6 @@ function settled(outcome: RegisterOutcome): ShownClient {
   if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
   if (outcome.client === null) throw new Refusal("unknown_client");
   return outcome.client;
-}
-
-/** What the audit log has instead of a secret. */
-const CHANGED = "changed";
-
-/** The values of a client that the audit log has; secrets are not among them. */
-function clientValues(
-  content: Omit<ClientContent, "name">,
-  { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
-): AuditValues {
-  const { address, nasIdentifier, disabled, messageAuthenticator, firstFactor, device } = content;
-  const { firstFactorBackend, firstFactorServer, appendMode, appendSeparator } = content;
-  const { unknownUsers, stripDomains, stripRealms } = content;
-  return {
-    address,
-    nasIdentifier,
-    disabled,
-    messageAuthenticator,
-    firstFactor,
-    ...(firstFactorBackend === "" ? {} : { firstFactorBackend }),
-    ...(firstFactorServer === null ? {} : {
-      firstFactorServer: addressText(firstFactorServer.address),
-      firstFactorServerTimeout: `${firstFactorServer.timeoutMs / 1000} s`,
-      firstFactorServerMessageAuthenticator: firstFactorServer.messageAuthenticator,
-    }),
-    ...(hasNewServerSecret ? { firstFactorServerSecret: CHANGED } : {}),
-    device,
-    appendMode,
-    ...(appendMode ? { appendSeparator } : {}),
-    unknownUsers,
-    stripDomains,
-    stripRealms,
-  };
-}
-
-function addressText({ hostname, port }: { hostname: string; port: number }): string {
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 }
 
 async function blastOf(

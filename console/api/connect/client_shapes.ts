@@ -1,6 +1,17 @@
 // What the RADIUS client calls take and give, as shapes.
 
 import * as v from "valibot";
+import type { SocketAddress } from "../../../platform/socket_address.ts";
+import {
+  clientSetting,
+  CONSOLE_SETTINGS,
+  type ConsoleSetting,
+  type ConsoleValue,
+  type OptionalSetting,
+  type ServerPart,
+  type ServerSetting,
+  settingsObject,
+} from "../../../platform/client_values.ts";
 import type { HeardSender } from "../../../radius/doing/ear.ts";
 import type { ShownClient } from "../../../radius/doing/client_view.ts";
 
@@ -11,33 +22,50 @@ export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const
 const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
 /** RFC 2865 §3 asks for at least 16 octets. */
 const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
-const ADDRESS = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64));
-/** The secret of another organisation's server can be short. */
-const SERVER_SECRET = v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
-const SERVER = {
-  /** `host:port` or `[IPv6]:port`. */
-  address: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(260)),
-  timeoutMs: v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(10_000)),
-  messageAuthenticator: v.optional(v.picklist(["require", "auto"]), "require"),
-};
-/** Domains or realms that are removed from User-Name. Each is checked in client_content.ts, whose refusal names it. */
+const trimmed = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max));
+/** Domains or realms. Each is checked in client_content.ts, whose refusal names it. */
 const AFFIXES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
+
+/** A request has an address as text: `host:port` or `[IPv6]:port`. */
+type JsonOf<Value> = Value extends SocketAddress ? string
+  : Value extends readonly string[] ? string[]
+  : Value;
+type SchemaOf<K extends ConsoleSetting> = v.GenericSchema<JsonOf<ConsoleValue<K>>>;
+type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting
+  ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
+  : SchemaOf<K>;
+
+/** By type. Limits of the row that depend on the setting are `min` and `max`. */
+const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) => v.GenericSchema>> = {
+  boolean: () => v.boolean(),
+  domains: () => AFFIXES,
+  milliseconds: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
+  peer: () => trimmed(260),
+  ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
+  realms: () => AFFIXES,
+  /** The secret of another organisation's server can be short. */
+  secret: () => v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/)),
+  separator: () => v.pipe(v.string(), v.maxLength(20)),
+  text: ({ max }) => v.pipe(v.string(), v.trim(), v.maxLength(max), v.regex(/^\P{C}*$/u)),
+};
+
+function entryOf(name: ConsoleSetting): v.GenericSchema {
+  const row = clientSetting(name);
+  const { type, min = 0, console: { max = row.max ?? Infinity, choices = row.choices, isOptional } = {} } =
+    row;
+  const schema = type === "choice" ? v.picklist(choices ?? []) : SCHEMAS[type]?.({ min, max });
+  if (schema === undefined) throw new Error(`Cannot use "${name}" in the API: its type has no schema`);
+  return isOptional ? v.optional(schema, row.default) : schema;
+}
+
+const ENTRIES = settingsObject(CONSOLE_SETTINGS, entryOf) as unknown as
+  & { readonly [K in Exclude<ConsoleSetting, ServerSetting>]: EntryOf<K> }
+  & { readonly firstFactorServer: { readonly [K in ServerSetting as ServerPart<K>]: EntryOf<K> } };
+const { firstFactorServer: SERVER } = ENTRIES;
 const CONTENT = {
-  address: v.pipe(v.array(ADDRESS), v.minLength(1), v.maxLength(64)),
-  nasIdentifier: v.pipe(v.string(), v.trim(), v.maxLength(128), v.regex(/^\P{C}*$/u)),
-  disabled: v.boolean(),
-  messageAuthenticator: v.picklist(["require", "auto", "off"]),
-  firstFactor: v.picklist(["settings", "none", "directory", "ldap", "radius"]),
-  /** Name of an LDAP backend; only for `ldap`. */
-  firstFactorBackend: v.pipe(v.string(), v.maxLength(256)),
+  ...ENTRIES,
   /** Only for `radius`. Without a secret the kept one stays. */
-  firstFactorServer: v.nullable(v.strictObject({ ...SERVER, secret: v.optional(SERVER_SECRET) })),
-  device: v.picklist(["challenge", "hold", "hold_then_challenge"]),
-  appendMode: v.boolean(),
-  appendSeparator: v.optional(v.pipe(v.string(), v.maxLength(20)), ","),
-  unknownUsers: v.picklist(["auto", "allow", "reject"]),
-  stripDomains: v.optional(AFFIXES, []),
-  stripRealms: v.optional(AFFIXES, []),
+  firstFactorServer: v.nullable(v.strictObject({ ...SERVER, secret: v.optional(SERVER.secret) })),
 };
 
 /** Without a secret one is made, and shown in the answer this once. */
@@ -50,7 +78,7 @@ export const ROTATION = v.strictObject({
 /** A first factor to be tried: a backend, a server with its secret, or the server of a client with the secret that is kept. */
 export const FIRST_FACTOR_TEST = v.union([
   v.strictObject({ backend: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) }),
-  v.strictObject({ ...SERVER, secret: SERVER_SECRET }),
+  v.strictObject(SERVER),
   v.strictObject({ client: NAME }),
 ]);
 export const CANDIDATE = v.strictObject({

@@ -2,7 +2,7 @@
 
 import type { Config, SocketAddress } from "../../../config.ts";
 import type { ClientRegister } from "../../../radius/doing/client_register.ts";
-import type { FirstFactorServer } from "../../../radius/doing/client_record.ts";
+import type { FirstFactorServer } from "../../../platform/client_values.ts";
 import type { Ear } from "../../../radius/doing/ear.ts";
 import type { Learnt } from "../../../radius/doing/learnt.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../../radius/doing/ports.ts";

@@ -1,135 +1,95 @@
-// The rules of a RADIUS client as a form: what was typed as the API takes it, what differs, and two editors' changes put together.
+// The form of a RADIUS client, by the rows of platform/client_settings.ts: its values as text, what differs, and two editors' changes merged.
 
+import {
+  clientSetting,
+  CONSOLE_SETTINGS,
+  type ConsoleSetting,
+  type ConsoleValue,
+  isSettingUsed,
+  settingOf,
+  settingsObject,
+} from "../../../platform/client_values.ts";
+import { type SocketAddress, socketAddressText } from "../../../platform/socket_address.ts";
 import type { ClientRow } from "../../api/connect/client_shapes.ts";
 import type { ClientForm } from "./connect_calls.ts";
 
-/** What the form holds while it is typed. */
-export interface ClientDraft
-  extends Omit<Required<ClientForm>, "address" | "firstFactorServer" | "stripDomains" | "stripRealms"> {
-  /** One address or range a line. */
-  readonly addressText: string;
-  /** `host:port` of another RADIUS server. */
-  readonly serverText: string;
-  readonly serverTimeoutMs: number;
-  /** Whether that server must sign its answers. */
-  readonly serverSignature: "require" | "auto";
-  /** Domains and realms to remove from User-Name, separated by blanks or commas. */
-  readonly domainsText: string;
-  readonly realmsText: string;
-  /** "" keeps the one that is kept. It is never in what the server answers. */
-  readonly serverSecret: string;
-}
-
-/** What of a draft can be told from what is saved. */
-export type ClientField = Exclude<keyof ClientDraft, "serverSecret">;
-
-export const CLIENT_FIELDS: readonly ClientField[] = [
-  "addressText",
-  "nasIdentifier",
-  "messageAuthenticator",
-  "firstFactor",
-  "firstFactorBackend",
-  "serverText",
-  "serverTimeoutMs",
-  "serverSignature",
-  "device",
-  "unknownUsers",
-  "domainsText",
-  "realmsText",
-  "appendMode",
-  "appendSeparator",
-  "disabled",
-];
-
-export const NEW_DRAFT: ClientDraft = {
-  addressText: "",
-  nasIdentifier: "",
-  disabled: false,
-  messageAuthenticator: "auto",
-  firstFactor: "settings",
-  firstFactorBackend: "",
-  serverText: "",
-  serverTimeoutMs: 3000,
-  serverSignature: "require",
-  serverSecret: "",
-  device: "challenge",
-  appendMode: false,
-  appendSeparator: ",",
-  unknownUsers: "auto",
-  domainsText: "",
-  realmsText: "",
+/** What the form holds while it is open. Addresses and lists are text; an empty secret keeps the stored one. */
+export type ClientDraft = {
+  readonly [K in ConsoleSetting]: ConsoleValue<K> extends string | number | boolean ? ConsoleValue<K>
+    : string;
 };
 
+const isForEdit = (name: ConsoleSetting) => clientSetting(name).console?.isForEdit === true;
+
+/** The fields that only the form of an existing client has. */
+export const EDIT_FIELDS: readonly ConsoleSetting[] = CONSOLE_SETTINGS.filter(isForEdit);
+/** In the order of the form. */
+export const CLIENT_FIELDS: readonly ConsoleSetting[] = [
+  ...CONSOLE_SETTINGS.filter((name) => !isForEdit(name)),
+  ...EDIT_FIELDS,
+];
+
+export const NEW_DRAFT: ClientDraft = draftWith((name) => {
+  const { default: preset, console } = clientSetting(name);
+  return console?.initial ?? preset;
+});
+
 export function draftOf(client: ClientRow): ClientDraft {
-  const { firstFactorServer: server } = client;
-  return {
-    addressText: client.address.join("\n"),
-    nasIdentifier: client.nasIdentifier,
-    disabled: client.disabled,
-    messageAuthenticator: client.messageAuthenticator,
-    firstFactor: client.firstFactor,
-    firstFactorBackend: client.firstFactorBackend,
-    serverText: server === null ? "" : serverTextOf(server.address),
-    serverTimeoutMs: server?.timeoutMs ?? NEW_DRAFT.serverTimeoutMs,
-    serverSignature: server?.messageAuthenticator ?? NEW_DRAFT.serverSignature,
-    serverSecret: "",
-    device: client.device,
-    appendMode: client.appendMode,
-    appendSeparator: client.appendSeparator,
-    unknownUsers: client.unknownUsers,
-    domainsText: client.stripDomains.join(" "),
-    realmsText: client.stripRealms.join(" "),
-  };
+  return draftWith((name) =>
+    clientSetting(name).type === "secret" ? "" : settingOf(client, name) ?? NEW_DRAFT[name]
+  );
 }
 
-function serverTextOf({ hostname, port }: { hostname: string; port: number }): string {
-  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
+  return Object.fromEntries(CONSOLE_SETTINGS.map((name) => [name, fieldValue(name, valueOf(name))])) as
+    & ClientDraft
+    & Record<string, unknown>;
+}
+
+function fieldValue(name: ConsoleSetting, value: unknown): unknown {
+  if (Array.isArray(value)) return value.join(clientSetting(name).type === "ranges" ? "\n" : " ");
+  return typeof value === "object" ? socketAddressText(value as SocketAddress) : value;
 }
 
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
 
-/** What the API takes. What another first factor would need is left out. */
+/** What the API takes. What belongs to another first factor is left out. */
 export function formOf(draft: ClientDraft): ClientForm {
-  const { addressText, serverText, serverTimeoutMs, serverSignature, serverSecret, ...others } = draft;
-  const { firstFactorBackend, domainsText, realmsText, ...rest } = others;
-  const server = {
-    address: serverText.trim(),
-    timeoutMs: serverTimeoutMs,
-    messageAuthenticator: serverSignature,
-    ...(serverSecret === "" ? {} : { secret: serverSecret }),
-  };
-  return {
-    ...rest,
-    address: wordsOf(addressText),
-    // Left empty, the usual separator is meant.
-    appendSeparator: rest.appendSeparator.trim() || NEW_DRAFT.appendSeparator,
-    stripDomains: wordsOf(domainsText),
-    stripRealms: wordsOf(realmsText),
-    firstFactorBackend: rest.firstFactor === "ldap" ? firstFactorBackend : "",
-    firstFactorServer: rest.firstFactor === "radius" ? server : null,
-  };
+  return settingsObject(CONSOLE_SETTINGS, (name) => {
+    const { usedWhen, default: preset } = clientSetting(name);
+    if (usedWhen?.setting !== "firstFactor" || isUsed(draft, name)) return requestValue(draft, name);
+    return name.includes(".") ? undefined : preset;
+  }) as unknown as ClientForm;
 }
 
-/** The fields that differ between two drafts, in the order of the form. */
-export function changedFields(a: ClientDraft, b: ClientDraft): ClientField[] {
-  return CLIENT_FIELDS.filter((field) => keyOf(a, field) !== keyOf(b, field));
+const isUsed = (draft: ClientDraft, name: ConsoleSetting) =>
+  isSettingUsed(name, (other) => settingOf(draft, other));
+
+function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
+  const { type, default: preset } = clientSetting(name);
+  const value = draft[name];
+  if (type === "ranges" || type === "domains" || type === "realms") return wordsOf(String(value));
+  if (type === "peer") return String(value).trim();
+  if (type === "separator") return String(value).trim() || preset;
+  return type === "secret" && value === "" ? undefined : value;
 }
 
-/** How a value is compared: spaces between addresses say nothing, nor does what another first factor would need. */
-function keyOf(draft: ClientDraft, field: ClientField): string {
-  if (field === "addressText") return formOf(draft).address.join(" ");
-  if (field === "firstFactorBackend") return formOf(draft).firstFactorBackend;
-  if (field === "domainsText" || field === "realmsText") return wordsOf(draft[field]).join(" ");
-  if (field === "appendSeparator") return draft.appendMode ? formOf(draft).appendSeparator ?? "" : "";
-  const isOfServer = field === "serverText" || field === "serverTimeoutMs" || field === "serverSignature";
-  if (isOfServer && draft.firstFactor !== "radius") return "";
-  return String(draft[field]);
+/** The value of a field as the API takes it; `null` where it has no effect. */
+export function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
+  return isUsed(draft, name) ? requestValue(draft, name) ?? null : null;
+}
+
+/** The fields that differ between two drafts, in the order of the form. Secrets cannot be compared. */
+export function changedFields(a: ClientDraft, b: ClientDraft): ConsoleSetting[] {
+  return CLIENT_FIELDS.filter((name) =>
+    clientSetting(name).type !== "secret" && String(usedValue(a, name)) !== String(usedValue(b, name))
+  );
 }
 
 /** Theirs, with what I changed on top. */
 export function mergeDrafts(
   { base, mine, theirs }: { base: ClientDraft; mine: ClientDraft; theirs: ClientDraft },
 ): ClientDraft {
-  const own = changedFields(base, mine).map((field) => [field, mine[field]] as const);
-  return { ...theirs, serverSecret: mine.serverSecret, ...Object.fromEntries(own) };
+  const own = [...changedFields(base, mine), "firstFactorServer.secret" as const];
+  return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])) };
 }

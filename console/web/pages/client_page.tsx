@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../api/connect/client_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
-import { draftOf, formOf } from "../models/client_form.ts";
+import { CLIENT_FIELDS, draftOf, formOf } from "../models/client_form.ts";
 import { changeClient, endOverlap, fetchClient } from "../models/connect_calls.ts";
 import { useDeed } from "../models/deed.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { Button } from "../parts/button.tsx";
+import { isVerbatim, settingLabel, settingText } from "../parts/connect/client_words.ts";
 import { Fetched } from "../parts/connect/fetched.tsx";
 import { FixedField } from "../parts/inputs.tsx";
 import { late } from "../parts/late.tsx";
@@ -19,7 +20,6 @@ import { Panel } from "../parts/panel.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageProps } from "../page_loader.ts";
 import { t } from "../i18n/translate.ts";
-import type { MessageKey } from "../i18n/catalogue.ts";
 
 const EditClient = late(async () => (await import("../parts/connect/edit_client.tsx")).EditClient);
 const RotateDialog = late(async () => (await import("../parts/connect/client_dialogs.tsx")).RotateDialog);
@@ -161,36 +161,18 @@ function secretWord({ use, secretMs }: OneClient["client"]): string {
   return use.previousMs === use.lastMs ? t("connect.secret_old") : t("connect.secret_new");
 }
 
-const RULES = ["messageAuthenticator", "firstFactor", "device", "unknownUsers"] as const;
-
 function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
-  const { firstFactorBackend, firstFactorServer } = client;
-  const named: readonly (readonly [MessageKey, string | null])[] = [
-    ["connect.addresses", client.address.join(", ")],
-    ["connect.nas_identifier", client.nasIdentifier || t("frame.none")],
-    ["connect.factor_backend", firstFactorBackend || null],
-    ["connect.domainsText", client.stripDomains.join(", ") || null],
-    ["connect.realmsText", client.stripRealms.join(", ") || null],
-    ["connect.server", firstFactorServer && draftOf(client).serverText],
-  ];
-  const [first, last] = [named.slice(0, 2), named.slice(2)].map((rows) =>
-    rows.map(([label, text]) =>
-      text !== null && (
-        <FixedField key={label} label={t(label)}>
-          <bdi class="mono">{text}</bdi>
-        </FixedField>
-      )
-    )
-  );
+  const draft = draftOf(client);
   return (
     <div class="people-fields">
-      {first}
-      {RULES.map((name) => (
-        <FixedField key={name} label={t(`connect.${name}`)}>
-          {t(`connect.${name}_${client[name]}` as MessageKey)}
-        </FixedField>
-      ))}
-      {last}
+      {CLIENT_FIELDS.map((name) => {
+        const text = settingText(draft, name);
+        return text !== null && (
+          <FixedField key={name} label={settingLabel(name)}>
+            <bdi class={isVerbatim(name) ? "mono" : undefined}>{text}</bdi>
+          </FixedField>
+        );
+      })}
     </div>
   );
 }

@@ -56,7 +56,7 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
     const { name, ...before } = draft.value;
     draft.value = {
       ...before,
-      addressText: source,
+      address: source,
       // A client that must be named is a stricter one: only where the address alone does not tell which it is.
       nasIdentifier: isShared ? nasIdentifier : "",
       name: name === "" ? nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64) : name,

@@ -2,21 +2,14 @@
 
 import type { Signal } from "@preact/signals";
 import type { OneClient } from "../../../api/connect/client_shapes.ts";
-import {
-  changedFields,
-  type ClientDraft,
-  type ClientField,
-  draftOf,
-  formOf,
-  mergeDrafts,
-} from "../../models/client_form.ts";
+import { changedFields, type ClientDraft, draftOf, formOf, mergeDrafts } from "../../models/client_form.ts";
 import { changeClient, fetchClient } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
-import type { MessageKey } from "../../i18n/catalogue.ts";
 import type { DiffRow } from "../diff_table.tsx";
 import { ReviewDialog } from "../review_dialog.tsx";
 import { Blast } from "./client_dialogs.tsx";
+import { settingLabel, settingText } from "./client_words.ts";
 
 interface ReviewProps {
   readonly models: Models;
@@ -51,7 +44,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
         const current = await fetchClient(models, name);
         const theirs = draftOf(current.client);
         begin(current, mergeDrafts({ base, mine, theirs }));
-        return { fields: changedFields(base, theirs).map(labelOf) };
+        return { fields: changedFields(base, theirs).map(settingLabel) };
       }}
       onClose={onClose}
     >
@@ -60,47 +53,17 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
   );
 }
 
-/** The words of fields that have others than their own name. */
-const LABELS: Partial<Record<ClientField, MessageKey>> = {
-  addressText: "connect.addresses",
-  nasIdentifier: "connect.nas_identifier",
-  firstFactorBackend: "connect.factor_backend",
-  serverText: "connect.server",
-  serverTimeoutMs: "connect.server_timeout",
-  appendMode: "connect.append_short",
-  disabled: "connect.disabled",
-};
-
-/** Fields whose value is shown as it was typed. */
-const TYPED: ReadonlySet<ClientField> = new Set(["nasIdentifier", "serverText", "domainsText", "realmsText"]);
-
-function labelOf(field: ClientField): string {
-  return t(LABELS[field] ?? `connect.${field}` as MessageKey);
-}
-
-function textOf(draft: ClientDraft, field: ClientField): string | null {
-  const value = draft[field];
-  if (field === "addressText") return formOf(draft).address.join(", ");
-  if (field === "serverTimeoutMs") {
-    return draft.firstFactor === "radius"
-      ? t("connect.seconds", { count: draft.serverTimeoutMs / 1000 })
-      : null;
-  }
-  const isOfServer = field === "serverText" || field === "serverSignature";
-  if (isOfServer && draft.firstFactor !== "radius") return null;
-  if (field === "firstFactorBackend") return formOf(draft).firstFactorBackend || null;
-  if (typeof value === "boolean") return t(value ? "connect.yes" : "connect.no");
-  if (field === "appendSeparator") return draft.appendMode ? String(value) || null : null;
-  if (TYPED.has(field)) return String(value) || null;
-  return t(`connect.${field}_${value}` as MessageKey);
-}
-
 function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {
-  const rows = changedFields(base, mine).map((field) => ({
-    name: labelOf(field),
-    now: textOf(base, field),
-    after: textOf(mine, field),
+  const rows = changedFields(base, mine).map((name) => ({
+    name: settingLabel(name),
+    now: settingText(base, name),
+    after: settingText(mine, name),
   }));
-  if (mine.serverSecret === "" || mine.firstFactor !== "radius") return rows;
-  return [...rows, { name: t("connect.server_secret"), now: null, after: t("connect.another_secret") }];
+  if (!isNewSecret(mine)) return rows;
+  const name = settingLabel("firstFactorServer.secret");
+  return [...rows, { name, now: null, after: t("connect.another_secret") }];
+}
+
+function isNewSecret(draft: ClientDraft): boolean {
+  return draft["firstFactorServer.secret"] !== "" && draft.firstFactor === "radius";
 }

@@ -1,18 +1,15 @@
 // The rules of a client that the console made, to be changed; two who change at once see what the other did.
 
 import { useSignal } from "@preact/signals";
-import { changedFields, type ClientDraft, draftOf } from "../../models/client_form.ts";
+import { changedFields, type ClientDraft, draftOf, EDIT_FIELDS } from "../../models/client_form.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";
-import { type FieldRow, Fields } from "../fields.tsx";
+import { Fields } from "../fields.tsx";
 import { late } from "../late.tsx";
 import { ReviewedForm } from "../reviewed_form.tsx";
 import { ClientFields } from "./client_fields.tsx";
+import { clientField } from "./client_words.ts";
 
 const ClientReview = late(async () => (await import("./client_review.tsx")).ClientReview);
-
-const LAST_ROWS: readonly FieldRow<ClientDraft>[] = [
-  { name: "disabled", label: "connect.disable", hint: "connect.disable_hint" },
-];
 
 export function EditClient({ models, one, page }: ClientPart) {
   /** What the form began with: what is fetched meanwhile does not change it. */
@@ -25,12 +22,13 @@ export function EditClient({ models, one, page }: ClientPart) {
       <ReviewedForm
         router={models.router}
         area="connect"
-        isSame={changedFields(base, draft.value).length === 0 && draft.value.serverSecret === ""}
+        isSame={changedFields(base, draft.value).length === 0 &&
+          draft.value["firstFactorServer.secret"] === ""}
         onReview={() => reviewing.value = true}
         onDiscard={() => draft.value = base}
       >
         <ClientFields models={models} draft={draft} ldap={one.ldap} saved={began.value.client} />
-        <Fields prefix="client" draft={draft} rows={LAST_ROWS} />
+        <Fields prefix="client" draft={draft} rows={EDIT_FIELDS.map(clientField)} />
       </ReviewedForm>
       {reviewing.value && (
         <ClientReview

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ClientRow } from "../../../api/connect/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
-import { type ClientDraft, draftOf } from "../../models/client_form.ts";
+import { CLIENT_FIELDS, type ClientDraft, draftOf, formOf } from "../../models/client_form.ts";
 import { testFirstFactor } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
@@ -11,6 +11,12 @@ import { Button } from "../button.tsx";
 import { choicesOf, type FieldRow, Fields } from "../fields.tsx";
 import { SelectField } from "../inputs.tsx";
 import { Note } from "../note.tsx";
+import { clientField } from "./client_words.ts";
+
+const ADDRESS = "firstFactorServer.address";
+const SERVER_FIELDS = CLIENT_FIELDS.filter((name) => name.startsWith("firstFactorServer."));
+
+type SecretField = Extract<FieldRow<ClientDraft>, { name: "firstFactorServer.secret" }>;
 
 export interface FirstFactorPlace {
   /** LDAP backends of the target whose users log in. */
@@ -24,15 +30,6 @@ interface FactorProps extends FirstFactorPlace {
   readonly draft: Signal<ClientDraft>;
 }
 
-const TIMEOUTS_MS = [1000, 2000, 3000, 5000, 10_000];
-
-const CHOICE: FieldRow<Pick<ClientDraft, "firstFactor">> = {
-  name: "firstFactor",
-  label: "connect.firstFactor",
-  choices: ["settings", "none", "directory", "ldap", "radius"],
-  sayChoice: (value) => t(`connect.firstFactor_${value}`),
-};
-
 export function FirstFactorFields(props: FactorProps) {
   const { draft, ldap } = props;
   const { firstFactor, firstFactorBackend } = draft.value;
@@ -45,7 +42,10 @@ export function FirstFactorFields(props: FactorProps) {
       <SelectField
         id="client-firstFactor"
         label={t("connect.firstFactor")}
-        {...choicesOf(CHOICE, { value: firstFactor, onChange: choose })}
+        {...choicesOf(clientField("firstFactor") as FieldRow<Pick<ClientDraft, "firstFactor">>, {
+          value: firstFactor,
+          onChange: choose,
+        })}
       />
       {firstFactor === "ldap" && (
         <div class="connect-factor" role="group" aria-label={t("connect.firstFactor_ldap")}>
@@ -72,51 +72,40 @@ export function FirstFactorFields(props: FactorProps) {
 /** Whether the secret that is kept is for the server that is typed. */
 function isKept({ draft, saved }: Pick<FactorProps, "draft" | "saved">): boolean {
   if (saved === null || saved.firstFactorServer === null) return false;
-  return draft.value.serverText.trim() === draftOf(saved).serverText;
+  return draft.value[ADDRESS].trim() === draftOf(saved)[ADDRESS];
 }
 
 function ServerFields(props: FactorProps) {
   const { draft } = props;
-  const isSaved = isKept(props);
-  const timeoutsMs = [...new Set([...TIMEOUTS_MS, draft.value.serverTimeoutMs])].sort((a, b) => a - b);
-  const rows: readonly FieldRow<ClientDraft>[] = [
-    {
-      name: "serverText",
-      label: "connect.server",
-      hint: "connect.server_hint",
-      input: { required: true, maxLength: 260, placeholder: "192.0.2.20:1812" },
-    },
-    {
-      name: "serverSecret",
-      label: "connect.server_secret",
-      hint: isSaved ? "connect.server_secret_kept" : "connect.server_secret_hint",
-      input: { type: "password", required: !isSaved, maxLength: 128 },
-    },
-    {
-      name: "serverTimeoutMs",
-      label: "connect.server_timeout",
-      choices: timeoutsMs,
-      sayChoice: (ms) => t("connect.seconds", { count: ms / 1000 }),
-    },
-    {
-      name: "serverSignature",
-      label: "connect.serverSignature",
-      choices: ["require", "auto"],
-      sayChoice: (value) => t(`connect.serverSignature_${value}`),
-    },
-  ];
+  const timeoutMs = draft.value["firstFactorServer.timeoutMs"];
+  const rows = SERVER_FIELDS.map((name) => {
+    const row = clientField(name);
+    if (row.name === "firstFactorServer.secret") return secretField(row, isKept(props));
+    if (row.name !== "firstFactorServer.timeoutMs") return row;
+    // A client can have another timeout than those that are offered.
+    const choices = [...new Set([...row.choices ?? [], timeoutMs])].sort((a, b) => a - b);
+    return { ...row, choices };
+  });
   return <Fields prefix="client" draft={draft} rows={rows} />;
+}
+
+function secretField(row: SecretField, isSaved: boolean): SecretField {
+  return {
+    ...row,
+    hint: isSaved ? "connect.server_secret_kept" : "connect.server_secret_hint",
+    input: { ...row.input, required: !isSaved },
+  };
 }
 
 /** What a test of the first factor that is typed takes; the reason when it cannot be made yet. */
 function testOf({ draft, saved, ldap }: FactorProps) {
-  const { firstFactor, firstFactorBackend, serverText, serverSecret, serverTimeoutMs } = draft.value;
-  const { serverSignature: messageAuthenticator } = draft.value;
+  const { firstFactor, firstFactorBackend } = draft.value;
   if (firstFactor === "ldap") return ldap.length === 0 ? null : { backend: firstFactorBackend };
-  if (serverSecret === "") return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
-  if (serverText.trim() === "") return null;
-  const secret = serverSecret;
-  return { address: serverText.trim(), timeoutMs: serverTimeoutMs, messageAuthenticator, secret };
+  const { firstFactorServer: server } = formOf(draft.value);
+  if (server === null) return null;
+  const { address, secret } = server;
+  if (secret === undefined) return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
+  return address === "" ? null : { ...server, secret };
 }
 
 interface Told {
@@ -129,7 +118,7 @@ function FactorTest(props: FactorProps) {
   const busy = useSignal(false);
   const told = useSignal<Told | null>(null);
   const test = testOf(props);
-  const { firstFactor, serverTimeoutMs } = draft.value;
+  const { firstFactor, "firstFactorServer.timeoutMs": timeoutMs } = draft.value;
   const run = async () => {
     if (test === null || busy.value) return;
     busy.value = true;
@@ -138,7 +127,7 @@ function FactorTest(props: FactorProps) {
       const { answers, detail } = await testFirstFactor(models, test);
       const silent = firstFactor === "ldap"
         ? t("connect.backend_silent", { detail })
-        : t("connect.server_silent", { seconds: serverTimeoutMs / 1000 });
+        : t("connect.server_silent", { seconds: timeoutMs / 1000 });
       const good = t(firstFactor === "ldap" ? "connect.backend_answers" : "connect.server_answers");
       told.value = { tone: answers ? "ok" : "bad", text: answers ? good : silent };
     } catch (fault) {

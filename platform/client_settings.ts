@@ -1,0 +1,278 @@
+// The settings of a RADIUS client: one row for each. The settings file, the API, the stored record, the console's form, the review
+// before saving, the audit log and the docs are derived from these rows. The browser reads this table too.
+//
+// To add a setting: add a row here and its words to console/web/i18n/{en,de}.json, then use the value where requests are handled.
+
+import type { SocketAddress } from "./socket_address.ts";
+
+/** The value of each type in the program. */
+export interface SettingTypes {
+  readonly boolean: boolean;
+  /** One of `choices`. */
+  readonly choice: string;
+  readonly text: string;
+  readonly secret: string;
+  readonly ip: string;
+  /** IP addresses and ranges, canonical. */
+  readonly ranges: readonly string[];
+  /** A server to ask; port 0 is not allowed. */
+  readonly peer: SocketAddress;
+  /** The settings file gives milliseconds, or seconds; the program has milliseconds. */
+  readonly milliseconds: number;
+  readonly seconds: number;
+  /** One character between a password and a code. */
+  readonly separator: string;
+  readonly domains: readonly string[];
+  readonly realms: readonly string[];
+}
+
+/** What the console has of a setting. Its API takes the limits of the row, unless they differ here. */
+interface ConsoleRow {
+  /** The word of its label. `<label>_<choice>` are the words of its choices. */
+  readonly label: string;
+  /** The word at the form's check box, where a sentence is clearer than the label. */
+  readonly question?: string;
+  /** The form shows a hint: the word `<label>_hint`, or `<question>_hint`. */
+  readonly hasHint?: true;
+  /** In the order of the form. For a time, those that the form offers. */
+  readonly choices?: readonly (string | number)[];
+  readonly max?: number;
+  /** What a new client has, if this is not the default of the settings file. */
+  readonly initial?: string;
+  /** Callers of the API may leave it out. The default then applies. */
+  readonly isOptional?: true;
+  /** Only the form of a client that exists has it. */
+  readonly isForEdit?: true;
+  /** The name in the audit log, if this is not the name of the row. */
+  readonly auditName?: string;
+}
+
+export interface ClientSettingRow {
+  /** The key in `[[radius.client]]`. Without it, only the console has the setting. */
+  readonly key?: string;
+  /** `[radius]` has the key too, for any client address. */
+  readonly isPolicy?: true;
+  readonly type: keyof SettingTypes;
+  readonly choices?: readonly string[];
+  readonly min?: number;
+  readonly max?: number;
+  /** As the settings file would have it. */
+  readonly default: string | number | boolean | readonly string[];
+  /** The settings file must have the key. */
+  readonly isRequired?: true;
+  /** In the example of docs/configuration.md, instead of the default. */
+  readonly example?: string | readonly string[];
+  /** In docs/configuration.md and on the Settings page. */
+  readonly doc?: string;
+  /** The setting has no effect unless another one has this value. */
+  readonly usedWhen?: { readonly setting: "firstFactor" | "appendMode"; readonly is: string | boolean };
+  /** Without it, only the settings file has the setting. */
+  readonly console?: ConsoleRow;
+}
+
+const OF_SERVER = { setting: "firstFactor", is: "radius" } as const;
+
+/** In the order of the settings file. The settings of the first-factor server are nested: `firstFactorServer.address`. */
+export const CLIENT_SETTINGS = {
+  name: {
+    key: "name",
+    type: "text",
+    max: 64,
+    default: "",
+    isRequired: true,
+    example: "vpn",
+    doc: "what logs and console call it; unique",
+  },
+  address: {
+    key: "address",
+    type: "ranges",
+    default: [],
+    isRequired: true,
+    example: ["10.1.0.0/16", "192.0.2.7"],
+    doc: "IP addresses and CIDR ranges; the most specific match wins",
+    console: { label: "connect.addresses", hasHint: true },
+  },
+  secret: {
+    key: "secret",
+    type: "secret",
+    default: "",
+    isRequired: true,
+    example: "env:VPN_SECRET",
+    doc: "the shared secret; 16 characters or more",
+  },
+  nasIdentifier: {
+    key: "nas_identifier",
+    type: "text",
+    max: 253,
+    default: "",
+    doc: "picks this client among several behind one address",
+    console: { label: "connect.nas_identifier", hasHint: true, max: 128 },
+  },
+  nasIpAddress: { key: "nas_ip_address", type: "ip", default: "", doc: "likewise, by NAS-IP-Address" },
+  disabled: {
+    type: "boolean",
+    default: false,
+    console: { label: "connect.disabled", question: "connect.disable", hasHint: true, isForEdit: true },
+  },
+  messageAuthenticator: {
+    key: "message_authenticator",
+    isPolicy: true,
+    type: "choice",
+    choices: ["require", "auto", "off"],
+    default: "auto",
+    doc: "require | auto | off; auto: checked when present, and required per source address from the first " +
+      "signed Access-Request onwards. Under [radius], auto only checks what is present",
+    console: { label: "connect.messageAuthenticator", choices: ["auto", "require", "off"] },
+  },
+  limitProxyState: {
+    key: "limit_proxy_state",
+    isPolicy: true,
+    type: "boolean",
+    default: false,
+    doc: "drop Proxy-State without Message-Authenticator",
+  },
+  firstFactor: {
+    key: "first_factor",
+    isPolicy: true,
+    type: "choice",
+    choices: ["none", "directory", "ldap", "radius"],
+    default: "none",
+    doc: "none | directory | ldap | radius: who checks the password before the second factor",
+    console: {
+      label: "connect.firstFactor",
+      choices: ["settings", "none", "directory", "ldap", "radius"],
+      initial: "settings",
+    },
+  },
+  firstFactorBackend: {
+    key: "first_factor_backend",
+    isPolicy: true,
+    type: "text",
+    max: 64,
+    default: "",
+    example: "",
+    doc: 'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
+    usedWhen: { setting: "firstFactor", is: "ldap" },
+    console: { label: "connect.factor_backend", max: 256 },
+  },
+  "firstFactorServer.address": {
+    key: "first_factor_server.address",
+    isPolicy: true,
+    type: "peer",
+    default: "",
+    example: "192.0.2.20:1812",
+    doc: 'the server that first_factor = "radius" asks: an IP address and a port',
+    usedWhen: OF_SERVER,
+    console: { label: "connect.server", hasHint: true, auditName: "firstFactorServer" },
+  },
+  "firstFactorServer.secret": {
+    key: "first_factor_server.secret",
+    isPolicy: true,
+    type: "secret",
+    default: "",
+    example: "env:UPSTREAM_SECRET",
+    doc: "the secret shared with that server",
+    usedWhen: OF_SERVER,
+    console: { label: "connect.server_secret", auditName: "firstFactorServerSecret" },
+  },
+  "firstFactorServer.timeoutMs": {
+    key: "first_factor_server.timeout_ms",
+    isPolicy: true,
+    type: "milliseconds",
+    min: 100,
+    max: 30_000,
+    default: 3000,
+    doc: "how long its answer is awaited",
+    usedWhen: OF_SERVER,
+    console: {
+      label: "connect.server_timeout",
+      max: 10_000,
+      choices: [1000, 2000, 3000, 5000, 10_000],
+      auditName: "firstFactorServerTimeout",
+    },
+  },
+  "firstFactorServer.messageAuthenticator": {
+    key: "first_factor_server.message_authenticator",
+    isPolicy: true,
+    type: "choice",
+    choices: ["require", "auto"],
+    default: "require",
+    doc:
+      "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
+      "required from the first signed answer onwards, until the next restart",
+    usedWhen: OF_SERVER,
+    console: {
+      label: "connect.serverSignature",
+      isOptional: true,
+      auditName: "firstFactorServerMessageAuthenticator",
+    },
+  },
+  device: {
+    key: "device",
+    isPolicy: true,
+    type: "choice",
+    choices: ["challenge", "hold", "hold_then_challenge"],
+    default: "challenge",
+    doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
+    console: { label: "connect.device" },
+  },
+  holdMs: {
+    key: "hold_s",
+    isPolicy: true,
+    type: "seconds",
+    min: 1,
+    max: 300,
+    default: 25,
+    doc: "longest wait inside one Access-Request",
+  },
+  appendMode: {
+    key: "append_mode",
+    isPolicy: true,
+    type: "boolean",
+    default: false,
+    doc:
+      'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
+      "a code alone",
+    console: { label: "connect.append_short", question: "connect.append_mode", hasHint: true },
+  },
+  appendSeparator: {
+    key: "append_separator",
+    isPolicy: true,
+    type: "separator",
+    default: ",",
+    doc: "for append_mode: the character between the password and what is appended",
+    usedWhen: { setting: "appendMode", is: true },
+    console: { label: "connect.appendSeparator", hasHint: true, isOptional: true },
+  },
+  unknownUsers: {
+    key: "unknown_users",
+    isPolicy: true,
+    type: "choice",
+    choices: ["auto", "allow", "reject"],
+    default: "auto",
+    doc:
+      "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
+      "checked, otherwise allow",
+    console: { label: "connect.unknownUsers" },
+  },
+  stripDomains: {
+    key: "strip_domains",
+    isPolicy: true,
+    type: "domains",
+    default: [],
+    example: [],
+    doc:
+      'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
+    console: { label: "connect.domainsText", hasHint: true, isOptional: true },
+  },
+  stripRealms: {
+    key: "strip_realms",
+    isPolicy: true,
+    type: "realms",
+    default: [],
+    example: [],
+    doc: 'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
+      "treated as alice",
+    console: { label: "connect.realmsText", hasHint: true, isOptional: true },
+  },
+} as const satisfies Readonly<Record<string, ClientSettingRow>>;
