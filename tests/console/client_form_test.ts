@@ -3,12 +3,12 @@
 import { assertEquals } from "@std/assert";
 import type { ClientRow } from "../../console/api/connect/client_shapes.ts";
 import {
-  changedFields,
+  changedSettings,
   type ClientDraft,
   draftOf,
-  formOf,
   mergeDrafts,
   NEW_DRAFT,
+  toClientRequest,
 } from "../../console/web/models/client_form.ts";
 
 const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
@@ -56,8 +56,8 @@ for (
     ]],
   ] as const
 ) {
-  Deno.test(`formOf() sends for ${what} what it needs and nothing else`, () => {
-    const form = formOf(draft(change));
+  Deno.test(`toClientRequest() sends for ${what} what it needs and nothing else`, () => {
+    const form = toClientRequest(draft(change));
     assertEquals([form.firstFactorServer, form.firstFactorBackend], [...sent]);
   });
 }
@@ -88,12 +88,12 @@ for (
     ["two rules", { disabled: true, device: "hold" }, ["device", "disabled"]],
   ] as const
 ) {
-  Deno.test(`changedFields() names ${what}`, () => {
-    assertEquals(changedFields(draft(), draft(change)), [...fields]);
+  Deno.test(`changedSettings() names ${what}`, () => {
+    assertEquals(changedSettings(draft(), draft(change)), [...fields]);
   });
 }
 
-Deno.test("formOf() sends lists of domains and realms, a separator, and auto for unknown users", () => {
+Deno.test("toClientRequest() sends lists of domains and realms, a separator, and auto for unknown users", () => {
   const rules = ({ unknownUsers, appendMode, appendSeparator, stripDomains, stripRealms }: typeof form) => [
     unknownUsers,
     appendMode,
@@ -101,20 +101,20 @@ Deno.test("formOf() sends lists of domains and realms, a separator, and auto for
     stripDomains,
     stripRealms,
   ];
-  const form = formOf(draft());
+  const form = toClientRequest(draft());
   assertEquals(rules(form), ["auto", false, ",", [], []]);
   const change = { appendMode: true, stripDomains: " CORP, LAB\n", stripRealms: "corp.example  lab.example" };
-  assertEquals(rules(formOf(draft({ ...change, appendSeparator: ";" }))), [
+  assertEquals(rules(toClientRequest(draft({ ...change, appendSeparator: ";" }))), [
     "auto",
     true,
     ";",
     ["CORP", "LAB"],
     ["corp.example", "lab.example"],
   ]);
-  assertEquals(formOf(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
+  assertEquals(toClientRequest(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
 });
 
-Deno.test("draftOf() gives back what formOf() sends, with the signature of the server's answers", () => {
+Deno.test("draftOf() gives back what toClientRequest() sends, with the signature of the server's answers", () => {
   const change = {
     firstFactor: "radius",
     "firstFactorServer.address": "[2001:db8::1]:1812",
@@ -125,7 +125,7 @@ Deno.test("draftOf() gives back what formOf() sends, with the signature of the s
     appendMode: true,
     appendSeparator: ";",
   } as const;
-  const { firstFactorServer: server, ...form } = formOf(draft(change));
+  const { firstFactorServer: server, ...form } = toClientRequest(draft(change));
   assertEquals(server?.messageAuthenticator, "auto");
   const row: ClientRow = {
     ...ROW,
@@ -137,7 +137,7 @@ Deno.test("draftOf() gives back what formOf() sends, with the signature of the s
     },
   };
   assertEquals(draftOf(row), draft(change));
-  assertEquals(changedFields(draft(change), draftOf(row)), []);
+  assertEquals(changedSettings(draft(change), draftOf(row)), []);
 });
 
 Deno.test("mergeDrafts() keeps theirs where I changed nothing, and mine where I did", () => {

@@ -22,7 +22,13 @@ import {
   type OneClient,
   ROTATION,
 } from "./client_shapes.ts";
-import { auditValues, CHANGED, contentOf, ldapBackends, testFirstFactor } from "./client_content.ts";
+import {
+  CHANGED,
+  clientAuditValues,
+  ldapBackends,
+  testFirstFactor,
+  toClientContent,
+} from "./validate_client.ts";
 import { type Connect, connected } from "./connect.ts";
 import { createHistoryReader, type HistoryReader } from "../live/history.ts";
 import { type HttpEnv, jsonBody } from "../http_env.ts";
@@ -97,12 +103,12 @@ export function createClientRoutes(deps: ClientRouteDeps) {
     .post("/", may("owner", { stepUp: true }), jsonBody(NEW_CLIENT), async (c) => {
       const { secret: given, ...rest } = c.req.valid("json");
       const { register, ear } = connected(connect);
-      const { content, serverSecret } = contentOf(connected(connect), rest);
+      const { content, serverSecret } = toClientContent(connected(connect), rest);
       const { secret, made } = secretOf(given);
       const told = {
         action: "client.create" as const,
         after: {
-          ...auditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+          ...clientAuditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
           secret: CHANGED,
         },
       };
@@ -120,13 +126,13 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { version, ...rest } = c.req.valid("json");
       const { register } = connected(connect);
       const name = c.req.param("id");
-      const { content, serverSecret } = contentOf(connected(connect), { ...rest, name });
+      const { content, serverSecret } = toClientContent(connected(connect), { ...rest, name });
       const before = register.find(content.name);
       if (before === null) throw new Refusal("unknown_client");
       const told = {
         action: "client.change" as const,
-        before: auditValues(before),
-        after: auditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
+        before: clientAuditValues(before),
+        after: clientAuditValues(content, { hasNewServerSecret: serverSecret !== undefined }),
       };
       const options = { version, serverSecret, audit: audit(c, name, told) };
       const admin = c.var.session.admin.name;
@@ -174,7 +180,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const { register } = connected(connect);
       const before = register.find(name);
       if (before === null) throw new Refusal("unknown_client");
-      const told = { action: "client.remove" as const, before: auditValues(before) };
+      const told = { action: "client.remove" as const, before: clientAuditValues(before) };
       const outcome = await register.remove(name, { audit: audit(c, name, told) });
       if (!outcome.ok) throw new Refusal(PROBLEMS[outcome.reason]);
       return c.json({ done: true });

@@ -54,7 +54,7 @@ function fieldValue(name: ConsoleSetting, value: unknown): unknown {
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
 
 /** What the API takes. What belongs to another first factor is left out. */
-export function formOf(draft: ClientDraft): ClientForm {
+export function toClientRequest(draft: ClientDraft): ClientForm {
   return settingsObject(CONSOLE_SETTINGS, (name) => {
     const { usedWhen, default: preset } = clientSetting(name);
     if (usedWhen?.setting !== "firstFactor" || isUsed(draft, name)) return requestValue(draft, name);
@@ -80,7 +80,7 @@ export function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
 }
 
 /** The fields that differ between two drafts, in the order of the form. Secrets cannot be compared. */
-export function changedFields(a: ClientDraft, b: ClientDraft): ConsoleSetting[] {
+export function changedSettings(a: ClientDraft, b: ClientDraft): ConsoleSetting[] {
   return CLIENT_FIELDS.filter((name) =>
     clientSetting(name).type !== "secret" && String(usedValue(a, name)) !== String(usedValue(b, name))
   );
@@ -90,6 +90,6 @@ export function changedFields(a: ClientDraft, b: ClientDraft): ConsoleSetting[] 
 export function mergeDrafts(
   { base, mine, theirs }: { base: ClientDraft; mine: ClientDraft; theirs: ClientDraft },
 ): ClientDraft {
-  const own = [...changedFields(base, mine), "firstFactorServer.secret" as const];
+  const own = [...changedSettings(base, mine), "firstFactorServer.secret" as const];
   return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])) };
 }

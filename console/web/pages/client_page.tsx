@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { OneClient } from "../../api/connect/client_shapes.ts";
 import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
-import { CLIENT_FIELDS, draftOf, formOf } from "../models/client_form.ts";
+import { CLIENT_FIELDS, draftOf, toClientRequest } from "../models/client_form.ts";
 import { changeClient, endOverlap, fetchClient } from "../models/connect_calls.ts";
 import { useDeed } from "../models/deed.ts";
 import { type Resource, useResource } from "../models/resource.ts";
@@ -85,7 +85,7 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
     });
   const requireSigned = () =>
     deed.run(async () => {
-      const form = formOf({ ...draftOf(client), messageAuthenticator: "require" });
+      const form = toClientRequest({ ...draftOf(client), messageAuthenticator: "require" });
       await changeClient(models, client.name, { ...form, version: client.version })
         .finally(() => void page.reload());
       models.toasts.say(t("connect.unsigned_required", { name: client.name }), { tone: "ok" });

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { HeardSender } from "../../../api/connect/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
 import { addClient, hear } from "../../models/connect_calls.ts";
-import { type ClientDraft, formOf, NEW_DRAFT } from "../../models/client_form.ts";
+import { type ClientDraft, NEW_DRAFT, toClientRequest } from "../../models/client_form.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";
@@ -48,7 +48,7 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
   const draft = useSignal(BLANK);
   const add = async () => {
     const { name, secret, ...rules } = draft.value;
-    const answer = await addClient(models, { name, ...formOf(rules), ...givenSecret(secret) });
+    const answer = await addClient(models, { name, ...toClientRequest(rules), ...givenSecret(secret) });
     onDone();
     return secretOrSaid(models, { name, secret: answer.secret, said: t("connect.client_added", { name }) });
   };

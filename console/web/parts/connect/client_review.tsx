@@ -2,7 +2,13 @@
 
 import type { Signal } from "@preact/signals";
 import type { OneClient } from "../../../api/connect/client_shapes.ts";
-import { changedFields, type ClientDraft, draftOf, formOf, mergeDrafts } from "../../models/client_form.ts";
+import {
+  changedSettings,
+  type ClientDraft,
+  draftOf,
+  mergeDrafts,
+  toClientRequest,
+} from "../../models/client_form.ts";
 import { changeClient, fetchClient } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
@@ -35,7 +41,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
       name={name}
       rows={diffRows(base, mine)}
       onSave={async () => {
-        const now = await changeClient(models, name, { ...formOf(mine), version: client.version });
+        const now = await changeClient(models, name, { ...toClientRequest(mine), version: client.version });
         models.toasts.say(t("connect.client_changed", { name }), { tone: "ok" });
         begin(now, draftOf(now.client));
         onSaved(now);
@@ -44,7 +50,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
         const current = await fetchClient(models, name);
         const theirs = draftOf(current.client);
         begin(current, mergeDrafts({ base, mine, theirs }));
-        return { fields: changedFields(base, theirs).map(settingLabel) };
+        return { fields: changedSettings(base, theirs).map(settingLabel) };
       }}
       onClose={onClose}
     >
@@ -54,7 +60,7 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
 }
 
 function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {
-  const rows = changedFields(base, mine).map((name) => ({
+  const rows = changedSettings(base, mine).map((name) => ({
     name: settingLabel(name),
     now: settingText(base, name),
     after: settingText(mine, name),

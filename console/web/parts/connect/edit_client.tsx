@@ -1,7 +1,7 @@
 // The rules of a client that the console made, to be changed; two who change at once see what the other did.
 
 import { useSignal } from "@preact/signals";
-import { changedFields, type ClientDraft, draftOf, EDIT_FIELDS } from "../../models/client_form.ts";
+import { changedSettings, type ClientDraft, draftOf, EDIT_FIELDS } from "../../models/client_form.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";
 import { Fields } from "../fields.tsx";
 import { late } from "../late.tsx";
@@ -22,7 +22,7 @@ export function EditClient({ models, one, page }: ClientPart) {
       <ReviewedForm
         router={models.router}
         area="connect"
-        isSame={changedFields(base, draft.value).length === 0 &&
+        isSame={changedSettings(base, draft.value).length === 0 &&
           draft.value["firstFactorServer.secret"] === ""}
         onReview={() => reviewing.value = true}
         onDiscard={() => draft.value = base}

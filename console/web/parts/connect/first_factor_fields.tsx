@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ClientRow } from "../../../api/connect/client_shapes.ts";
 import { failureText } from "../../api_client.ts";
-import { CLIENT_FIELDS, type ClientDraft, draftOf, formOf } from "../../models/client_form.ts";
+import { CLIENT_FIELDS, type ClientDraft, draftOf, toClientRequest } from "../../models/client_form.ts";
 import { testFirstFactor } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
@@ -101,7 +101,7 @@ function secretField(row: SecretField, isSaved: boolean): SecretField {
 function testOf({ draft, saved, ldap }: FactorProps) {
   const { firstFactor, firstFactorBackend } = draft.value;
   if (firstFactor === "ldap") return ldap.length === 0 ? null : { backend: firstFactorBackend };
-  const { firstFactorServer: server } = formOf(draft.value);
+  const { firstFactorServer: server } = toClientRequest(draft.value);
   if (server === null) return null;
   const { address, secret } = server;
   if (secret === undefined) return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;

@@ -27,7 +27,7 @@ export function ldapBackends({ config }: Pick<Connect, "config">): readonly stri
 }
 
 /** @throws Refusal `bad_address`, `bad_affix`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
-export function contentOf(
+export function toClientContent(
   connect: Connect,
   given: Given,
 ): { content: ClientContent; serverSecret: string | undefined } {
@@ -108,7 +108,7 @@ export async function testFirstFactor(
 export const CHANGED = "changed";
 
 /** The values of a client that the audit log has; secrets are not among them. */
-export function auditValues(
+export function clientAuditValues(
   content: Omit<ClientContent, "name">,
   { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
 ): AuditValues {
