@@ -27,10 +27,10 @@ import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
 import { openHttpClient } from "./upstream/http_client.ts";
+import { STORE_SILENT_MS } from "./store.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
-const STORE_SILENT_MS = 5000;
 
 export interface CompositionDeps {
   readonly config: Config;

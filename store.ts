@@ -48,6 +48,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Without an answer for this long, the store counts as not answering: Status-Server (RFC 5997 §4.2) and /readyz report it. */
+export const STORE_SILENT_MS = 5000;
 /** Deno KV reads at most ten keys at once. */
 const MAX_KEYS = 10;
 

@@ -1,6 +1,7 @@
-// The table of settings: a row per key of the file, besides clients (client_settings.ts) and targets (target_settings.ts). Parsing, checks
+// The table of settings: a row per key of the file, besides clients (client_rows.ts) and targets (target_settings.ts). Parsing, checks
 // and the page of settings are derived from it.
 
+import { DEFAULT_AUDIT_DAYS } from "../platform/audit.ts";
 import { row, type Rows } from "./setting_row.ts";
 import * as value from "./values.ts";
 
@@ -165,7 +166,7 @@ export const GENERAL_ROWS = {
   "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
-  "console.audit_days": row(value.integer({ min: 1, max: 3650 }), 90, {
+  "console.audit_days": row(value.integer({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
     doc: "days that a record of the audit log is kept",
   }),
   "console.oidc.issuer": row(value.url, "", {

@@ -7,8 +7,9 @@ import { canonicalName } from "../canonical_name.ts";
 import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
 import type { KvMutation } from "./mutation.ts";
 
-/** How long a record stays in the audit log, unless the settings differ. */
-export const DEFAULT_AUDIT_KEPT_MS = 90 * 24 * 3600_000;
+/** How long a record stays in the audit log: the default of `console.audit_days`. */
+export const DEFAULT_AUDIT_DAYS = 90;
+export const DEFAULT_AUDIT_KEPT_MS = DEFAULT_AUDIT_DAYS * 24 * 3600_000;
 /** Deno KV limits the size of a key. Longer names are indexed by their beginning. */
 const MAX_NAME_CHARACTERS = 300;
 /** A record is indexed under at most this many objects. */

@@ -2,6 +2,7 @@
 
 import type { Log } from "../../log.ts";
 import type { Clock } from "../../runtime.ts";
+import { STORE_SILENT_MS } from "../../store.ts";
 import { PACKET_CODES } from "../facts/codes.ts";
 import { DROP_REASONS, type DropReason } from "../facts/drop_reasons.ts";
 import { findMessageAuthenticator } from "../pure/authenticity.ts";
@@ -67,8 +68,6 @@ export interface RadiusServer {
   readonly working: number;
 }
 
-/** RFC 5997 §4.2: an answer says that the server works; it does not when the store has been silent this long. */
-const STORE_SILENT_MS = 5000;
 /** A drop of one reason from one source is written at most once in this time. */
 const DROP_LOG_MS = 60_000;
 const MOST_DROP_LOGS = 2000;

@@ -8,8 +8,8 @@ import { MIN_PASSWORD_CHARACTERS } from "../sign_in/admins.ts";
 import { FAILURES_PER_MINUTE } from "../sign_in/attempts.ts";
 import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../sign_in/factors.ts";
 import type { HttpEnv } from "../http_env.ts";
-import { keptRows } from "../kept_rows.ts";
 import { LICENCES } from "./licences.ts";
+import { retentionRows } from "./retention.ts";
 import type { OidcProvider } from "../sign_in/oidc_provider.ts";
 import type { Installation, ProviderStanding, SettingsAnswer, SignInRules } from "./setting_shapes.ts";
 
@@ -30,7 +30,7 @@ export function createSettingRoutes(deps: SettingRouteDeps) {
         file,
         settings,
         signIn: signInRules(deps),
-        kept: keptRows(deps.console),
+        kept: retentionRows(deps.console),
         about: { version, runtime, startedMs, licences: LICENCES },
       } satisfies SettingsAnswer,
     );

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { AddingPhone, Pairing } from "../../../radius/doing/pairing.ts";
 import { addedByPhone, unconfirmedFactors } from "../../../radius/pure/unconfirmed_factors.ts";
 import { maskPhoneNumber } from "../../../radius/pure/phone_number.ts";
+import { TOTP_STEP_MS } from "../../../radius/pure/totp.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Attempts } from "../sign_in/attempts.ts";
 import { browserLabel } from "../browser_label.ts";
@@ -18,6 +19,7 @@ import type { OwnHistory } from "./own_history.ts";
 import { type People, required } from "../people/people.ts";
 import { phoneToken } from "./phone_cookie.ts";
 import { Refusal } from "../refusal.ts";
+import { TOTP_BEGUN_MS } from "../people/totp_enrolment.ts";
 import { createUserFactors } from "../people/user_factors.ts";
 import type { FactorDeed, FactorDeps } from "../people/factor_changes.ts";
 
@@ -29,8 +31,6 @@ export type MeFactorDeps = Omit<FactorDeps, "people"> & {
   readonly door: () => MeDoor;
 };
 
-const TOTP_STEP_MS = 30_000;
-const TOTP_BEGUN_MS = 15 * 60_000;
 const NOTHING = v.strictObject({});
 const CODE = v.strictObject({ code: v.pipe(v.string(), v.minLength(1), v.maxLength(16)) });
 const NAME = v.strictObject({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)) });

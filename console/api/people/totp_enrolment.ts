@@ -15,7 +15,8 @@ const SEED_OCTETS = 20;
 const TOTP_DIGITS = 6;
 /** RFC 6238 §5.2: one step of clock difference each way. */
 const TOLERANCE_STEPS = 1;
-const TOTP_BEGUN_MS = 15 * 60_000;
+/** An enrolment expires unless a code is entered in this time. */
+export const TOTP_BEGUN_MS = 15 * 60_000;
 
 interface BegunTotp {
   readonly user: string;

@@ -1,13 +1,13 @@
-// What is kept for how long, or up to how much: read from where each is kept, so that what is said is what holds.
+// Retention limits for the Settings page, taken from the constants that enforce them.
 
-import { DEFAULT_AUDIT_KEPT_MS } from "../../platform/audit.ts";
-import { SESSION_LIMITS } from "../../radius/facts/accounting.ts";
-import { PACKET_LIMITS } from "../../radius/facts/packet_limits.ts";
-import { HISTORY_KEPT_MS } from "../../radius/pure/finished_login.ts";
-import { CHART_SPANS } from "./live/chart_keys.ts";
-import { INVITATION_MS, SETUP_MS } from "./sign_in/invitations.ts";
-import { HISTORY_LIMIT } from "./live/live_feed.ts";
-import type { KeptRow } from "./govern/setting_shapes.ts";
+import { DEFAULT_AUDIT_KEPT_MS } from "../../../platform/audit.ts";
+import { SESSION_LIMITS } from "../../../radius/facts/accounting.ts";
+import { PACKET_LIMITS } from "../../../radius/facts/packet_limits.ts";
+import { HISTORY_KEPT_MS } from "../../../radius/pure/finished_login.ts";
+import { CHART_SPANS } from "../live/chart_keys.ts";
+import { INVITATION_MS, SETUP_MS } from "../sign_in/invitations.ts";
+import { HISTORY_LIMIT } from "../live/live_feed.ts";
+import type { KeptRow } from "./setting_shapes.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -15,7 +15,7 @@ const inStore = { where: "store" } as const;
 const inMemory = { where: "memory", unit: "count" } as const;
 
 /** @param auditKeptMs the setting `console.audit_days`, which the store enforces. */
-export const keptRows = (
+export const retentionRows = (
   { auditKeptMs = DEFAULT_AUDIT_KEPT_MS }: { auditKeptMs?: number },
 ): readonly KeptRow[] => [
   { name: "history", amount: HISTORY_KEPT_MS / DAY_MS, unit: "days", ...inStore },
