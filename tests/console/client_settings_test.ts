@@ -6,17 +6,14 @@ import { NEW_CLIENT } from "../../console/api/connect/client_shapes.ts";
 import { CLIENT_FIELDS } from "../../console/web/models/client_form.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { clientSettingMessages } from "../fakes/client_setting_messages.ts";
 import { CLIENT_SETTINGS, type ClientSettingRow } from "../../platform/client_settings.ts";
 
 const ROWS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS);
 
 for (const [language, messages] of Object.entries({ de, en })) {
   Deno.test(`CLIENT_SETTINGS has the messages of its labels, hints and choices in ${language}`, () => {
-    for (const [name, { type, choices, console }] of ROWS) {
-      if (console === undefined) continue;
-      const { label, question = label, hasHint, choices: offered = choices ?? [] } = console;
-      const keys = [label, question, ...(hasHint ? [`${question}_hint`] : [])];
-      if (type === "choice") keys.push(...offered.map((choice) => `${label}_${choice}`));
+    for (const [name, keys] of Object.entries(clientSettingMessages())) {
       for (const key of keys) assert(key in messages, `${name}: ${key}`);
     }
   });
