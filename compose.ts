@@ -16,6 +16,7 @@ import { followPhones } from "./host/followed_phones.ts";
 import { directoryOf } from "./host/login_directory.ts";
 import type { Log } from "./log.ts";
 import { createPasswordHasher, REQUEST_COST } from "./password_hasher.ts";
+import { openHttpClient } from "./platform/http_client.ts";
 import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
 import { createRadius, type Radius } from "./radius/gateway.ts";
 import { matchTotp, totpAt } from "./radius/pure/totp.ts";
@@ -26,7 +27,6 @@ import { openApiText } from "./scim/http/openapi.ts";
 import { createIdentity, type Identity } from "./scim/identity.ts";
 import { readContent } from "./scim/pure/content.ts";
 import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
-import { openHttpClient } from "./upstream/http_client.ts";
 import { STORE_SILENT_MS } from "./store.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 

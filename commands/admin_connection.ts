@@ -74,7 +74,7 @@ export function openAdminConnection(
 ): AdminConnection {
   const path = controlSocketPath(config);
   const { dataDir } = config.server;
-  // A connection that is kept and dies under a request makes Deno send the request again; see upstream/http_client.ts.
+  // A connection that is kept and dies under a request makes Deno send the request again; see platform/http_client.ts.
   const proxy = { transport: "unix", path } as const;
   const client = Deno.createHttpClient({ proxy, poolMaxIdlePerHost: 0, http2: false });
   let offline: Promise<OfflineAdmin> | null = null;

@@ -56,35 +56,3 @@ export function cleanDetail(text: string, secrets: readonly string[] = []): stri
     MAX_DETAIL_CHARACTERS,
   );
 }
-
-/** What went wrong below HTTP, told from the platform's message, of which nothing else is kept. */
-export interface ConnectionLoss {
-  /** Whether the request may have been processed. */
-  readonly sent: boolean;
-  readonly detail: string;
-  /** Whether a harmless request may be repeated at once: the peer was not there, or went away. */
-  readonly repeatable: boolean;
-}
-
-const CONNECTION_LOSSES: readonly { readonly says: string; readonly loss: ConnectionLoss }[] = [
-  { says: "dns error", loss: { sent: false, detail: "the name cannot be resolved", repeatable: false } },
-  { says: "Connection refused", loss: { sent: false, detail: "connection refused", repeatable: true } },
-  { says: "client error (Connect)", loss: { sent: false, detail: "cannot connect", repeatable: false } },
-  { says: "are blocked", loss: { sent: false, detail: "this port is blocked", repeatable: false } },
-  { says: "onnection reset", loss: { sent: true, detail: "connection reset", repeatable: true } },
-  { says: "connection closed", loss: { sent: true, detail: "closed without an answer", repeatable: true } },
-  { says: "invalid HTTP", loss: { sent: true, detail: "the answer is not HTTP", repeatable: false } },
-];
-
-const UNKNOWN_LOSS: ConnectionLoss = { sent: true, detail: "the exchange broke off", repeatable: false };
-
-/** What a rejected `fetch` or body stream means. */
-export function connectionLossOf(thrown: unknown): ConnectionLoss {
-  const text = messagesOf(thrown);
-  return CONNECTION_LOSSES.find(({ says }) => text.includes(says))?.loss ?? UNKNOWN_LOSS;
-}
-
-function messagesOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return "";
-  return thrown.cause instanceof Error ? `${thrown.message} ${thrown.cause.message}` : thrown.message;
-}

@@ -1,22 +1,18 @@
-// Everything that is called over HTTP goes through here: one deadline over queue, request and body, a cap on the
-// answer, a count of connections, a circuit breaker per route. What goes wrong is a Fault, never a throw.
+// The HTTP caller of one upstream service: a guarded caller, one deadline over queue, request and body, and a bound on
+// the answer. What goes wrong is a Fault, never a throw.
 
-import type { Fault, Outcome } from "../radius/doing/ports.ts";
-import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../platform/safe_json.ts";
-import type { Clock, Random } from "../runtime.ts";
+import type { BreakerLimits } from "../platform/circuit_breaker.ts";
 import {
-  admitCall,
-  afterCall,
-  type Breaker,
-  BREAKER_LIMITS,
-  type BreakerLimits,
-  type CallLesson,
-  CLOSED_BREAKER,
-  isOpen,
-} from "./breaker.ts";
-import { type ConnectionLimits, createConnectionGate } from "./connection_gate.ts";
+  type BodyFlaw,
+  type Fetch,
+  type FetchResult,
+  fetchWithDeadline,
+} from "../platform/fetch_with_deadline.ts";
+import { type CallRefusal, createGuardedCaller, type GuardedCaller } from "../platform/guarded_caller.ts";
+import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../platform/safe_json.ts";
+import type { Fault, Outcome } from "../radius/doing/ports.ts";
+import type { Clock, Random } from "../runtime.ts";
 import { cleanDetail, type ErrorBody, failed, faultOfStatus, nonsense } from "./faults.ts";
-import { type BodyFlaw, type Exchange, exchange, type Fetch } from "./http_exchange.ts";
 
 /** One call to a service that answers in JSON. */
 export interface HttpCall {
@@ -40,143 +36,91 @@ export interface HttpAnswer {
   readonly body: JsonRecord;
 }
 
-/** How busy a caller is. */
-export interface HttpCallerLoad {
-  readonly underWay: number;
-  readonly waiting: number;
-  /** Routes (scheme, host, port) that are not called for the moment. */
-  readonly openRoutes: readonly string[];
-}
-
-/** The one way out. */
+/** Calls one service. */
 export interface HttpCaller {
   /** Never rejects; ends within `timeoutMs`. */
   call(call: HttpCall): Promise<Outcome<HttpAnswer>>;
-  load(): HttpCallerLoad;
+  load: GuardedCaller<Fault>["load"];
   /** Starts no more calls; resolves when the calls in progress have ended. */
   close(): Promise<void>;
 }
 
 const MAX_ANSWER_OCTETS = 256 * 1024;
 const MAX_ANSWER_DEPTH = 32;
-const MAX_ROUTES = 100;
-const DEFAULT_LIMITS: ConnectionLimits = { perRoute: 2, total: 20, waiting: 1000 };
+const MAX_WAITING = 1000;
+const DEFAULT_CONNECTIONS = 2;
+const BREAKER: BreakerLimits = {
+  failures: 5,
+  windowMs: 30_000,
+  firstPauseMs: 5_000,
+  longestPauseMs: 60_000,
+  jitter: 0.5,
+};
 
 /**
  * @param deps.fetch that of `openHttpClient()`, never the global one, which may send a POST twice.
- * @param deps.connections exchanges at once; default 2 per route, 20 in all, 1,000 waiting.
+ * @param deps.connections exchanges at once; default 2.
  */
 export function createHttpCaller(
-  deps: {
+  { fetch, clock, random, connections = DEFAULT_CONNECTIONS }: {
     fetch: Fetch;
     clock: Clock;
     random: Random;
-    connections?: Partial<ConnectionLimits>;
-    breaker?: Partial<BreakerLimits>;
+    connections?: number;
   },
 ): HttpCaller {
-  const { clock } = deps;
-  const gate = createConnectionGate(clock, { ...DEFAULT_LIMITS, ...deps.connections });
-  const breakers = createBreakers(deps);
+  const caller = createGuardedCaller<Fault>({
+    clock,
+    random,
+    limit: { concurrent: connections, waiting: MAX_WAITING },
+    breaker: BREAKER,
+    toFault: ({ reason }) => REFUSALS[reason],
+    isDown: ({ kind }) => kind === "unreachable" || kind === "failed",
+  });
 
-  const attempt = (call: HttpCall, deadlineMs: number): Promise<Exchange> =>
-    exchange({ method: call.method, url: call.url, headers: call.headers(), body: call.body }, {
-      fetch: deps.fetch,
+  const attempt = ({ method, url, headers, body }: HttpCall, deadlineMs: number): Promise<FetchResult> =>
+    fetchWithDeadline({ method, url, headers: headers(), body }, {
+      fetch,
       clock,
       deadlineMs,
       maxOctets: MAX_ANSWER_OCTETS,
     });
 
   /** A GET is repeated once when the peer was not there or went away; nothing else ever is. */
-  const attemptTwice = async (call: HttpCall, deadlineMs: number): Promise<Exchange> => {
+  const attemptTwice = async (call: HttpCall, deadlineMs: number): Promise<FetchResult> => {
     const first = await attempt(call, deadlineMs);
     if (first.ok || call.method !== "GET" || !first.loss.repeatable) return first;
     return await attempt(call, deadlineMs);
   };
 
-  const callInTurn = async (call: HttpCall, route: string): Promise<Outcome<HttpAnswer>> => {
-    const deadlineMs = clock.nowMs() + call.timeoutMs;
-    const place = await gate.enter(route, deadlineMs);
-    if (!place.ok) return failed({ kind: "not_called", detail: place.detail });
-    try {
-      return judge(await attemptTwice(call, deadlineMs), call);
-    } finally {
-      place.leave();
-    }
-  };
-
   return {
     async call(call) {
-      const route = routeOf(call.url);
-      if (route === null) return failed({ kind: "not_called", detail: "the address is not http or https" });
-      if (!breakers.admits(route)) {
-        return failed({
-          kind: "not_called",
-          detail: "the service failed lately and is left alone for a while",
-        });
+      if (!/^https?:$/.test(URL.parse(call.url)?.protocol ?? "")) {
+        return failed({ kind: "not_called", detail: "the address is not http or https" });
       }
-      const outcome = await callInTurn(call, route);
-      breakers.learn(route, lessonOf(outcome));
-      return outcome;
+      const deadlineMs = clock.nowMs() + call.timeoutMs;
+      return await caller.call(async () => judge(await attemptTwice(call, deadlineMs), call), {
+        waitUntilMs: deadlineMs,
+      });
     },
-    load: () => ({ underWay: gate.underWay(), waiting: gate.waiting(), openRoutes: breakers.open() }),
-    close: () => gate.close(),
+    load: () => caller.load(),
+    close: () => caller.close(),
   };
 }
 
-function routeOf(url: string): string | null {
-  const parsed = URL.parse(url);
-  return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed.origin : null;
-}
+const BROKE_OFF: Fault = { kind: "unreachable", sent: true, detail: "the exchange broke off" };
 
-interface Breakers {
-  admits(route: string): boolean;
-  learn(route: string, lesson: CallLesson): void;
-  open(): string[];
-}
-
-function createBreakers(
-  { clock, random, breaker }: { clock: Clock; random: Random; breaker?: Partial<BreakerLimits> },
-): Breakers {
-  const limits = { ...BREAKER_LIMITS, ...breaker };
-  const routes = new Map<string, Breaker>();
-  const keep = (route: string, state: Breaker): void => {
-    if (state === CLOSED_BREAKER) routes.delete(route);
-    else if (routes.has(route) || routes.size < MAX_ROUTES) routes.set(route, state);
-  };
-  return {
-    admits(route) {
-      const { admitted, next } = admitCall(routes.get(route) ?? CLOSED_BREAKER, clock.nowMs());
-      keep(route, next);
-      return admitted;
-    },
-    learn(route, lesson) {
-      const jitter = (random.bytes(1)[0] ?? 0) / 255;
-      keep(
-        route,
-        afterCall(routes.get(route) ?? CLOSED_BREAKER, lesson, { nowMs: clock.nowMs(), jitter, limits }),
-      );
-    },
-    open: () => [...routes].filter(([, state]) => isOpen(state)).map(([route]) => route),
-  };
-}
-
-function lessonOf(outcome: Outcome<HttpAnswer>): CallLesson {
-  if (outcome.ok) return "alive";
-  switch (outcome.fault.kind) {
-    case "not_called":
-      return "unused";
-    case "unreachable":
-    case "failed":
-      return "down";
-    default:
-      return "alive";
-  }
-}
+const REFUSALS: Readonly<Record<CallRefusal["reason"], Fault>> = {
+  circuit_open: { kind: "not_called", detail: "the service failed lately and is left alone for a while" },
+  queue_full: { kind: "not_called", detail: "too many calls wait for a connection" },
+  wait_timeout: { kind: "not_called", detail: "no connection became free in time" },
+  closed: { kind: "not_called", detail: "the caller is closed" },
+  call_timeout: BROKE_OFF,
+  call_threw: BROKE_OFF,
+};
 
 const FLAWS: Readonly<Record<BodyFlaw, Fault>> = {
   too_long: { kind: "nonsense", detail: `an answer of more than ${MAX_ANSWER_OCTETS} octets` },
-  not_utf8: { kind: "nonsense", detail: "an answer that is not UTF-8" },
   broke_off: { kind: "unreachable", sent: true, detail: "the answer broke off" },
   out_of_time: { kind: "unreachable", sent: true, detail: "the answer did not end in time" },
 };
@@ -189,7 +133,7 @@ const JSON_FLAWS: Readonly<Record<JsonFlaw, string>> = {
 };
 
 /** What an exchange means. A status that is no success counts even when its body is of no use. */
-function judge(made: Exchange, call: HttpCall): Outcome<HttpAnswer> {
+function judge(made: FetchResult, call: HttpCall): Outcome<HttpAnswer> {
   if (!made.ok) {
     return failed({ kind: "unreachable", sent: made.loss.sent, detail: made.loss.detail });
   }
@@ -211,7 +155,7 @@ function isJson(headers: Headers): boolean {
   return /^application\/(?:[a-z0-9.-]+\+)?json$/i.test(type.trim());
 }
 
-function readErrorBody(made: Extract<Exchange, { ok: true }>, call: HttpCall): ErrorBody {
+function readErrorBody(made: Extract<FetchResult, { ok: true }>, call: HttpCall): ErrorBody {
   const plain: ErrorBody = { code: made.status, detail: `HTTP ${made.status}` };
   const parsed = parseBoundedJson(made.body ?? "", { maxDepth: MAX_ANSWER_DEPTH });
   const body = parsed.ok ? asRecord(parsed.value) : null;

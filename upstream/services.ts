@@ -2,6 +2,8 @@
 // else the embedded service.
 
 import type { Config } from "../config.ts";
+import type { Fetch } from "../platform/fetch_with_deadline.ts";
+import { openHttpClient } from "../platform/http_client.ts";
 import type { SecondFactorService, TelephonyService } from "../radius/doing/ports.ts";
 import type { Clock, Random } from "../runtime.ts";
 import type { Store } from "../store.ts";
@@ -14,7 +16,6 @@ import {
 } from "./embedded/second_factor/second_factor.ts";
 import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
 import { createHttpCaller } from "./http.ts";
-import { openHttpClient } from "./http_client.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
 import { createReachabilityProbe, createTelephonyClient, type Reachability } from "./telephony.ts";
 
@@ -45,13 +46,8 @@ interface ServiceDeps {
 
 /** Creates both services. An embedded one reads its records from the store. */
 export async function createServices(deps: ServiceDeps): Promise<Services> {
-  const { telephony: { connectionsPerRoute, connectionsTotal } } = deps.config;
   const pool = openHttpClient();
-  const second = await createSecondFactor(deps, {
-    fetch: pool.fetch,
-    // The total includes the connections of one telephony route.
-    maxConnections: Math.max(1, connectionsTotal - connectionsPerRoute),
-  });
+  const second = await createSecondFactor(deps, { fetch: pool.fetch });
   const phone = await createTelephony(deps, { fetch: pool.fetch });
   return {
     secondFactor: second.service,
@@ -79,17 +75,15 @@ interface TelephonyParts {
   close(): Promise<void>;
 }
 
-interface HttpFetch {
-  readonly fetch: ReturnType<typeof openHttpClient>["fetch"];
-}
-
 async function createSecondFactor(
   deps: ServiceDeps,
-  { fetch, maxConnections }: HttpFetch & { maxConnections: number },
+  { fetch }: { fetch: Fetch },
 ): Promise<SecondFactorParts> {
   const { config, clock, random, userAgent } = deps;
   if (config.secondFactor.url !== "") {
-    const connections = { perRoute: maxConnections, total: maxConnections };
+    const { connectionsPerRoute, connectionsTotal } = config.telephony;
+    // The total bounds the connections of both services together.
+    const connections = Math.max(1, connectionsTotal - connectionsPerRoute);
     const caller = createHttpCaller({ fetch, clock, random, connections });
     const service = createSecondFactorClient({
       caller,
@@ -114,17 +108,16 @@ async function createSecondFactor(
 
 async function createTelephony(
   deps: ServiceDeps,
-  { fetch }: HttpFetch,
+  { fetch }: { fetch: Fetch },
 ): Promise<TelephonyParts> {
   const { config, clock, random, userAgent } = deps;
   if (config.telephony.url !== "") {
-    const { connectionsPerRoute, connectionsTotal } = config.telephony;
-    const connections = { perRoute: connectionsPerRoute, total: connectionsTotal };
+    const connections = config.telephony.connectionsPerRoute;
     const caller = createHttpCaller({ fetch, clock, random, connections });
     return {
       service: createTelephonyClient({ caller, settings: config.telephony, userAgent }),
       outbox: null,
-      probe: createReachabilityProbe(config.telephony, { fetch }),
+      probe: createReachabilityProbe(config.telephony, { fetch, clock }),
       close: () => caller.close(),
     };
   }

@@ -1,7 +1,9 @@
 // The client of an external telephony service: Calls.json and Messages.json of the dated interface 2010-04-01, with
 // Basic credentials (RFC 7617).
 
+import { type Fetch, fetchWithDeadline } from "../platform/fetch_with_deadline.ts";
 import type { Outcome, TelephonyService } from "../radius/doing/ports.ts";
+import type { Clock } from "../runtime.ts";
 import { nonsense } from "./faults.ts";
 import type { HttpAnswer, HttpCaller } from "./http.ts";
 import { encodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
@@ -152,15 +154,12 @@ export interface Reachability {
  */
 export function createReachabilityProbe(
   { url, timeoutMs }: Pick<TelephonySettings, "url" | "timeoutMs">,
-  { fetch }: { fetch: (url: string, init: RequestInit) => Promise<Response> },
+  { fetch, clock }: { fetch: Fetch; clock: Clock },
 ): () => Promise<Reachability> {
   return async () => {
-    try {
-      const answer = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(timeoutMs) });
-      await answer.body?.cancel();
-      return { ok: answer.status < 500, detail: `It answered with status ${answer.status}.` };
-    } catch (_unreachable) {
-      return { ok: false, detail: "It did not answer." };
-    }
+    const limits = { fetch, clock, deadlineMs: clock.nowMs() + timeoutMs, maxOctets: 0 };
+    const answer = await fetchWithDeadline({ method: "HEAD", url, headers: {} }, limits);
+    if (!answer.ok) return { ok: false, detail: "It did not answer." };
+    return { ok: answer.status < 500, detail: `It answered with status ${answer.status}.` };
   };
 }

@@ -3,7 +3,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { openHttpClient } from "../../upstream/http_client.ts";
+import { openHttpClient } from "../../platform/http_client.ts";
 import { authorizationHeader, createNonce } from "../../upstream/oauth1.ts";
 import { encodeForm, type Parameters } from "../../upstream/percent_encoding.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";

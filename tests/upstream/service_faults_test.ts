@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { Fault, Outcome } from "../../radius/doing/ports.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
 import { createHttpCaller } from "../../upstream/http.ts";
-import { openHttpClient } from "../../upstream/http_client.ts";
+import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import type { ServiceFault } from "../fakes/raw_http.ts";

@@ -3,7 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../runtime.ts";
 import { createHttpCaller } from "../../upstream/http.ts";
-import { openHttpClient } from "../../upstream/http_client.ts";
+import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";

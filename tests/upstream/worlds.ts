@@ -12,7 +12,7 @@ import {
   type EmbeddedSecondFactor,
 } from "../../upstream/embedded/second_factor/second_factor.ts";
 import { createHttpCaller } from "../../upstream/http.ts";
-import { openHttpClient } from "../../upstream/http_client.ts";
+import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import { createVault, type Vault } from "../../vault.ts";

@@ -5,7 +5,7 @@ import { createSystemRandom, systemClock } from "../../../runtime.ts";
 import { createScimBackend } from "../../../scim/backends/scim_server.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
-import { openHttpClient } from "../../../upstream/http_client.ts";
+import { openHttpClient } from "../../../platform/http_client.ts";
 import { silentLog } from "./silent_log.ts";
 
 const mapping = createMapping({ user: {}, group: {} });
