@@ -105,6 +105,10 @@ const LIES: Readonly<Record<string, { wishes: OidcWishes; code: string }>> = {
   "a key that is not the provider's": { wishes: { signing: "unknown_key" }, code: "oidc_token" },
   "no signature": { wishes: { signing: "none" }, code: "oidc_token" },
   "a signature with the client's secret": { wishes: { signing: "client_secret" }, code: "oidc_token" },
+  "a signature with the client's secret, which the provider says it uses": {
+    wishes: { signing: "client_secret", discovery: { id_token_signing_alg_values_supported: ["HS256"] } },
+    code: "oidc_token",
+  },
   "another state": { wishes: { state: "else" }, code: "oidc_state" },
   "an answer of another issuer": { wishes: { answerIssuer: "https://else.example.org" }, code: "oidc_state" },
   "an error instead of a code": { wishes: { refuse: "access_denied" }, code: "oidc_denied" },
@@ -163,7 +167,10 @@ Deno.test("createOidcRoutes() says when the provider is not there, or describes 
     assertEquals(await start(), [502, "oidc_unreachable"]);
   }
   await site.log.flush();
-  assertMatch(site.lines.join(""), /a sign-in at the provider failed.*the document names another issuer/);
+  assertMatch(
+    site.lines.join(""),
+    /a sign-in at the provider failed.*issuer.* does not match the expected value/,
+  );
   await using plain = await startConsole();
   const without = await plain.call(`${OIDC}/start`, { method: "POST", json: { returnTo: "/" } });
   assertEquals([without.status, (await without.json()).error.code], [404, "no_oidc"]);

@@ -115,7 +115,7 @@ export async function startOidcProvider(
     if (problem !== null) refused.push(problem);
     const status = provider.wishes.tokenStatus ?? (problem === null ? 200 : 400);
     if (known === undefined || status !== 200) return Response.json({ error: "invalid_grant" }, { status });
-    return Response.json({ id_token: await idToken(known), token_type: "Bearer" });
+    return Response.json({ access_token: "unused", id_token: await idToken(known), token_type: "Bearer" });
   };
 
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) => {

@@ -11,6 +11,7 @@ export const LICENCES: readonly LicenceRow[] = [
   { name: "jose", licence: "MIT" },
   { name: "ldapts", licence: "MIT" },
   { name: "lucide-static", licence: "ISC" },
+  { name: "oauth4webapi", licence: "MIT" },
   { name: "preact", licence: "MIT" },
   { name: "smol-toml", licence: "BSD-3-Clause" },
   { name: "uplot", licence: "MIT" },

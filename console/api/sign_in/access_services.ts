@@ -12,7 +12,7 @@ import { createApiTokens } from "./api_tokens.ts";
 import { createAttempts } from "./attempts.ts";
 import { createFactors } from "./factors.ts";
 import { createOidcAdmins } from "./oidc_admins.ts";
-import { createOidcProvider, type Fetch } from "./oidc_provider.ts";
+import { type Fetch, OidcProvider } from "./oidc_provider.ts";
 import { createPasskeys } from "./passkeys.ts";
 import { createRefusedSignIns } from "./refused_sign_ins.ts";
 import { createSessions } from "./sessions.ts";
@@ -75,7 +75,7 @@ function oidcOf(deps: AccessServiceDeps) {
   if (settings === undefined || settings === null) return null;
   const { fetch = globalThis.fetch } = deps;
   return {
-    provider: createOidcProvider({ ...deps, settings, fetch }),
+    provider: new OidcProvider({ ...deps, settings, fetch }),
     adminOf: createOidcAdmins({ ...deps, settings, configAdmins: deps.console.admins ?? [] }),
   };
 }

@@ -1,7 +1,6 @@
 // Administrators who come from the sign-in provider: found by issuer and subject, named and given a role by its claims, each
 // time anew.
 
-import type { JWTPayload } from "jose";
 import type { AdminSettings, OidcSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
 import type { Clock, Random } from "../../../runtime.ts";
@@ -23,6 +22,7 @@ import {
 import type { Admins } from "./admins.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { newAccountId } from "./factors.ts";
+import type { OidcClaims } from "./oidc_provider.ts";
 import { Refusal } from "../refusal.ts";
 
 export interface OidcAdminsDeps {
@@ -37,7 +37,7 @@ export interface OidcAdminsDeps {
 }
 
 /** The highest role that the claim's values give, or `null`. Pure. */
-export function roleOfClaims(claims: JWTPayload, settings: OidcSettings): Role | null {
+export function roleOfClaims(claims: OidcClaims, settings: OidcSettings): Role | null {
   const claim = claims[settings.roleClaim];
   const values = new Set(Array.isArray(claim) ? claim : typeof claim === "string" ? [claim] : []);
   const wanted = {
@@ -50,7 +50,7 @@ export function roleOfClaims(claims: JWTPayload, settings: OidcSettings): Role |
 }
 
 /** What the person is called here, or `null` when no claim can be a name. Pure. */
-export function nameOfClaims(claims: JWTPayload): string | null {
+export function nameOfClaims(claims: OidcClaims): string | null {
   const candidates = [claims.preferred_username, claims.email, claims.name];
   const name = candidates.find((one) => typeof one === "string" && isAdminName(one));
   return typeof name === "string" ? name.normalize("NFC").trim() : null;
@@ -64,7 +64,7 @@ export function nameOfClaims(claims: JWTPayload): string | null {
  */
 export function createOidcAdmins(deps: OidcAdminsDeps) {
   const { store, vault, clock, random, settings } = deps;
-  return async (claims: JWTPayload, { source }: { source: string }): Promise<Admin> => {
+  return async (claims: OidcClaims, { source }: { source: string }): Promise<Admin> => {
     const role = roleOfClaims(claims, settings);
     const guard = await store.get(ADMINS_GUARD);
     const subject = vault.digest("console oidc subject", `${settings.issuer}\0${claims.sub ?? ""}`);
@@ -126,7 +126,7 @@ export function createOidcAdmins(deps: OidcAdminsDeps) {
 
   async function newRecord(
     { claims, role, subject, records }: {
-      claims: JWTPayload;
+      claims: OidcClaims;
       role: Role;
       subject: string;
       records: readonly AdminRecord[];

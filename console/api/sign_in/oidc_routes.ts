@@ -75,12 +75,9 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     journey: Journey,
   ): Promise<{ admin: Admin; freshMs: number }> => {
     if (deps.oidc === null) throw new Refusal("no_oidc");
-    if (!deps.oidc.provider.mayHaveSent(c.req.query("iss"))) throw new Refusal("oidc_state");
-    const code = c.req.query("code") ?? "";
-    if (code === "" || code.length > 2048) throw new Refusal("oidc_denied");
-    const { nonce, codeVerifier } = journey;
     const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
-    const claims = await deps.oidc.provider.redeem({ code, codeVerifier, redirectUri, nonce });
+    const response = new URL(c.req.url).searchParams;
+    const claims = await deps.oidc.provider.redeem({ ...journey, redirectUri, response });
     const source = c.env.remoteAddress;
     // A factor is as fresh as the provider says; one that says nothing may have asked for none (Core §2, auth_time).
     const freshMs = typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0;
@@ -113,10 +110,8 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
         deadlineMs: clock.nowMs() + JOURNEY_MS,
       };
       const url = await deps.oidc.provider.authorizationUrl({
+        ...journey,
         redirectUri: ownOrigin(c) + OIDC_CALLBACK_PATH,
-        state: journey.state,
-        nonce: journey.nonce,
-        codeChallenge: await challengeOf(journey.codeVerifier),
         again,
       }).catch((fault: unknown) => {
         if (fault instanceof Refusal) note(c, fault);
@@ -155,12 +150,6 @@ export function ownPath(asked: string, origin: string): string {
   if (url === null || url.origin !== origin) return "/";
   const path = url.pathname + url.search;
   return path.startsWith("//") ? "/" : path;
-}
-
-/** RFC 7636 §4.2: S256. */
-async function challengeOf(codeVerifier: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(codeVerifier));
-  return toBase64Url(new Uint8Array(digest));
 }
 
 function octetsOf(text: string): Uint8Array<ArrayBuffer> | null {
