@@ -1,7 +1,8 @@
 // The client of an OpenID Connect provider, over a provider in memory: bounds, endpoints, issuers and algorithms.
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { type Fetch, OidcProvider } from "../../console/api/sign_in/oidc_provider.ts";
+import type { Fetch } from "../../platform/fetch_with_deadline.ts";
+import { OidcProvider } from "../../console/api/sign_in/oidc_provider.ts";
 import { Refusal } from "../../console/api/refusal.ts";
 import { systemClock } from "../../runtime.ts";
 import { type FakeOidcProvider, oidcSettings } from "../fakes/oidc_provider.ts";

@@ -2,6 +2,7 @@
 
 import type { AdminSettings, OidcSettings } from "../../../config.ts";
 import type { Log } from "../../../log.ts";
+import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
@@ -12,7 +13,7 @@ import { createApiTokens } from "./api_tokens.ts";
 import { createAttempts } from "./attempts.ts";
 import { createFactors } from "./factors.ts";
 import { createOidcAdmins } from "./oidc_admins.ts";
-import { type Fetch, OidcProvider } from "./oidc_provider.ts";
+import { OidcProvider } from "./oidc_provider.ts";
 import { createPasskeys } from "./passkeys.ts";
 import { createRefusedSignIns } from "./refused_sign_ins.ts";
 import { createSessions } from "./sessions.ts";

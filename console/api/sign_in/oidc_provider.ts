@@ -4,10 +4,8 @@
 import * as oauth from "oauth4webapi";
 import type { Clock } from "../../../runtime.ts";
 import type { OidcSettings } from "../../../config.ts";
+import { type Fetch, fetchWithDeadline } from "../../../platform/fetch_with_deadline.ts";
 import { Refusal } from "../refusal.ts";
-
-/** How the provider is called. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** What the provider says about a person, in an ID token that holds. */
 export type OidcClaims = Readonly<Record<string, unknown>>;
@@ -42,10 +40,17 @@ export class OidcProvider {
     this.#settings = settings;
     this.#clock = clock;
     this.#options = {
-      [oauth.customFetch]: async (url, init) => await bounded(await fetch(url, init as RequestInit)),
+      [oauth.customFetch]: async (url, { method, headers, body }) => {
+        const request = { url, method, headers, ...body === undefined ? {} : { body: body.toString() } };
+        const deadlineMs = clock.nowMs() + DEADLINE_MS;
+        const limits = { fetch, clock, deadlineMs, maxOctets: MAX_RESPONSE_OCTETS };
+        const result = await fetchWithDeadline(request, limits);
+        if (!result.ok) throw new Error(result.loss.detail);
+        if (result.body === null) throw new Error(`the provider's response is not whole: ${result.flaw}`);
+        return new Response(new Uint8Array(result.body), result);
+      },
       // The settings allow such an issuer on this machine only.
       [oauth.allowInsecureRequests]: settings.issuer.startsWith("http:"),
-      signal: () => AbortSignal.timeout(DEADLINE_MS),
     };
   }
 
@@ -176,21 +181,6 @@ function formEncoded(text: string): string {
 function isEndpoint(value: string | undefined, issuer: string): boolean {
   const url = typeof value === "string" ? URL.parse(value) : null;
   return url?.protocol === "https:" || (url?.protocol === "http:" && issuer.startsWith("http:"));
-}
-
-/** The same response with its body read, up to a limit. */
-async function bounded(response: Response): Promise<Response> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let octets = 0;
-  // Leaving the loop cancels the rest of the body.
-  for await (const chunk of response.body ?? []) {
-    octets += chunk.length;
-    if (octets > MAX_RESPONSE_OCTETS) throw new Error("the provider sent too much");
-    text += decoder.decode(chunk, { stream: true });
-  }
-  const { status, headers } = response;
-  return new Response(text === "" ? null : text + decoder.decode(), { status, headers });
 }
 
 /** The cause is for the log; the person gets the sentence. */
