@@ -22,9 +22,5 @@ export function decodeBase32(text: string): Uint8Array<ArrayBuffer> | null {
   const length = Math.floor(clean.length * 5 / 8);
   if (clean.length > MAX_CHARACTERS || length < MIN_SECRET_OCTETS || !/^[A-Z2-7]+$/.test(clean)) return null;
   const whole = clean.slice(0, Math.ceil(length * 8 / 5));
-  try {
-    return decode(whole.padEnd(Math.ceil(length / 5) * 8, "="));
-  } catch {
-    return null;
-  }
+  return decode(whole.padEnd(Math.ceil(length / 5) * 8, "="));
 }

@@ -97,10 +97,19 @@ Deno.test("decodeBase32() reads the vectors of RFC 4648 §10 that are long enoug
   }
 });
 
+Deno.test("decodeBase32() ignores bits after the last whole octet, for every length", () => {
+  const text = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+  for (let length = 16; length <= text.length; length++) {
+    const octets = Math.floor(length * 5 / 8);
+    assertEquals(decodeBase32(text.slice(0, length)), SEED.slice(0, octets), `${length}`);
+  }
+});
+
 const NO_SEED: Readonly<Record<string, string>> = {
   "no text": "",
   "9 octets": "GEZDGNBVGY3TQOI",
   "a digit that base 32 lacks": "GEZDGNBVGY3TQOJ1GEZDGNBVGY3TQOJQ",
+  "a last digit that base 32 lacks": "GEZDGNBVGY3TQOJQ1",
   "something else": "GEZDGNBVGY3TQOJ!GEZDGNBVGY3TQOJQ",
   "257 characters": "A".repeat(257),
 };
