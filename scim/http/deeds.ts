@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { canonicalName } from "../../canonical_name.ts";
+import { randomUuid } from "../../platform/uuid.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import { ScimRefusal } from "../facts/refusals.ts";
 import { resourceLocation, type RouteDeed, type RouteRow } from "../facts/routes.ts";
@@ -121,7 +122,7 @@ async function contentOf(
   const parsed = parseBody(octets);
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   if (pathName === undefined && isSearch(parsed.value)) throw new ScimRefusal("unsupported");
-  const newName = () => uuid(random);
+  const newName = () => randomUuid(random);
   const read = readContent(kind, parsed.value, { mapping: target.mapping, pathName, newName });
   if (!read.ok) throw new ScimRefusal(read.code, { detail: read.detail });
   return read;
@@ -132,14 +133,6 @@ function isSearch({ schemas }: JsonObject): boolean {
   const wanted = SEARCH_REQUEST_SCHEMA.toLowerCase();
   return Array.isArray(schemas) &&
     schemas.some((one) => typeof one === "string" && one.toLowerCase() === wanted);
-}
-
-/** RFC 9562 §5.4. */
-function uuid(random: Random): string {
-  const octets = random.bytes(16).slice();
-  octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x40;
-  octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
-  return octets.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
 /** The version that the request insists on, if it does (RFC 9110 §13.1). */

@@ -2,8 +2,8 @@
 // confirmed on the phone; ended from either side. The token of a phone ends with its last pairing.
 
 import { auditEntry } from "../../../platform/audit.ts";
+import { timeOrderedUuid } from "../../../platform/uuid.ts";
 import { isUsableFor } from "../../../user_record.ts";
-import { timeOrderedUuid } from "../identifiers.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import { createSealedSeed, currentPasscode, type DevicePasscode, matchPasscode } from "./device_passcode.ts";

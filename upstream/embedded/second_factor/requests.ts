@@ -2,11 +2,11 @@
 // committed decision wins; later callers receive that decision.
 
 import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
+import { timeOrderedUuid } from "../../../platform/uuid.ts";
 import type { ApprovalContext } from "../../../radius/doing/ports.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Mutation } from "../../../store.ts";
 import { EventEmitter } from "../event_emitter.ts";
-import { timeOrderedUuid } from "../identifiers.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";

@@ -2,13 +2,13 @@
 // the store holds them sealed, and the console shows one on request until the passcode expires.
 
 import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
+import { timeOrderedUuid } from "../../../platform/uuid.ts";
 import type { Outcome, TelephonyService } from "../../../radius/doing/ports.ts";
 import type { Clock, Random } from "../../../runtime.ts";
 import type { Store } from "../../../store.ts";
 import type { Vault } from "../../../vault.ts";
 import { failed } from "../../faults.ts";
 import { EventEmitter } from "../event_emitter.ts";
-import { timeOrderedUuid } from "../identifiers.ts";
 import { commitChanges, createMirroredTable, type MirroredTable, type TableChange } from "../table.ts";
 
 /** A message in the outbox, without its text. */
