@@ -29,6 +29,11 @@ export interface Desired {
   readonly password?: string;
 }
 
+/** Where a resource was when it was last read or written. */
+export interface RemoteHint {
+  readonly remoteId?: string;
+}
+
 export interface PutResult {
   readonly remoteId: string;
   readonly notStored?: MembersNotStored;
@@ -48,14 +53,10 @@ export interface Backend {
   readonly keeps?: ReadonlySet<string>;
   /** Whether it holds groups at all, and whether it knows `active`. */
   readonly holds: { readonly groups: boolean; readonly active: boolean };
-  read(
-    kind: ResourceKind,
-    name: string,
-    hint?: { remoteId?: string },
-  ): Promise<BackendOutcome<Remote | null>>;
+  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<Remote | null>>;
   /** Makes the backend hold exactly `desired` (as far as it can): creates, or replaces what is there. */
-  put(desired: Desired, hint?: { remoteId?: string }): Promise<BackendOutcome<PutResult>>;
-  remove(kind: ResourceKind, name: string, hint?: { remoteId?: string }): Promise<BackendOutcome<null>>;
+  put(desired: Desired, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
+  remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>>;
   /** Everything of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly Remote[]>;
   /** Checks a user's password by a bind; only LDAP has it. */

@@ -79,7 +79,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
     const opened = settings.kind === "ldap"
       ? createLdapBackend({ ...shared, settings, random })
-      : createScimBackend({ ...shared, settings, fetch: deps.fetch, random });
+      : createScimBackend({ ...shared, settings, fetch: deps.fetch });
     const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
     backends.set(`${target.name} ${settings.name}`, guarded);
     return guarded.backend;

@@ -8,59 +8,65 @@ import { Trouble } from "./trouble.ts";
 /** Longer than any pause between two logins of a busy day, shorter than what firewalls remember. */
 const IDLE_MS = 60_000;
 
-export interface LdapPool {
-  /**
-   * Lends a connection to `task`. When the connection turns out to be lost and nothing was written over it, `task` runs once more over a new one.
-   */
-  use<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T>;
-  close(): Promise<void>;
-}
-
 interface Idle {
   readonly connection: LdapConnection;
   readonly sinceMs: number;
 }
 
-export function createLdapPool(
-  { open, clock, size }: {
-    /** A connection that is ready for use. */
-    open: (deadlineMs: number) => Promise<LdapConnection>;
-    clock: Clock;
-    size: number;
-  },
-): LdapPool {
-  const limit = new ConnectionLimit({ clock, connections: size });
-  let idle: Idle[] = [];
-  let cancelSweep: CancelTimer | null = null;
-  let closed = false;
+export class LdapPool {
+  readonly #open: (deadlineMs: number) => Promise<LdapConnection>;
+  readonly #clock: Clock;
+  readonly #limit: ConnectionLimit;
+  #idle: Idle[] = [];
+  #cancelSweep: CancelTimer | null = null;
+  #isClosed = false;
 
-  const sweep = (): void => {
-    cancelSweep = null;
-    const staleMs = clock.nowMs() - IDLE_MS;
-    for (const one of idle) if (one.sinceMs <= staleMs) one.connection.close();
-    idle = idle.filter((one) => one.sinceMs > staleMs);
-    if (idle.length > 0) cancelSweep = clock.after(IDLE_MS, sweep);
-  };
+  /** @param deps.open a connection that is ready for use. */
+  constructor(
+    { open, clock, size }: {
+      open: (deadlineMs: number) => Promise<LdapConnection>;
+      clock: Clock;
+      size: number;
+    },
+  ) {
+    this.#open = open;
+    this.#clock = clock;
+    this.#limit = new ConnectionLimit({ clock, connections: size });
+  }
 
-  const take = (): LdapConnection | null => {
-    for (let one = idle.pop(); one !== undefined; one = idle.pop()) {
-      if (one.connection.usable()) return one.connection;
-      one.connection.close();
+  /**
+   * Lends a connection to `task`. When the connection turns out to be lost and nothing was written over it, `task` runs once more over a new one.
+   */
+  use<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T> {
+    return this.#limit.run(() => this.#lend(task, deadlineMs), deadlineMs);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelSweep?.();
+    for (const { connection } of this.#idle) connection.close();
+    this.#idle = [];
+    await this.#limit.close();
+  }
+
+  async #lend<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T> {
+    const kept = this.#take();
+    if (kept !== null) {
+      try {
+        return await this.#run(task, { connection: kept, deadlineMs });
+      } catch (thrown) {
+        const isLost = thrown instanceof Trouble && thrown.fault.kind === "unreachable" &&
+          !thrown.fault.unsure && !kept.usable() && this.#clock.nowMs() < deadlineMs;
+        if (!isLost) throw thrown;
+      }
     }
-    return null;
-  };
+    return await this.#run(task, { connection: await this.#open(deadlineMs), deadlineMs });
+  }
 
-  const giveBack = (connection: LdapConnection): void => {
-    if (closed || !connection.usable()) return connection.close();
-    idle.push({ connection, sinceMs: clock.nowMs() });
-    cancelSweep ??= clock.after(IDLE_MS, sweep);
-  };
-
-  const run = async <T>(
-    connection: LdapConnection,
+  async #run<T>(
     task: (connection: LdapConnection) => Promise<T>,
-    deadlineMs: number,
-  ): Promise<T> => {
+    { connection, deadlineMs }: { connection: LdapConnection; deadlineMs: number },
+  ): Promise<T> {
     connection.forget();
     connection.setDeadline(deadlineMs);
     try {
@@ -72,35 +78,29 @@ export function createLdapPool(
       }
       throw thrown;
     } finally {
-      giveBack(connection);
+      this.#giveBack(connection);
     }
-  };
+  }
 
-  const lend = async <T>(
-    task: (connection: LdapConnection) => Promise<T>,
-    deadlineMs: number,
-  ): Promise<T> => {
-    const kept = take();
-    if (kept !== null) {
-      try {
-        return await run(kept, task, deadlineMs);
-      } catch (thrown) {
-        const isLost = thrown instanceof Trouble && thrown.fault.kind === "unreachable" &&
-          !thrown.fault.unsure && !kept.usable() && clock.nowMs() < deadlineMs;
-        if (!isLost) throw thrown;
-      }
+  #take(): LdapConnection | null {
+    for (let one = this.#idle.pop(); one !== undefined; one = this.#idle.pop()) {
+      if (one.connection.usable()) return one.connection;
+      one.connection.close();
     }
-    return await run(await open(deadlineMs), task, deadlineMs);
-  };
+    return null;
+  }
 
-  return {
-    use: (task, deadlineMs) => limit.run(() => lend(task, deadlineMs), deadlineMs),
-    async close() {
-      closed = true;
-      cancelSweep?.();
-      for (const { connection } of idle) connection.close();
-      idle = [];
-      await limit.close();
-    },
-  };
+  #giveBack(connection: LdapConnection): void {
+    if (this.#isClosed || !connection.usable()) return connection.close();
+    this.#idle.push({ connection, sinceMs: this.#clock.nowMs() });
+    this.#cancelSweep ??= this.#clock.after(IDLE_MS, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    this.#cancelSweep = null;
+    const staleMs = this.#clock.nowMs() - IDLE_MS;
+    for (const one of this.#idle) if (one.sinceMs <= staleMs) one.connection.close();
+    this.#idle = this.#idle.filter((one) => one.sinceMs > staleMs);
+    if (this.#idle.length > 0) this.#cancelSweep = this.#clock.after(IDLE_MS, () => this.#sweep());
+  }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import { isRefusal } from "./ldap_codes.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
 import type { LdapEntry } from "./ldap_records.ts";
-import { createLdapPool } from "./ldap_pool.ts";
+import { LdapPool } from "./ldap_pool.ts";
 
 /** A directory takes longer for a longer password; no user types one of this length. */
 const MAX_PASSWORD_OCTETS = 1024;
@@ -25,7 +25,7 @@ export function createLdapVerifier(
     connect: (deadlineMs: number) => Promise<LdapConnection>;
   },
 ): LdapVerifier {
-  const pool = createLdapPool({ open: connect, clock, size });
+  const pool = new LdapPool({ open: connect, clock, size });
   return {
     async verify({ password, deadlineMs, find }) {
       const text = readPassword(password);

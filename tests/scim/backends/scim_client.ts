@@ -1,7 +1,7 @@
 // A SCIM backend for the tests, over the connections that the program itself uses.
 
 import type { ScimBackendSettings } from "../../../config.ts";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import { systemClock } from "../../../runtime.ts";
 import { createScimBackend } from "../../../scim/backends/scim_server.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import { createMapping } from "../../../scim/pure/mapping.ts";
@@ -36,7 +36,6 @@ export function openScim(
     mapping,
     fetch: (input, init) => http.fetch(String(input), init ?? {}),
     clock: systemClock,
-    random: createSystemRandom(),
     log,
   });
   return {

@@ -1,7 +1,7 @@
 // The SCIM backend against a server that is written out answer by answer: dialects, limits, refusals, and what is never sent twice.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type Clock, createSystemRandom, systemClock } from "../../../runtime.ts";
+import { type Clock, systemClock } from "../../../runtime.ts";
 import { BackendListFault } from "../../../scim/backends/list_fault.ts";
 import { readRetryAfter } from "../../../scim/backends/scim_codes.ts";
 import { memberPatches } from "../../../scim/backends/scim_members.ts";
@@ -45,7 +45,6 @@ function open(
     settings: scimSettings({ url, token: "planted-token" }),
     mapping: createMapping({ user: {}, group: {} }),
     clock,
-    random: createSystemRandom(),
     log: silentLog(),
     fetch: async (input, init) => {
       const { pathname, searchParams } = new URL(String(input));
