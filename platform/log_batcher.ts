@@ -1,6 +1,7 @@
 // Gathers the lines of the event log and writes them, one write at a time. What is lost on the way is counted.
 
 import type { Clock } from "../runtime.ts";
+import { withTimeout } from "./timeout.ts";
 
 /** What was lost on the way, since the start. */
 export interface LogLosses {
@@ -90,10 +91,7 @@ export class LogBatcher {
       this.#start();
       return this.#draining;
     });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.after(FLUSH_DEADLINE_MS, resolve);
-    await Promise.race([written, promise]);
-    cancel();
+    await withTimeout(written, { clock: this.#deps.clock, timeoutMs: FLUSH_DEADLINE_MS });
   }
 
   #takePending(): void {

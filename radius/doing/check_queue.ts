@@ -1,5 +1,6 @@
 // Queues of password checks: one check per user at a time, and so many in all, with limits on what waits.
 
+import { withTimeout } from "../../platform/timeout.ts";
 import type { Clock } from "../../runtime.ts";
 import type { FirstFactorVerdict } from "./ports.ts";
 
@@ -111,11 +112,7 @@ export function createCheckQueue(
 
 /** @throws Error when `work` takes too long. */
 export async function inTime<T>(work: Promise<T>, { clock }: { clock: Clock }): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const cancel = clock.after(PATIENCE_MS, () => late.reject(new Error(`no answer within ${PATIENCE_MS} ms`)));
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    cancel();
-  }
+  const timed = await withTimeout(work, { clock, timeoutMs: PATIENCE_MS });
+  if (!timed.inTime) throw new Error(`no answer within ${PATIENCE_MS} ms`);
+  return timed.value;
 }

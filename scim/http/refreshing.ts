@@ -1,5 +1,6 @@
 // `refresh=true`: the backends are read again before the answer. Who cannot be read is named, for then the answer would not be the latest.
 
+import { withTimeout } from "../../platform/timeout.ts";
 import type { Clock } from "../../runtime.ts";
 import { ScimRefusal, type ScimRefusalCode } from "../facts/refusals.ts";
 import type { Actor, RefreshReport, Target } from "../ports.ts";
@@ -43,18 +44,11 @@ const PERMANENT: ReadonlySet<string> = new Set(["refused", "nonsense", "unsuppor
 
 /** Waits for a refresh, but not for ever. */
 export async function patiently<T>(refresh: Promise<T>, clock: Clock): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const stop = clock.after(REFRESH_PATIENCE_MS, () =>
-    late.reject(
-      new ScimRefusal("busy", {
-        detail:
-          "The backends are still being read. Ask again later, or without refresh for what is known so far.",
-        headers: { "retry-after": RETRY_AFTER_S },
-      }),
-    ));
-  try {
-    return await Promise.race([refresh, late.promise]);
-  } finally {
-    stop();
-  }
+  const timed = await withTimeout(refresh, { clock, timeoutMs: REFRESH_PATIENCE_MS });
+  if (timed.inTime) return timed.value;
+  throw new ScimRefusal("busy", {
+    detail:
+      "The backends are still being read. Ask again later, or without refresh for what is known so far.",
+    headers: { "retry-after": RETRY_AFTER_S },
+  });
 }

@@ -1,6 +1,7 @@
 // Delivers what one backend is owed: in order, a few resources at once, and only while this node holds the backend's lease.
 
 import type { Log } from "../../log.ts";
+import { withTimeout } from "../../platform/timeout.ts";
 import type { Clock, Random } from "../../runtime.ts";
 import { deliver, type DeliveryDeps, lockKey } from "./delivery.ts";
 import { isAway, retryDelayMs } from "./delays.ts";
@@ -126,10 +127,7 @@ export function createCourier(deps: CourierDeps): Courier {
       closed = true;
       bell.ring();
       const ended = Promise.all([running, ...active.values()]);
-      let cancel = () => {};
-      const deadline = new Promise<void>((resolve) => cancel = clock.after(CLOSE_DEADLINE_MS, resolve));
-      await Promise.race([ended, deadline]);
-      cancel();
+      await withTimeout(ended, { clock, timeoutMs: CLOSE_DEADLINE_MS });
       await lease.release().catch((fault) => logFault("the outbox's lease cannot be given back", fault));
     },
   };

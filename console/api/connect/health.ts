@@ -1,6 +1,7 @@
 // How everything stands that the gateway hangs on: read at once, and each part that can be asked asked again.
 
 import { X509Certificate } from "node:crypto";
+import { withTimeout } from "../../../platform/timeout.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { LimitAlarm } from "../../../radius/doing/hourly_limits.ts";
 import type { Store } from "../../../store.ts";
@@ -77,10 +78,9 @@ export function createHealth({ store, clock, people }: HealthDeps, port: Connect
 
   const storePart = async (): Promise<HealthPart> => {
     const startedMs = performance.now();
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(STORE_DEADLINE_MS, () => reject(new Error("late")));
-    const answers = await Promise.race([store.get(["vault", "check"]), late]).then(() => true, () => false);
-    cancel();
+    const reading = store.get(["vault", "check"]).then(() => true, () => false);
+    const timed = await withTimeout(reading, { clock, timeoutMs: STORE_DEADLINE_MS });
+    const answers = timed.inTime && timed.value;
     const figure = Math.round(performance.now() - startedMs);
     const state = !answers ? "bad" : figure > SLOW_STORE_MS ? "warning" : "ok";
     const lastGoodMs = store.lastAnswerMs();
