@@ -57,86 +57,59 @@ export async function fetchWithDeadline(
   { url, ...request }: FetchRequest,
   { fetch, clock, deadlineMs, maxOctets, signal }: FetchLimits,
 ): Promise<FetchResult> {
-  const deadline = startDeadline(clock, deadlineMs);
+  const ending = new AbortController();
+  const { promise: deadline, resolve } = Promise.withResolvers<"out_of_time">();
+  const cancelTimer = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => {
+    resolve("out_of_time");
+    ending.abort();
+  });
   try {
     const response = await Promise.race([
       fetch(url, {
         ...request,
         redirect: "manual",
-        signal: signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]),
+        signal: signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal]),
       }),
-      deadline.passed,
+      deadline,
     ]);
-    if (response === "passed") return { ok: false, loss: NO_ANSWER_IN_TIME };
+    if (response === "out_of_time") return { ok: false, loss: NO_ANSWER_IN_TIME };
     const { status, headers } = response;
-    const body = await readBody(response.body, { passed: deadline.passed, maxOctets });
+    const body = await readBody(response, { maxOctets, deadline, signal: ending.signal });
     return typeof body === "string"
       ? { ok: true, status, headers, body: null, flaw: body }
       : { ok: true, status, headers, body };
   } catch (thrown) {
-    return { ok: false, loss: deadline.signal.aborted ? NO_ANSWER_IN_TIME : connectionLossOf(thrown) };
+    return { ok: false, loss: ending.signal.aborted ? NO_ANSWER_IN_TIME : connectionLossOf(thrown) };
   } finally {
-    deadline.stop();
+    cancelTimer();
+    // Ends whatever is still open of the exchange.
+    ending.abort();
   }
 }
 
-interface Deadline {
-  readonly signal: AbortSignal;
-  readonly passed: Promise<"passed">;
-  /** Ends the timer and whatever is still open of the exchange. */
-  stop(): void;
-}
-
-function startDeadline(clock: Clock, deadlineMs: number): Deadline {
-  const controller = new AbortController();
-  const { promise, resolve } = Promise.withResolvers<"passed">();
-  const cancelTimer = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => {
-    controller.abort();
-    resolve("passed");
-  });
-  return {
-    signal: controller.signal,
-    passed: promise,
-    stop() {
-      cancelTimer();
-      controller.abort();
-    },
-  };
-}
-
+/** @param options.signal ends the body too if `fetch` does not. */
 async function readBody(
-  stream: ReadableStream<Uint8Array> | null,
-  { passed, maxOctets }: { passed: Promise<"passed">; maxOctets: number },
+  { body }: Response,
+  { maxOctets, deadline, signal }: {
+    maxOctets: number;
+    deadline: Promise<"out_of_time">;
+    signal: AbortSignal;
+  },
 ): Promise<Uint8Array | BodyFlaw> {
-  if (stream === null) return new Uint8Array(0);
-  const reader = stream.getReader();
-  const chunks: Uint8Array[] = [];
+  if (body === null) return new Uint8Array(0);
   let octets = 0;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      octets += chunk.length;
+      if (octets > maxOctets) throw new RangeError(`More than ${maxOctets} octets`);
+      controller.enqueue(chunk);
+    },
+  });
   try {
-    for (;;) {
-      const read = await Promise.race([reader.read(), passed]);
-      if (read === "passed") return "out_of_time";
-      if (read.done) return concat(chunks, octets);
-      octets += read.value.length;
-      if (octets > maxOctets) return "too_long";
-      chunks.push(read.value);
-    }
-  } catch (_brokeOff) {
-    return "broke_off";
-  } finally {
-    // The rest of the body is not needed, and an error of this cancellation does not matter.
-    reader.cancel().catch(() => undefined);
+    return await Promise.race([new Response(body.pipeThrough(bounded, { signal })).bytes(), deadline]);
+  } catch (_ended) {
+    return octets > maxOctets ? "too_long" : "broke_off";
   }
-}
-
-function concat(chunks: readonly Uint8Array[], lengthOctets: number): Uint8Array {
-  const whole = new Uint8Array(lengthOctets);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 /** By a part of the platform's message (Deno 2.9.6). */
