@@ -1,33 +1,34 @@
 // Builds every service of the gateway on an opened store, and wires them to each other. It opens no listener: `main.ts`
 // adds the sockets, and a command that works without a server uses the result as it is.
 
-import { canonicalName } from "./canonical_name.ts";
-import { createTransfer } from "./commands/transfer.ts";
-import type { Config } from "./config.ts";
-import { canonicalRange, createRangeCheck, parseSocketAddress } from "./config/addresses.ts";
+import { canonicalName } from "./platform/canonical_name.ts";
+import { createTransfer } from "./cli/import_export.ts";
+import type { Config } from "./platform/config/config.ts";
+import { canonicalRange, createRangeCheck, parseSocketAddress } from "./platform/config/addresses.ts";
 import { socketAddressText } from "./platform/socket_address.ts";
-import type { ToldSettings } from "./config/chosen_port.ts";
-import { type Admins, createAdmins } from "./console/api/sign_in/admins.ts";
+import type { ToldSettings } from "./platform/config/bound_port.ts";
+import { type Admins, createAdmins } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
 import { createHttpApp, type HttpApp } from "./console/http.ts";
-import { removeSetUpLink } from "./host/banner.ts";
-import type { DataDir } from "./host/data_dir.ts";
-import { followPhones } from "./host/followed_phones.ts";
-import { directoryOf } from "./host/login_directory.ts";
-import type { Log } from "./log.ts";
-import { createPasswordHasher, REQUEST_COST } from "./password_hasher.ts";
+import { removeSetUpLink } from "./platform/banner.ts";
+import type { DataDir } from "./platform/data_dir.ts";
+import { followPhones } from "./radius/factors/pairing_sync.ts";
+import type { Directory } from "./radius/ports.ts";
+import { reducePhoneNumber } from "./platform/phone_number.ts";
+import type { Log } from "./platform/log.ts";
+import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/http_client.ts";
-import { createOrderedIds } from "./radius/doing/ordered_ids.ts";
-import { createRadius, type Radius } from "./radius/gateway.ts";
-import { matchTotp, totpAt } from "./radius/pure/totp.ts";
-import type { Clock, Random } from "./runtime.ts";
-import { createBulk } from "./scim/bulk/bulk.ts";
+import { createOrderedIds } from "./radius/conversation/sortable_ids.ts";
+import { createRadius, type Radius } from "./radius/radius.ts";
+import { matchTotp, totpAt } from "./radius/factors/totp.ts";
+import type { Clock, Random } from "./platform/runtime.ts";
+import { createBulk } from "./scim/transfer/bulk.ts";
 import { findUserRecordIn } from "./scim/directory/record_directory.ts";
 import { openApiText } from "./scim/http/openapi.ts";
-import { createIdentity, type Identity } from "./scim/identity.ts";
-import { readContent } from "./scim/pure/content.ts";
-import { createMapping, toFrontEnd } from "./scim/pure/mapping.ts";
-import { STORE_SILENT_MS } from "./store.ts";
+import { createIdentity, type Identity } from "./scim/scim.ts";
+import { readContent } from "./scim/schema/parse_resource.ts";
+import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
+import { STORE_SILENT_MS } from "./platform/store.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
@@ -204,4 +205,15 @@ function createApp(
     mounts: [identity.app],
     openApi: () => openApiText(config.http.publicUrl),
   });
+}
+
+/** The directory in the form that the RADIUS gateway needs. */
+function directoryOf({ logins: { directory } }: Identity): Directory {
+  return {
+    prepare: directory.prepareLogin,
+    lookUp(name) {
+      const user = directory.login(name);
+      return { ...user, phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []) };
+    },
+  };
 }

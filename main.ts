@@ -1,27 +1,27 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
-import { printFaults, replyAttributeProblem } from "./commands/check_config.ts";
+import { printFaults, replyAttributeProblem } from "./cli/check_config.ts";
 import { compose } from "./compose.ts";
-import { type ToldSettings, withChosenPort } from "./config/chosen_port.ts";
-import { createRangeCheck } from "./config/addresses.ts";
+import { type ToldSettings, withChosenPort } from "./platform/config/bound_port.ts";
+import { createRangeCheck } from "./platform/config/addresses.ts";
 import { socketAddressText } from "./platform/socket_address.ts";
-import { controlSocketPath } from "./config/fault_checks.ts";
-import { loadConfig } from "./config/load.ts";
+import { controlSocketPath } from "./platform/config/validate.ts";
+import { loadConfig } from "./platform/config/load.ts";
 import { loadDist } from "./console/assets.ts";
 import type { HttpApp } from "./console/http.ts";
 import { serveHttp } from "./console/listener.ts";
-import { announce } from "./host/announcement.ts";
-import { unsignedNotes } from "./host/banner.ts";
-import { listenControl } from "./host/control_listener.ts";
-import { openDataDir, sharedSecret } from "./host/data_dir.ts";
-import { holdInspectorPort } from "./host/inspector_port.ts";
-import { listenRadius } from "./host/listening.ts";
-import { answerArguments } from "./host/program_arguments.ts";
-import { stopSignal } from "./host/stop_signal.ts";
-import { startHeartbeat } from "./host/store_heartbeat.ts";
-import { logUnhandledErrors } from "./host/unhandled_errors.ts";
-import { createLog, wholeWrites } from "./log.ts";
-import { createSystemRandom, systemClock } from "./runtime.ts";
+import { announce } from "./platform/announcement.ts";
+import { unsignedNotes } from "./platform/banner.ts";
+import { listenControl } from "./platform/control_listener.ts";
+import { openDataDir, sharedSecret } from "./platform/data_dir.ts";
+import { holdInspectorPort } from "./platform/reserve_inspector_port.ts";
+import { listenRadius } from "./platform/udp_listener.ts";
+import { answerArguments } from "./platform/program_arguments.ts";
+import { stopSignal } from "./platform/stop_signal.ts";
+import { startHeartbeat } from "./platform/store_heartbeat.ts";
+import { logUnhandledErrors } from "./platform/unhandled_errors.ts";
+import { createLog, wholeWrites } from "./platform/log.ts";
+import { createSystemRandom, systemClock } from "./platform/runtime.ts";
 
 /** How long requests that are under way may still take after SIGTERM. */
 const DRAIN_MS = 10_000;

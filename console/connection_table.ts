@@ -1,7 +1,7 @@
 // Limits the open HTTP connections, so that file descriptors stay free for RADIUS, the store and upstream calls.
 // When the table is full, the oldest connection that has no request in progress makes room for a new one.
 
-import { sourceKey } from "../source_key.ts";
+import { sourceKey } from "../platform/source_key.ts";
 
 /** One open connection; `close` ends it at once. */
 export interface TrackedConnection {

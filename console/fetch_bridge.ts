@@ -2,7 +2,7 @@
 // ServerResponse. Reading and writing follow the speed of the peer, and a peer that stops reading is disconnected.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "../platform/runtime.ts";
 import type { UnsentOctets, UnsentResponse } from "./unsent_octets.ts";
 
 /** A client that reads nothing of a response for this long is disconnected. */

@@ -4,9 +4,9 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
-import type { SocketAddress } from "../config.ts";
-import type { Log } from "../log.ts";
-import type { Clock } from "../runtime.ts";
+import type { SocketAddress } from "../platform/config/config.ts";
+import type { Log } from "../platform/log.ts";
+import type { Clock } from "../platform/runtime.ts";
 import { type ConnectionTable, createConnectionTable } from "./connection_table.ts";
 import { toRequest, writeResponse } from "./fetch_bridge.ts";
 import type { HttpApp } from "./http.ts";

@@ -2,8 +2,8 @@
 // and stops it within a deadline. A listener that cannot be opened again ends the process (onGiveUp).
 
 import { type SocketAddress, socketAddressText } from "../platform/socket_address.ts";
-import type { Log } from "../log.ts";
-import type { Clock } from "../runtime.ts";
+import type { Log } from "../platform/log.ts";
+import type { Clock } from "../platform/runtime.ts";
 import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "./descriptors.ts";
 import type { HttpApp } from "./http.ts";
 import { type HttpServer, startHttpServer } from "./http_server.ts";

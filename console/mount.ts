@@ -1,6 +1,6 @@
 // Other parts on the HTTP listener, such as SCIM: what a part receives, and how the listener's refusals reach it.
 
-import { Refusal, type RefusalCode, REFUSALS } from "./api/refusal.ts";
+import { Refusal, type RefusalCode, REFUSALS } from "./api/errors.ts";
 
 /** What is known of a request besides itself. */
 export interface PeerInfo {

@@ -1,9 +1,9 @@
 // Checks each request before any route sees it: a known method, a Host of this server, and a path as the target. The
 // body is limited in size and time while a route reads it.
 
-import type { Clock } from "../runtime.ts";
-import type { SocketAddress } from "../config.ts";
-import { Refusal } from "./api/refusal.ts";
+import type { Clock } from "../platform/runtime.ts";
+import type { SocketAddress } from "../platform/config/config.ts";
+import { Refusal } from "./api/errors.ts";
 import type { RequestLimit } from "./request_limit.ts";
 
 /** Where the listener is and what it is called from outside. */

@@ -1,6 +1,6 @@
 // Limits what goes on at once: in total, and for each source address, so that one source cannot use up the total.
 
-import { sourceKey } from "../source_key.ts";
+import { sourceKey } from "../platform/source_key.ts";
 
 export interface RequestLimit {
   /** Counts one more until the returned function is called; `null`: there is no room. */

@@ -1,15 +1,15 @@
 // Writes docs/configuration.md from the table of settings.
 
-import { ADMIN_ROWS, GENERAL_ROWS } from "../config/settings.ts";
-import { CLIENT_ROWS, POLICY_ROWS } from "../config/client_rows.ts";
-import type { Row, Rows } from "../config/setting_row.ts";
+import { ADMIN_ROWS, GENERAL_ROWS } from "../platform/config/settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "../platform/config/client_rows.ts";
+import type { Row, Rows } from "../platform/config/setting_row.ts";
 import {
   CREDENTIAL_ROWS,
   LDAP_BACKEND_ROWS,
   SCIM_BACKEND_ROWS,
   STORE_BACKEND_ROWS,
   TARGET_ROWS,
-} from "../config/target_settings.ts";
+} from "../platform/config/target_settings.ts";
 
 type Value = Row<unknown>["preset"];
 

@@ -1,9 +1,9 @@
 // Writes docs/conversation.md from the flow table: the picture, the steps, and every row.
 
-import { type Condition, CONDITIONS } from "../radius/facts/conditions.ts";
-import { EFFECTS, FLOW, type FlowRow } from "../radius/facts/flow.ts";
-import { PROMPTS } from "../radius/facts/prompts.ts";
-import { type End, PASSAGES, type Place, STEPS } from "../radius/facts/steps.ts";
+import { type Condition, CONDITIONS } from "../radius/flow/conditions.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../radius/flow/flow.ts";
+import { PROMPTS } from "../radius/flow/prompts.ts";
+import { type End, PASSAGES, type Place, STEPS } from "../radius/protocol/steps.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 

@@ -1,8 +1,8 @@
 // Writes docs/drops.md from the rows of reasons: why a packet gets no answer, and why a sound one gets a Reject at once.
 
-import { REFUSALS } from "../radius/doing/request.ts";
-import { DROP_REASONS } from "../radius/facts/drop_reasons.ts";
-import { PROMPTS } from "../radius/facts/prompts.ts";
+import { REFUSALS } from "../radius/server/request.ts";
+import { DROP_REASONS } from "../radius/protocol/drop_reasons.ts";
+import { PROMPTS } from "../radius/flow/prompts.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 

@@ -1,10 +1,10 @@
 // The requests and answers that docs/scim.md shows; the answers are written by the code that answers.
 
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/facts/mapping_table.ts";
-import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/facts/routes.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping_table.ts";
+import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/http/routes.ts";
 import { DEED_FACTS } from "../scim/http/openapi.ts";
-import type { ResourceKind, Stored } from "../scim/resource.ts";
-import { renderList, renderResource } from "../scim/pure/render.ts";
+import type { ResourceKind, Stored } from "../scim/schema/resource.ts";
+import { renderList, renderResource } from "../scim/schema/render_resource.ts";
 
 const PUBLIC_URL = "http://127.0.0.1:8080";
 const TARGET = "default";

@@ -1,12 +1,12 @@
 // Writes docs/scim.md from the tables of the identity interface: every operation with an example, its parameters, refusals and the mapping.
 
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/facts/mapping_table.ts";
-import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/facts/refusals.ts";
-import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/facts/routes.ts";
-import { ALWAYS, RECEIPT_HEADER, receiptText } from "../scim/http/answers.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping_table.ts";
+import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
+import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/http/routes.ts";
+import { ALWAYS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
 import { DEED_FACTS } from "../scim/http/openapi.ts";
 import type { Receipt } from "../scim/ports.ts";
-import { etagOf } from "../scim/pure/render.ts";
+import { etagOf } from "../scim/schema/render_resource.ts";
 import { exampleAnswer, exampleRequest, exampleStored } from "./scim_examples.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->

@@ -3,7 +3,7 @@
 // To add an action: add a row to platform/audit_actions.ts and a label to console/web/words/{en,de}/govern.ts.
 // Then add `auditEntry({ action, actor, source, object: "user:ada", … })` to the `mutations` of the commit that makes the change.
 
-import { canonicalName } from "../canonical_name.ts";
+import { canonicalName } from "./canonical_name.ts";
 import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
 import type { KvMutation } from "./mutation.ts";
 

@@ -1,6 +1,6 @@
 // A circuit breaker for one peer: after several failures in a row it refuses calls for a pause, then lets one call try.
 
-import type { Clock, Random } from "../runtime.ts";
+import type { Clock, Random } from "./runtime.ts";
 
 /** When a circuit breaker opens, and for how long. */
 export interface BreakerLimits {

@@ -1,7 +1,7 @@
 // One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size. Redirects
 // are not followed. Queues, circuit breakers and what a response means belong to the caller.
 
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "./runtime.ts";
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

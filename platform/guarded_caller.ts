@@ -1,7 +1,7 @@
 // Calls to one peer (a directory, a SCIM server, another service) through one guard: a limit on concurrent calls, a
 // circuit breaker, a last deadline, and a report of each outcome. docs/adr/0008 compares the peers.
 
-import type { Clock, Random } from "../runtime.ts";
+import type { Clock, Random } from "./runtime.ts";
 import { type BreakerLimits, CircuitBreaker } from "./circuit_breaker.ts";
 import { Semaphore, type SemaphoreLimits, type SemaphoreRefusal } from "./semaphore.ts";
 import { withTimeout } from "./timeout.ts";

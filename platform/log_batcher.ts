@@ -1,6 +1,6 @@
 // Gathers the lines of the event log and writes them, one write at a time. What is lost on the way is counted.
 
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "./runtime.ts";
 import { withTimeout } from "./timeout.ts";
 
 /** What was lost on the way, since the start. */

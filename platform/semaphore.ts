@@ -1,6 +1,6 @@
 // Bounds how many tasks run at the same time. The others wait in the order of arrival, up to a number and a time.
 
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "./runtime.ts";
 
 export interface SemaphoreLimits {
   /** Tasks that run at the same time. */

@@ -1,6 +1,6 @@
 // Waits for a promise for a limited time.
 
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "./runtime.ts";
 
 /** A result that came in time, or the end of the wait. */
 export type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };

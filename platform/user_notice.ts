@@ -1,7 +1,7 @@
 // Notices for a user about their own ways to sign in: "A factor was added for you." They are written in the commit of the change, and shown on the
 // phone's page and on /me until the user confirms them.
 
-import { canonicalName } from "../canonical_name.ts";
+import { canonicalName } from "./canonical_name.ts";
 import type { KvMutation } from "./mutation.ts";
 
 export interface UserNotice {

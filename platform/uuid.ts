@@ -1,6 +1,6 @@
 // UUIDs (RFC 9562) of injected random octets. `crypto.randomUUID()` and the standard library draw their own.
 
-import type { Random } from "../runtime.ts";
+import type { Random } from "./runtime.ts";
 
 /** Version 4: 122 random bits. */
 export function randomUuid(random: Random): string {

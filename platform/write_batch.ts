@@ -1,6 +1,6 @@
 // The writes of one commit, and how memory follows: tasks that run when the commit is durable, and tasks that undo when it fails.
 
-import type { Check, Mutation } from "../store.ts";
+import type { Check, Mutation } from "./store.ts";
 
 /** What another part adds to a commit, and how that part follows in memory. One of the two functions runs; neither throws or waits. */
 export interface PreparedChange {

@@ -1,6 +1,6 @@
 // The interface between targets/ and backends/: what an LDAP directory or another SCIM server is asked. Types only.
 
-import type { Content, MembersNotStored, ResourceKind } from "./resource.ts";
+import type { Content, MembersNotStored, ResourceKind } from "./schema/resource.ts";
 
 /** What went wrong at a backend. `unsure`: the backend may have done it. `retry`: trying later may help. */
 export interface BackendFault {

@@ -3,11 +3,18 @@
 //   http/ ──► targets/ ──► directory/ ──► the store
 //                 └──────► backends/  ──► LDAP, another SCIM server (backend_port.ts)
 
-import type { PasswordHash } from "../password_hasher.ts";
+import type { PasswordHash } from "../platform/password_hasher.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
-import type { Mutation } from "../store.ts";
+import type { Mutation } from "../platform/store.ts";
 import type { BackendFault } from "./backend_port.ts";
-import type { BackendStates, Content, Mapping, MembersNotStored, ResourceKind, Stored } from "./resource.ts";
+import type {
+  BackendStates,
+  Content,
+  Mapping,
+  MembersNotStored,
+  ResourceKind,
+  Stored,
+} from "./schema/resource.ts";
 
 /** A page of resources in order of canonical name. `startIndex` counts from 1. */
 export interface Page {
@@ -81,7 +88,7 @@ export type PrepareLeaving = (canonicalName: string) => PreparedChange;
 /** Asked when a group begins or is deleted: what was kept for one of its name goes in the commit of that. */
 export type PrepareGroupTurn = (canonicalName: string) => PreparedChange;
 
-/** The resources of one target in the store. Names are taken canonical (canonical_name.ts) where they are called so. */
+/** The resources of one target in the store. Names are taken canonical (platform/canonical_name.ts) where they are called so. */
 export interface Directory {
   readonly target: string;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;

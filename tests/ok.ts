@@ -1,8 +1,8 @@
 // The quick check before a commit (`deno task ok`): one line for each thing that must hold, and the output of what does not.
 
-import { summaryLine } from "./ground/tally.ts";
-import { runSuite, SUITES, TEST_LOCK } from "./ground/suites.ts";
-import { runProgram } from "./ground/child.ts";
+import { summaryLine } from "./support/junit_summary.ts";
+import { runSuite, SUITES, TEST_LOCK } from "./support/suites.ts";
+import { runProgram } from "./support/child.ts";
 
 interface Check {
   readonly title: string;

@@ -1,10 +1,10 @@
 // The whole test run (`deno task test`): peers, pages, every suite, and one line at the end.
 
 import { parseArgs } from "node:util";
-import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./ground/tally.ts";
-import { installPeers } from "./ground/peers.ts";
-import { runSuite, type SuiteName, SUITES } from "./ground/suites.ts";
-import { runProgram } from "./ground/child.ts";
+import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./support/junit_summary.ts";
+import { installPeers } from "./support/peers.ts";
+import { runSuite, type SuiteName, SUITES } from "./support/suites.ts";
+import { runProgram } from "./support/child.ts";
 
 const HELP = `Runs every test. On Debian, as root, it first installs the programs that it plays against.
 

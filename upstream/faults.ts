@@ -1,7 +1,7 @@
 // The faults of a call, made in one place: what an HTTP status means, and texts that carry no secret and no control
 // character.
 
-import type { Fault, Outcome } from "../radius/doing/ports.ts";
+import type { Fault, Outcome } from "../radius/ports.ts";
 
 /** What an error body said of itself; `code` falls back to the HTTP status. */
 export interface ErrorBody {

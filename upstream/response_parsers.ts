@@ -1,9 +1,9 @@
 // Parses the answers of the second-factor service and of the telephony service. A member that decides must be present
 // and have its type. Other members may be missing, and unknown ones are ignored.
 
-import { readPhoneName } from "../phone_name.ts";
+import { readPhoneName } from "../platform/device_label.ts";
 import { asRecord, type JsonRecord } from "../platform/safe_json.ts";
-import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/doing/ports.ts";
+import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/ports.ts";
 import { cleanDetail, nonsense } from "./faults.ts";
 
 const MAX_ID_CHARACTERS = 128;

@@ -1,12 +1,12 @@
 // The client of an external second-factor service: /v1/authentication_requests and /v1/pairings, signed with OAuth 1.0
 // (RFC 5849).
 
-import type { Outcome, SecondFactorService } from "../radius/doing/ports.ts";
-import type { Clock, Random } from "../runtime.ts";
+import type { Outcome, SecondFactorService } from "../radius/ports.ts";
+import type { Clock, Random } from "../platform/runtime.ts";
 import { failed } from "./faults.ts";
-import type { HttpAnswer, HttpCaller } from "./http.ts";
-import { authorizationHeader, createNonce } from "./oauth1.ts";
-import { encodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
+import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
+import { authorizationHeader, createNonce } from "./http/oauth1.ts";
+import { encodeForm, type Parameters, percentEncode } from "./http/percent_encoding.ts";
 import { isIdentifier, parseApprovalRequest, parsePairing } from "./response_parsers.ts";
 
 /** Where the service is and how to sign for it. The client adds `/v1/…` to `url`. */

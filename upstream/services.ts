@@ -1,21 +1,21 @@
 // Creates the second-factor and the telephony service that the settings name: a client of an external service by URL,
 // else the embedded service.
 
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import type { Fetch } from "../platform/fetch_with_deadline.ts";
 import { openHttpClient } from "../platform/http_client.ts";
-import type { SecondFactorService, TelephonyService } from "../radius/doing/ports.ts";
-import type { Clock, Random } from "../runtime.ts";
-import type { Store } from "../store.ts";
-import type { Vault } from "../vault.ts";
-import type { FindUserRecord } from "../user_record.ts";
+import type { SecondFactorService, TelephonyService } from "../radius/ports.ts";
+import type { Clock, Random } from "../platform/runtime.ts";
+import type { Store } from "../platform/store.ts";
+import type { Vault } from "../platform/vault.ts";
+import type { FindUserRecord } from "../platform/user_record.ts";
 import type { Totp } from "./embedded/second_factor/context.ts";
 import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
 } from "./embedded/second_factor/second_factor.ts";
 import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
-import { createHttpCaller } from "./http.ts";
+import { createHttpCaller } from "./http/service_caller.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
 import { createReachabilityProbe, createTelephonyClient, type Reachability } from "./telephony.ts";
 

@@ -2,11 +2,11 @@
 // Basic credentials (RFC 7617).
 
 import { type Fetch, fetchWithDeadline } from "../platform/fetch_with_deadline.ts";
-import type { Outcome, TelephonyService } from "../radius/doing/ports.ts";
-import type { Clock } from "../runtime.ts";
+import type { Outcome, TelephonyService } from "../radius/ports.ts";
+import type { Clock } from "../platform/runtime.ts";
 import { nonsense } from "./faults.ts";
-import type { HttpAnswer, HttpCaller } from "./http.ts";
-import { encodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
+import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
+import { encodeForm, type Parameters, percentEncode } from "./http/percent_encoding.ts";
 import { isIdentifier } from "./response_parsers.ts";
 
 /** The address and the account of the service, and the number that the recipient sees. */

@@ -5,37 +5,37 @@ import {
   type AdministratorRouteDeps,
   createAdministratorRoutes,
   createInvitationRoutes,
-} from "./sign_in/administrator_routes.ts";
-import { createAuditRoutes } from "./govern/audit_routes.ts";
-import { type ApprovalRouteDeps, createApprovalRoutes } from "./live/approval_routes.ts";
-import { type ChartRouteDeps, createChartRoutes } from "./live/chart_routes.ts";
-import { type ClientRouteDeps, createClientRoutes } from "./connect/client_routes.ts";
-import { type ConnectedRouteDeps, createConnectedRoutes } from "./live/connected_routes.ts";
-import { createCredentialRoutes, type CredentialRouteDeps } from "./connect/credential_routes.ts";
-import { createFactorRoutes, type FactorRouteDeps } from "./sign_in/factor_routes.ts";
-import { createHealthRoutes, type HealthRouteDeps } from "./connect/health_routes.ts";
-import { createHistoryRoutes, type HistoryRouteDeps } from "./live/history_routes.ts";
-import { type BulkRouteDeps, createBulkRoutes } from "./people/bulk_routes.ts";
-import { createDeviceRoutes, type DeviceRouteDeps } from "./people/device_routes.ts";
-import { createExportRoutes, type ExportRouteDeps } from "./people/export_routes.ts";
-import { createGroupReplyRoutes, type GroupReplyDeps } from "./people/group_reply_routes.ts";
-import { createGroupRoutes, type GroupRouteDeps } from "./people/group_routes.ts";
-import { createImportRoutes, type ImportRouteDeps } from "./people/import_routes.ts";
-import { createGroupNameRoutes } from "./people/group_name_routes.ts";
-import { createFirstStepRoutes, type FirstStepRouteDeps } from "./live/first_step_routes.ts";
-import type { HttpEnv } from "./http_env.ts";
-import { createLiveRoutes, type LiveRouteDeps } from "./live/live_routes.ts";
-import { createNoticeRoutes, type NoticeRouteDeps } from "./live/notice_routes.ts";
-import { createOidcRoutes, type OidcRouteDeps } from "./sign_in/oidc_routes.ts";
-import { createOutboxRoutes, type OutboxRouteDeps } from "./live/outbox_routes.ts";
-import { type AuthDeps, createAuthMiddleware } from "./auth_middleware.ts";
-import { createSessionListRoutes, type SessionListDeps } from "./sign_in/session_list_routes.ts";
-import { createSessionRoutes } from "./sign_in/session_routes.ts";
-import { createSettingRoutes, type SettingRouteDeps } from "./govern/setting_routes.ts";
-import { createSetUpRoutes, type SetUpRouteDeps } from "./sign_in/setup_routes.ts";
-import { createTargetRoutes, type TargetRouteDeps } from "./connect/target_routes.ts";
-import { createTokenRoutes, type TokenRouteDeps } from "./sign_in/token_routes.ts";
-import { createUserRoutes, type UserRouteDeps } from "./people/user_routes.ts";
+} from "./auth/admin_routes.ts";
+import { createAuditRoutes } from "./audit/audit_routes.ts";
+import { type ApprovalRouteDeps, createApprovalRoutes } from "./conversations/approval_routes.ts";
+import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_routes.ts";
+import { type ClientRouteDeps, createClientRoutes } from "./clients/client_routes.ts";
+import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_sessions/session_routes.ts";
+import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
+import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
+import { createHealthRoutes, type HealthRouteDeps } from "./health/health_routes.ts";
+import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history_routes.ts";
+import { type BulkRouteDeps, createBulkRoutes } from "./users/bulk_routes.ts";
+import { createDeviceRoutes, type DeviceRouteDeps } from "./devices/device_routes.ts";
+import { createExportRoutes, type ExportRouteDeps } from "./imports/export_routes.ts";
+import { createGroupReplyRoutes, type GroupReplyDeps } from "./groups/group_reply_routes.ts";
+import { createGroupRoutes, type GroupRouteDeps } from "./groups/group_routes.ts";
+import { createImportRoutes, type ImportRouteDeps } from "./imports/import_routes.ts";
+import { createGroupNameRoutes } from "./groups/group_name_routes.ts";
+import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding_routes.ts";
+import type { HttpEnv } from "./hono_env.ts";
+import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_routes.ts";
+import { createNoticeRoutes, type NoticeRouteDeps } from "./notices/notice_routes.ts";
+import { createOidcRoutes, type OidcRouteDeps } from "./auth/oidc_routes.ts";
+import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox/outbox_routes.ts";
+import { type AuthDeps, createAuthMiddleware } from "./auth/auth_middleware.ts";
+import { createSessionListRoutes, type SessionListDeps } from "./auth/session_list_routes.ts";
+import { createSessionRoutes } from "./auth/session_routes.ts";
+import { createSettingRoutes, type SettingRouteDeps } from "./settings/setting_routes.ts";
+import { createSetUpRoutes, type SetUpRouteDeps } from "./auth/setup_routes.ts";
+import { createTargetRoutes, type TargetRouteDeps } from "./targets/target_routes.ts";
+import { createTokenRoutes, type TokenRouteDeps } from "./auth/token_routes.ts";
+import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
 
 export type ConsoleApiDeps =
   & AuthDeps

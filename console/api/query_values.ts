@@ -2,8 +2,8 @@
 
 import type { MiddlewareHandler } from "hono";
 import * as v from "valibot";
-import type { HttpEnv } from "./http_env.ts";
-import { Refusal } from "./refusal.ts";
+import type { HttpEnv } from "./hono_env.ts";
+import { Refusal } from "./errors.ts";
 
 type QueryTypes<S extends v.GenericSchema> = {
   in: { query: v.InferInput<S> };

@@ -1,7 +1,7 @@
 // What the phone shall be called, at pairing: proposed from the browser, and the person's to change.
 
 import { type Signal, useSignal } from "@preact/signals";
-import { MAX_PHONE_NAME_CHARACTERS } from "../../phone_name.ts";
+import { MAX_PHONE_NAME_CHARACTERS } from "../../platform/device_label.ts";
 import { t } from "../web/i18n/translate.ts";
 import { type AgentTold, proposedName } from "./proposed_name.ts";
 

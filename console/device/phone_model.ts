@@ -3,7 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
 import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
-import type { DeviceApi, PhoneNotice } from "../api/me/device_api.ts";
+import type { DeviceApi, PhoneNotice } from "../api/devices/device_api.ts";
 import { ApiFailure, take } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import type { EventChannel } from "../web/models/live_model.ts";

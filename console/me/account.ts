@@ -5,7 +5,7 @@ import { ApiFailure, failureText } from "../web/api_client.ts";
 import type { ClockModel } from "../web/models/clock_model.ts";
 import { createResource, type Resource } from "../web/models/resource.ts";
 import type { Toasts } from "../web/models/toasts_model.ts";
-import type { MeDisowned, MeFactors, MeLogins } from "../api/me/me_shapes.ts";
+import type { MeDisowned, MeFactors, MeLogins } from "../api/account/account_types.ts";
 import type { MeCalls } from "./me_calls.ts";
 import type { MeSession } from "./me_session.ts";
 

@@ -3,7 +3,7 @@
 import { t } from "../web/i18n/translate.ts";
 import { readable, type StateLook, type StateWords } from "../web/words.ts";
 import type { MessageKey } from "../web/i18n/catalogue.ts";
-import type { MeLogin, MeOpenLogin } from "../api/me/me_shapes.ts";
+import type { MeLogin, MeOpenLogin } from "../api/account/account_types.ts";
 
 /** A login that is over, or one that waits. */
 export type OwnLogin = MeLogin | MeOpenLogin;

@@ -1,8 +1,8 @@
 // What the account page asks of its server, typed; each call resolves to its value or throws an ApiFailure.
 
 import type { hc } from "hono/client";
-import type { Factor } from "../../radius/facts/factors.ts";
-import type { MeApi } from "../api/me/me_api.ts";
+import type { Factor } from "../../radius/flow/factors.ts";
+import type { MeApi } from "../api/account/account_api.ts";
 import { take } from "../web/api_client.ts";
 import { calls } from "../web/api_calls.ts";
 

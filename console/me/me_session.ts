@@ -3,7 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { ApiFailure, failureText } from "../web/api_client.ts";
 import { LOADING, type Remote } from "../web/remote.ts";
-import type { MeInfo, MeSessionAnswer } from "../api/me/me_shapes.ts";
+import type { MeInfo, MeSessionAnswer } from "../api/account/account_types.ts";
 import type { MeCalls } from "./me_calls.ts";
 
 export interface MeSession {

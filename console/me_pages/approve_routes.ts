@@ -1,23 +1,23 @@
 // /me/approve/:id: one login, confirmed or denied by a form. Opening it decides nothing, because mail scanners follow links.
 
 import { type Context, Hono } from "hono";
-import { canonicalName } from "../../canonical_name.ts";
-import type { Log } from "../../log.ts";
-import type { Clock, Random } from "../../runtime.ts";
-import type { Store } from "../../store.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
 import type {
   DeviceService,
   OwnRequest,
   SecondFactorAdmin,
 } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { auditEntry } from "../../platform/audit.ts";
-import { type HttpEnv, refuseForeignOrigin } from "../api/http_env.ts";
-import type { MeDoor } from "../api/me/me_door.ts";
-import type { MeSession } from "../api/me/me_sessions.ts";
-import { createNotMe } from "../api/me/not_me.ts";
-import type { People } from "../api/people/people.ts";
-import { phoneToken } from "../api/me/phone_cookie.ts";
-import { Refusal } from "../api/refusal.ts";
+import { type HttpEnv, refuseForeignOrigin } from "../api/hono_env.ts";
+import type { MeDoor } from "../api/account/account_auth.ts";
+import type { MeSession } from "../api/account/account_sessions.ts";
+import { createNotMe } from "../api/account/report_not_me.ts";
+import type { People } from "../api/users/user_deps.ts";
+import { phoneToken } from "../api/devices/device_cookie.ts";
+import { Refusal } from "../api/errors.ts";
 import type { Dist } from "../assets.ts";
 import { preferredLanguage } from "../accept_language.ts";
 import { SCRIPTLESS_POLICY } from "../security_headers.ts";

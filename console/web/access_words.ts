@@ -1,6 +1,6 @@
 // Why an action is not permitted, from the role that it needs.
 
-import type { Role } from "../api/permissions.ts";
+import type { Role } from "../api/auth/permissions.ts";
 import type { Models } from "./models/models.ts";
 import { t } from "./i18n/translate.ts";
 

@@ -3,7 +3,7 @@
 import type { hc } from "hono/client";
 import type { ConsoleApi } from "../api/console_api.ts";
 import type { Receipt } from "../../scim/ports.ts";
-import type { LastChange, RefusalBody } from "../api/refusal.ts";
+import type { LastChange, RefusalBody } from "../api/errors.ts";
 import { calls } from "./api_calls.ts";
 import { fullTimeText } from "./format.ts";
 import { failureMessage, t } from "./i18n/translate.ts";

@@ -1,6 +1,6 @@
 // The sentence for members of a group that a backend did not store.
 
-import type { MembersNotStored } from "../../scim/resource.ts";
+import type { MembersNotStored } from "../../scim/schema/resource.ts";
 import { t } from "./i18n/translate.ts";
 
 /** "2 members not stored: bob, eve"; an ellipsis ends a list that is not complete. */

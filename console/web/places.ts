@@ -1,7 +1,7 @@
 // Every page of the console as a row: its address, where the rail has it, who may open it. Data alone: the server reads
 // the addresses from here, the page loads what a row names.
 
-import type { Role } from "../api/permissions.ts";
+import type { Role } from "../api/auth/permissions.ts";
 import type { SpriteIcon } from "./icons.ts";
 import type { MessageKey } from "./i18n/catalogue.ts";
 

@@ -1,6 +1,6 @@
 // A request as the lines that FreeRADIUS's radclient reads: to play it again by hand. The user has to fill in the masked values.
 
-import type { PacketRecord } from "../../radius/doing/ports.ts";
+import type { PacketRecord } from "../../radius/ports.ts";
 
 /** Attributes that radclient makes itself, or that only mean something to the packet they were in. */
 const NOT_COPIED = new Set([

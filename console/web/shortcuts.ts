@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Role } from "../api/permissions.ts";
+import type { Role } from "../api/auth/permissions.ts";
 import type { MessageKey } from "./i18n/catalogue.ts";
 
 /** One shortcut. `keys`: one key as `KeyboardEvent.key` has it (`j`, `?`), or two after one another (`g l`). */

@@ -1,6 +1,6 @@
 // Why a login ended as it did, in the words that explain it.
 
-import type { Explanation } from "../api/live/explain.ts";
+import type { Explanation } from "../api/conversations/explain_login.ts";
 import { timeText } from "./format.ts";
 import { t } from "./i18n/translate.ts";
 

@@ -1,6 +1,6 @@
 // How a state of a login looks and what it is called; the words themselves stand in the live board's words.
 
-import type { Step } from "../../radius/facts/steps.ts";
+import type { Step } from "../../radius/protocol/steps.ts";
 import { t } from "./i18n/translate.ts";
 import type { MessageKey } from "./i18n/catalogue.ts";
 

@@ -1,13 +1,13 @@
 // Handles Accounting-Requests (RFC 2866): applies them to the session table and answers after the change is durable.
 
-import type { Log } from "../../log.ts";
-import type { Store } from "../../store.ts";
-import type { DropReason } from "../facts/drop_reasons.ts";
-import type { Counters } from "../doing/counters.ts";
-import { writeAccountingResponse } from "../doing/replies.ts";
-import type { Request } from "../doing/request.ts";
-import { describeAttributes } from "../pure/attributes.ts";
-import { authenticatorOf } from "../pure/packet.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Store } from "../../platform/store.ts";
+import type { DropReason } from "../protocol/drop_reasons.ts";
+import type { Counters } from "../server/counters.ts";
+import { writeAccountingResponse } from "../server/reply_encoder.ts";
+import type { Request } from "../server/request.ts";
+import { describeAttributes } from "../protocol/attributes.ts";
+import { authenticatorOf } from "../protocol/packet.ts";
 import { decodeAccountingRequest } from "./accounting_request.ts";
 import type { SessionTable } from "./session_table.ts";
 

@@ -1,12 +1,12 @@
 // Decodes an Accounting-Request (RFC 2866 §4.1) by the rows of the dictionary.
 
-import { canonicalName } from "../../canonical_name.ts";
-import { type SessionChange, sessionChange } from "../facts/accounting.ts";
-import type { Request } from "../doing/request.ts";
-import { type AttributeName, ATTRIBUTES } from "../facts/dictionary.ts";
-import { readInteger } from "../pure/attributes.ts";
-import { forEachAttribute } from "../pure/packet.ts";
-import { decodeText } from "../pure/text.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { type SessionChange, sessionChange } from "../protocol/accounting.ts";
+import type { Request } from "../server/request.ts";
+import { type AttributeName, ATTRIBUTES } from "../protocol/dictionary.ts";
+import { readInteger } from "../protocol/attributes.ts";
+import { forEachAttribute } from "../protocol/packet.ts";
+import { decodeText } from "../protocol/utf8.ts";
 
 /** What an Accounting-Request reports. Absent or malformed attributes are `null`, `0` or empty. */
 export interface AccountingReport {

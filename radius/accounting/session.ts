@@ -1,6 +1,6 @@
 // An accounting session (RFC 2866): who is connected through which NAS, since when, and how much was transferred. And its stored form.
 
-import { SESSION_LIMITS, terminateCauseName } from "../facts/accounting.ts";
+import { SESSION_LIMITS, terminateCauseName } from "../protocol/accounting.ts";
 
 /** What ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
 export type SessionEnd = "stop" | "nas_restarted" | "nas_stopped";

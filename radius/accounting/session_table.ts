@@ -1,8 +1,8 @@
 // The session table: applies accounting reports (RFC 2866) to sessions, within limits per client and in total. Lives in memory; every change
 // is also a mutation of the store, from which the table is loaded at the start.
 
-import type { Mutation, Store } from "../../store.ts";
-import { SESSION_LIMITS } from "../facts/accounting.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import { SESSION_LIMITS } from "../protocol/accounting.ts";
 import type { AccountingReport } from "./accounting_request.ts";
 import {
   type AccountingSession,

@@ -1,8 +1,8 @@
 // Bounds the connections to a backend that are in use at the same time.
 
 import { Semaphore, type SemaphoreRefusal } from "../../platform/semaphore.ts";
-import type { Clock } from "../../runtime.ts";
-import { busy, type Trouble, unreachable } from "./trouble.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import { busy, type Trouble, unreachable } from "./backend_error.ts";
 
 const MAX_WAITING = 10_000;
 

@@ -2,12 +2,12 @@
 
 import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
 import { type CallOptions, type CallRefusal, createGuardedCaller } from "../../platform/guarded_caller.ts";
-import type { Log } from "../../log.ts";
-import type { Clock, Random } from "../../runtime.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Backend, BackendFault, BackendOutcome, Remote } from "../backend_port.ts";
-import { NOTHING_KEPT } from "../pure/kept.ts";
-import { BackendListFault } from "./list_fault.ts";
-import { busy, unreachable } from "./trouble.ts";
+import { NOTHING_KEPT } from "../schema/read_only_attributes.ts";
+import { BackendListFault } from "./list_error.ts";
+import { busy, unreachable } from "./backend_error.ts";
 
 /** What is known of one backend since the start. */
 export interface BackendStanding {

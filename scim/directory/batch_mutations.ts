@@ -1,7 +1,7 @@
 // The mutations of one batch: changes of keys, changes of the counted indexes, changes of other parts, and checks; with their size.
 
-import type { Check, Mutation, Transaction } from "../../store.ts";
-import type { ResourceKind } from "../resource.ts";
+import type { Check, Mutation, Transaction } from "../../platform/store.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import type { IndexDraft } from "./counted_index.ts";
 import type { Indexes } from "./indexes.ts";
 

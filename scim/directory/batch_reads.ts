@@ -1,7 +1,7 @@
 // What the writes of one batch read from the store: each record and each user's memberships once.
 
-import type { Store } from "../../store.ts";
-import type { ResourceKind } from "../resource.ts";
+import type { Store } from "../../platform/store.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import { type ReadRecord, readRecord } from "./records.ts";

@@ -1,7 +1,7 @@
 // Counts over sorted keys: which key is the ten-thousandth, and how many lie between two, without walking them. Keys are kept elsewhere in the
 // store; here they are counted in stretches ("fences") of about a hundred, which are small enough to be held in memory whole.
 
-import type { Mutation, Store } from "../../store.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
 import { createHashBag, nameHash } from "./name_hashes.ts";
 import { compareText } from "./order.ts";
 

@@ -1,15 +1,15 @@
 // The directory: users and groups of one target, as the store keeps them (RFC 7643). Names, words and memberships are indexed, so that nothing
 // that is asked for walks over everybody.
 
-import type { PasswordHash } from "../../password_hasher.ts";
-import type { Log } from "../../log.ts";
+import type { PasswordHash } from "../../platform/password_hasher.ts";
+import type { Log } from "../../platform/log.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
-import type { Clock, Random } from "../../runtime.ts";
-import type { Store } from "../../store.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
 import type { Directory, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
-import type { Mapping, ResourceKind, Stored } from "../resource.ts";
-import { createMapping } from "../pure/mapping.ts";
-import { createBigChanges } from "./big_changes.ts";
+import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
+import { createMapping } from "../schema/mapping.ts";
+import { createBigChanges } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
 import { openNameIndexes, withWordIndexes } from "./indexes.ts";
 import { type Keys, keysOf } from "./keys.ts";
@@ -17,7 +17,7 @@ import { createLoginView } from "./login_view.ts";
 import { createMemberSets } from "./member_sets.ts";
 import { createReader } from "./reader.ts";
 import { createSearch } from "./search.ts";
-import { type Change, createWriter, type Writer } from "./writer.ts";
+import { type Change, createWriter, type Writer } from "./write_queue.ts";
 
 export interface DirectoryDeps {
   readonly store: Store;

@@ -3,8 +3,8 @@
 
 import type { CommitOutcome } from "../../platform/transaction.ts";
 import { type PreparedChange, WriteBatch } from "../../platform/write_batch.ts";
-import type { Mutation } from "../../store.ts";
-import type { ResourceKind } from "../resource.ts";
+import type { Mutation } from "../../platform/store.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import { BatchMutations, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
 import { type BatchReadDeps, BatchReads, type Tombstone } from "./batch_reads.ts";
 import { type MemberChange, type MemberSet, type MemberSets, withChanges } from "./member_sets.ts";

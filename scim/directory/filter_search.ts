@@ -1,18 +1,18 @@
 // Answers a filter: from what the indexes can tell come candidates, and each is then checked against the whole filter.
 
-import { canonicalName } from "../../canonical_name.ts";
-import type { Store } from "../../store.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Store } from "../../platform/store.ts";
 import type { PageOptions, SearchOutcome } from "../ports.ts";
-import type { Mapping, ResourceKind, Stored } from "../resource.ts";
-import { type Filter, pathText } from "../pure/filter.ts";
-import { filterView, matchesFilter } from "../pure/filter_match.ts";
-import { cutWord, firstWord } from "../pure/words.ts";
+import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
+import { type Filter, pathText } from "../filter/filter.ts";
+import { filterView, matchesFilter } from "../filter/filter_match.ts";
+import { cutWord, firstWord } from "../filter/search_terms.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import type { MemberSets } from "./member_sets.ts";
 import type { Reader } from "./reader.ts";
 import { compareText } from "./order.ts";
-import type { WordRange } from "./word_range.ts";
+import type { WordRange } from "./prefix_range.ts";
 
 export interface FilterSearchDeps {
   readonly store: Store;

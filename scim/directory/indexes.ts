@@ -1,7 +1,7 @@
 // The counted indexes of one target: names, tombstones and search words.
 
-import type { Store } from "../../store.ts";
-import type { ResourceKind } from "../resource.ts";
+import type { Store } from "../../platform/store.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import { type CountedIndex, DEPTHS, type IndexEntry, openCountedIndex } from "./counted_index.ts";
 import type { Keys } from "./keys.ts";
 import { LAST_CHARACTER } from "./order.ts";

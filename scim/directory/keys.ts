@@ -1,6 +1,6 @@
 // Where the directory keeps things in the store.
 
-import type { ResourceKind } from "../resource.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import { LAST_CHARACTER } from "./order.ts";
 
 /** The keys of one target. */

@@ -1,9 +1,9 @@
 // People as a login needs them, in memory: those who logged in lately. An unknown name is answered without the store, because strangers may
 // send names at will.
 
-import type { Store } from "../../store.ts";
+import type { Store } from "../../platform/store.ts";
 import type { LoginUser } from "../ports.ts";
-import type { JsonObject, JsonValue } from "../resource.ts";
+import type { JsonObject, JsonValue } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import type { Tombstone } from "./batch_reads.ts";

@@ -1,7 +1,7 @@
 // The members of a group: an immutable value, so that a reader can go on while the group is written.
 
-import { canonicalName } from "../../canonical_name.ts";
-import type { Store } from "../../store.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Store } from "../../platform/store.ts";
 import type { Keys } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
 import { compareText } from "./order.ts";

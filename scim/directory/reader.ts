@@ -1,8 +1,8 @@
 // Reads resources: one by its name, a page by its rank, or all in bounded steps.
 
-import type { Store } from "../../store.ts";
+import type { Store } from "../../platform/store.ts";
 import type { Page, PageOptions } from "../ports.ts";
-import type { ResourceKind, Stored } from "../resource.ts";
+import type { ResourceKind, Stored } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";

@@ -1,7 +1,7 @@
-// The directory of a target as `user_record.ts` reads it: when a user's record was created, and whether a user was deleted.
+// The directory of a target as `platform/user_record.ts` reads it: when a user's record was created, and whether a user was deleted.
 
-import type { Store } from "../../store.ts";
-import { createUserRecords, type FindUserRecord, type RecordDirectory } from "../../user_record.ts";
+import type { Store } from "../../platform/store.ts";
+import { createUserRecords, type FindUserRecord, type RecordDirectory } from "../../platform/user_record.ts";
 import type { Target } from "../ports.ts";
 
 /** @param target the target whose users sign in. */

@@ -1,7 +1,7 @@
 // The words that a record is found by in a search.
 
-import { indexWords, wordsOfGroup, wordsOfUser } from "../pure/words.ts";
-import type { ResourceKind } from "../resource.ts";
+import { indexWords, wordsOfGroup, wordsOfUser } from "../filter/search_terms.ts";
+import type { ResourceKind } from "../schema/resource.ts";
 import type { KeptRecord } from "./records.ts";
 
 /** The words that a resource is found by. */

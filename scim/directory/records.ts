@@ -1,7 +1,7 @@
 // Resources as the store keeps them: one value each, with the attributes as JSON text, because answers are spliced from it. What does not
 // fit into a value lies beside it in parts.
 
-import type { Store } from "../../store.ts";
+import type { Store } from "../../platform/store.ts";
 import type {
   BackendStates,
   Content,
@@ -10,7 +10,7 @@ import type {
   ResourceKind,
   Stored,
   UserContent,
-} from "../resource.ts";
+} from "../schema/resource.ts";
 import type { Keys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";

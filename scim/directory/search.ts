@@ -1,10 +1,10 @@
 // Answers `q`: words, each of which must begin a word of the resource, or a filter (RFC 7644 §3.4.2.2) when it parses as one.
 
-import type { Store } from "../../store.ts";
+import type { Store } from "../../platform/store.ts";
 import type { Directory, PageOptions, SearchOutcome } from "../ports.ts";
-import type { Mapping, ResourceKind } from "../resource.ts";
-import { type Filter, filterProblem, parseFilter } from "../pure/filter.ts";
-import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../pure/words.ts";
+import type { Mapping, ResourceKind } from "../schema/resource.ts";
+import { type Filter, filterProblem, parseFilter } from "../filter/filter.ts";
+import { cutWord, MAX_WORD_CHARACTERS, queryWords, someBegin } from "../filter/search_terms.ts";
 import { createFilterSearch } from "./filter_search.ts";
 import type { Indexes } from "./indexes.ts";
 import type { Keys } from "./keys.ts";
@@ -12,7 +12,7 @@ import type { MemberSets } from "./member_sets.ts";
 import { compareText } from "./order.ts";
 import { recordWords } from "./record_words.ts";
 import type { Reader } from "./reader.ts";
-import { createWordRange } from "./word_range.ts";
+import { createWordRange } from "./prefix_range.ts";
 
 export interface SearchDeps {
   readonly store: Store;

@@ -1,6 +1,6 @@
 // The names of groups in a user's record: derived from the memberships, in order of name.
 
-import { canonicalName } from "../../canonical_name.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
 import { compareText } from "./order.ts";
 
 /** More are left out of the record, which has to fit into the store; memberships beyond are kept all the same. */

@@ -1,16 +1,16 @@
 // The identity interface over HTTP, below /idm/scim: who asks, for which target, and which row of the table it is. The routes are the table.
 
 import { Hono } from "hono";
-import type { Log } from "../../log.ts";
-import type { Clock, Random } from "../../runtime.ts";
-import { ScimRefusal } from "../facts/refusals.ts";
-import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "../facts/routes.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import { ScimRefusal } from "./refusals.ts";
+import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
-import { errorAnswer, faultAnswer } from "./answers.ts";
+import { errorAnswer, faultAnswer } from "./responses.ts";
 import { BASIC_CHALLENGE, readBasic } from "./basic_auth.ts";
 import type { Credential, Credentials } from "./credentials.ts";
 import { refuseCrossSite } from "./cross_site.ts";
-import { DEEDS } from "./deeds.ts";
+import { DEEDS } from "./handlers.ts";
 
 export interface ScimAppDeps {
   readonly targets: Targets;

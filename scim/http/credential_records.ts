@@ -1,10 +1,10 @@
 // Credentials of the identity interface as the store keeps them: made, listed and ended, each change with its audit record in one commit.
 
-import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../password_hasher.ts";
+import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../platform/password_hasher.ts";
 import { auditEntry, type AuditValues } from "../../platform/audit.ts";
 import type { AuditAction } from "../../platform/audit_actions.ts";
-import { type Clock, type Random, toBase64Url } from "../../runtime.ts";
-import type { Mutation, Store } from "../../store.ts";
+import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
 import type { Actor } from "../ports.ts";
 
 /** Who a request comes from, and what it may do. */

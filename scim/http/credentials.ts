@@ -1,12 +1,12 @@
 // Credentials of the identity interface, of the settings and of the store. A password is checked against a memory-hard hash, and what was right is
 // remembered for a minute as a keyed hash, so that a request costs no half second.
 
-import type { ScimCredentialSettings } from "../../config.ts";
-import { createProvenDigests } from "../../failure_limit.ts";
-import type { Log } from "../../log.ts";
-import { HasherBusy } from "../../password_hasher.ts";
-import { equalDigests, type Vault } from "../../vault.ts";
-import { ScimRefusal } from "../facts/refusals.ts";
+import type { ScimCredentialSettings } from "../../platform/config/config.ts";
+import { createProvenDigests } from "../../platform/failure_limit.ts";
+import type { Log } from "../../platform/log.ts";
+import { HasherBusy } from "../../platform/password_hasher.ts";
+import { equalDigests, type Vault } from "../../platform/vault.ts";
+import { ScimRefusal } from "./refusals.ts";
 import type { Actor } from "../ports.ts";
 import {
   type AddOutcome,
@@ -16,7 +16,7 @@ import {
   type RecordsDeps,
   type RevokeOutcome,
 } from "./credential_records.ts";
-import { createSourceLimit } from "./source_limit.ts";
+import { createSourceLimit } from "./auth_rate_limit.ts";
 
 export type { AddOutcome, AddProblem, Credential, RevokeOutcome } from "./credential_records.ts";
 

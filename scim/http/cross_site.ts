@@ -1,7 +1,7 @@
 // Refuses requests that a page of another site made a browser send. Browsers repeat HTTP Basic credentials, so without
 // this check such a page could create users.
 
-import { ScimRefusal } from "../facts/refusals.ts";
+import { ScimRefusal } from "./refusals.ts";
 
 /** Content types that an HTML form can send. curl -d and fetch() send them too, so only browsers are refused. */
 const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);

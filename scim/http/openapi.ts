@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 description of the identity interface, made from the table of routes.
 
-import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../facts/refusals.ts";
+import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "./refusals.ts";
 import {
   QUERY_PARAMETERS,
   type QueryName,
@@ -8,9 +8,9 @@ import {
   type RouteRow,
   SCIM_PREFIX,
   SCIM_ROUTES,
-} from "../facts/routes.ts";
-import type { JsonObject, JsonValue } from "../resource.ts";
-import { ALWAYS, RECEIPT_HEADER } from "./answers.ts";
+} from "./routes.ts";
+import type { JsonObject, JsonValue } from "../schema/resource.ts";
+import { ALWAYS, RECEIPT_HEADER } from "./responses.ts";
 import { componentSchemas, NAME_SCHEMA, schemaRef } from "./openapi_schemas.ts";
 
 const TITLE = "Countersign identity interface";

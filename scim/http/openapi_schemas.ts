@@ -1,8 +1,8 @@
 // Schemas of the OpenAPI description (JSON Schema 2020-12), made from the table of attributes: users, groups, lists and errors.
 
-import { SCIM_REFUSALS } from "../facts/refusals.ts";
-import type { JsonObject, JsonValue } from "../resource.ts";
-import { MAX_MEMBERS } from "../pure/content.ts";
+import { SCIM_REFUSALS } from "./refusals.ts";
+import type { JsonObject, JsonValue } from "../schema/resource.ts";
+import { MAX_MEMBERS } from "../schema/parse_resource.ts";
 import {
   type AttributeRow,
   ENTERPRISE_SCHEMA,
@@ -12,7 +12,7 @@ import {
   LIST_SCHEMA,
   USER_ATTRIBUTES,
   USER_SCHEMA,
-} from "../pure/attribute_table.ts";
+} from "../schema/attribute_table.ts";
 
 const KINDS = {
   User: { schema: USER_SCHEMA, rows: USER_ATTRIBUTES, extensions: [ENTERPRISE_SCHEMA] },

@@ -1,7 +1,7 @@
 // Reads the query parameters that an operation listens to. Any other parameter is ignored, whatever it holds.
 
-import { ScimRefusal } from "../facts/refusals.ts";
-import type { QueryName } from "../facts/routes.ts";
+import { ScimRefusal } from "./refusals.ts";
+import type { QueryName } from "./routes.ts";
 import type { BackendInfo } from "../ports.ts";
 
 /** What was asked for; a parameter that was not given, or that the operation does not listen to, has its default. */

@@ -1,6 +1,6 @@
 // Files and renames as git knows them.
 
-import { runProgram } from "../ground/child.ts";
+import { runProgram } from "../support/child.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

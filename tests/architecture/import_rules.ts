@@ -9,46 +9,51 @@ interface RoomRow {
   readonly code: readonly string[];
   /** Rooms of which it may see the types, besides those above. */
   readonly types: readonly string[];
+  /** Parts of `code` that it may not run. */
+  readonly except?: readonly string[];
 }
 
-const GROUND = [
-  "runtime.ts",
-  "store.ts",
-  "vault.ts",
-  "log.ts",
-  "canonical_name.ts",
-  "phone_name.ts",
-  "contact_values.ts",
-  "platform/",
-  "user_record.ts",
-  "password_hasher.ts",
-  "source_key.ts",
-  "failure_limit.ts",
+/** Everything in `platform/`, except settings, the data directory and the control socket. */
+const PLATFORM = {
+  code: ["platform/"],
+  except: ["platform/config/", "platform/data_dir.ts", "platform/control_listener.ts"],
+};
+/** Tables and pure functions of RADIUS. */
+const RADIUS_FACTS = ["radius/protocol/", "radius/flow/"];
+/** Pure functions and record types of the gateway that the console shares. */
+const PURE_RADIUS = [
+  "radius/conversation/duration_buckets.ts",
+  "radius/conversation/login_record.ts",
+  "radius/factors/pairing_details.ts",
+  "radius/factors/totp.ts",
+  "radius/factors/unconfirmed_factors.ts",
 ];
+/** What runs in a browser: the tables of the flow and of the protocol, and names. */
+const BROWSER = ["radius/protocol/", "radius/flow/", "platform/device_label.ts"];
 const EVERYTHING = [""];
 
 /** `""` stands for every room of the program, never for tests. */
 export const ROOMS: readonly RoomRow[] = [
-  { at: "radius/facts/", code: [], types: [] },
   {
-    at: "radius/pure/",
-    code: ["radius/facts/", "canonical_name.ts", "platform/mask_phone_number.ts"],
+    at: "radius/protocol/",
+    code: ["platform/canonical_name.ts", "platform/mask_phone_number.ts"],
     types: [],
   },
+  { at: "radius/flow/", code: ["radius/protocol/", "platform/phone_number.ts"], types: [] },
   {
     at: "radius/accounting/",
-    code: ["radius/facts/", "radius/pure/", "radius/doing/replies.ts", ...GROUND],
-    types: ["radius/doing/"],
+    code: [...RADIUS_FACTS, "radius/server/reply_encoder.ts", ...PLATFORM.code],
+    except: PLATFORM.except,
+    types: ["radius/"],
   },
-  { at: "radius/", code: GROUND, types: ["config"] },
-  { at: "scim/", code: GROUND, types: ["config"] },
-  { at: "upstream/", code: GROUND, types: ["radius/doing/ports.ts", "config"] },
+  { at: "radius/", ...PLATFORM, types: ["platform/config/"] },
+  { at: "scim/", ...PLATFORM, types: ["platform/config/"] },
+  { at: "upstream/", ...PLATFORM, types: ["radius/ports.ts", "platform/config/"] },
   {
     at: "console/web/",
     code: [
-      "radius/facts/",
-      "phone_name.ts",
-      "contact_values.ts",
+      ...BROWSER,
+      "scim/schema/contact_values.ts",
       "platform/audit_actions.ts",
       "platform/client_settings.ts",
       "platform/client_values.ts",
@@ -57,69 +62,64 @@ export const ROOMS: readonly RoomRow[] = [
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: [
       "console/api/",
-      "radius/doing/ports.ts",
+      "radius/ports.ts",
       "scim/ports.ts",
-      "scim/resource.ts",
+      "scim/schema/resource.ts",
       "upstream/embedded/second_factor/interfaces.ts",
       "upstream/embedded/telephony/outbox.ts",
     ],
   },
   {
     at: "console/device/",
-    code: ["console/web/", "radius/facts/", "phone_name.ts"],
+    code: ["console/web/", ...BROWSER],
     types: ["console/api/", "upstream/embedded/second_factor/interfaces.ts"],
   },
-  { at: "console/me/", code: ["console/web/", "radius/facts/", "phone_name.ts"], types: ["console/api/"] },
-  { at: "console/", code: ["radius/facts/", "radius/pure/", "scim/pure/", ...GROUND], types: EVERYTHING },
-  { at: "config", code: ["radius/facts/", "radius/pure/", ...GROUND], types: [] },
-  // What touches the operating system for main: sockets, the data directory, the control socket.
-  { at: "host/", code: ["radius/facts/", "radius/pure/", "config", ...GROUND], types: EVERYTHING },
+  { at: "console/me/", code: ["console/web/", ...BROWSER], types: ["console/api/"] },
   {
-    at: "commands/try",
+    at: "console/",
     code: [
-      "radius/facts/",
-      "radius/pure/",
-      "runtime.ts",
+      ...RADIUS_FACTS,
+      ...PURE_RADIUS,
+      "scim/schema/",
+      "scim/filter/",
+      "platform/",
+    ],
+    except: ["platform/config/", "platform/data_dir.ts", "platform/control_listener.ts"],
+    types: EVERYTHING,
+  },
+  // The settings name RADIUS attributes, so their tables check them.
+  { at: "platform/config/", code: ["radius/protocol/", "platform/"], types: [] },
+  { at: "platform/", code: [], types: [] },
+  {
+    at: "cli/radtest",
+    code: [
+      ...RADIUS_FACTS,
+      "platform/runtime.ts",
       "platform/control_characters.ts",
-      "commands/parse_args.ts",
+      "cli/parse_args.ts",
     ],
     types: [],
   },
   // Commands use the administration API: through the control socket, or of the application that compose.ts builds.
   {
-    at: "commands/",
+    at: "cli/",
     code: [
       "compose.ts",
-      "config",
       "console/api/console_api.ts",
       "console/assets.ts",
-      "host/data_dir.ts",
-      "radius/facts/",
-      "radius/pure/",
-      "scim/facts/",
-      "scim/pure/",
-      ...GROUND,
+      ...RADIUS_FACTS,
+      "scim/schema/",
+      "scim/http/routes.ts",
+      "scim/transfer/",
+      "platform/",
     ],
     types: ["console/api/", "scim/"],
   },
   { at: "docs/", code: EVERYTHING, types: [] },
   { at: "compose.ts", code: EVERYTHING, types: [] },
   { at: "main", code: EVERYTHING, types: [] },
-  { at: "runtime.ts", code: [], types: [] },
-  { at: "store.ts", code: ["runtime.ts", "platform/"], types: [] },
-  { at: "vault.ts", code: ["runtime.ts"], types: [] },
-  { at: "log.ts", code: ["runtime.ts", "platform/"], types: [] },
-  { at: "canonical_name.ts", code: [], types: [] },
-  { at: "phone_name.ts", code: [], types: [] },
-  { at: "contact_values.ts", code: [], types: ["scim/resource.ts"] },
-  { at: "platform/audit_actions.ts", code: [], types: [] },
-  { at: "platform/", code: ["canonical_name.ts"], types: ["runtime.ts", "store.ts"] },
-  { at: "user_record.ts", code: ["canonical_name.ts"], types: ["store.ts"] },
-  { at: "source_key.ts", code: [], types: [] },
-  { at: "failure_limit.ts", code: ["canonical_name.ts", "source_key.ts", "runtime.ts"], types: [] },
-  { at: "password_hasher.ts", code: ["runtime.ts", "vault.ts"], types: [] },
-  // The judge of the gateway's packets shares no code with it.
-  { at: "tests/ground/", code: ["tests/packages/"], types: [] },
+  // The reply checker of the tests shares no code with the gateway.
+  { at: "tests/support/", code: ["tests/packages/"], types: [] },
   { at: "tests/", code: ["", "tests/"], types: [] },
 ];
 
@@ -129,14 +129,18 @@ export function importProblem(edge: ImportEdge): string | null {
   const room = ROOMS.find(({ at }) => edge.from.startsWith(at));
   if (room === undefined) return `${edge.from} is in no room: add a row for it`;
   if (edge.target.startsWith(room.at)) return null;
-  const allowed = edge.types ? [...room.code, ...room.types] : room.code;
+  const isRefused = room.except?.some((at) => edge.target.startsWith(at)) ?? false;
+  const code = isRefused ? [] : room.code;
+  const allowed = edge.types ? [...code, ...room.types] : code;
   if (allowed.some((at) => covers(at, edge.target))) return null;
   return `${edge.from} imports ${edge.types ? "types of" : "code of"} ${edge.target}`;
 }
 
 /** The paths that rows name and that begin no source path: rows of deleted files, which allow whatever takes the name later. */
 export function missingPaths(rooms: readonly RoomRow[], paths: readonly string[]): string[] {
-  const named = new Set(rooms.flatMap(({ at, code, types }) => [at, ...code, ...types]));
+  const named = new Set(
+    rooms.flatMap(({ at, code, types, except = [] }) => [at, ...code, ...types, ...except]),
+  );
   return [...named].filter((at) => !paths.some((path) => path.startsWith(at)));
 }
 

@@ -33,7 +33,7 @@ Deno.test("imports go only where the rows allow, and packages are pinned", async
 Deno.test("every path in the rows of the import rules exists", () => {
   const modules = sources.map(({ path }) => path).filter(isModule);
   assertEquals(missingPaths(ROOMS, modules), []);
-  const stale = [{ at: "radius/", code: ["radius/doing/mirror.ts"], types: ["store.ts", "gone/"] }];
+  const stale = [{ at: "radius/", code: ["radius/doing/mirror.ts"], types: ["platform/store.ts", "gone/"] }];
   assertEquals(missingPaths(stale, modules), ["radius/doing/mirror.ts", "gone/"]);
 });
 
@@ -48,49 +48,49 @@ const code = (from: string, target: string): ImportEdge => ({ from, target, type
 const types = (from: string, target: string): ImportEdge => ({ from, target, types: true });
 
 const FORBIDDEN: readonly ImportEdge[] = [
-  code("radius/doing/server.ts", "scim/routes.ts"),
-  types("scim/routes.ts", "radius/doing/ports.ts"),
-  code("radius/facts/flow.ts", "radius/pure/step.ts"),
-  code("radius/pure/step.ts", "radius/doing/server.ts"),
-  code("radius/pure/step.ts", "store.ts"),
-  code("upstream/telephony.ts", "radius/doing/ports.ts"),
-  types("upstream/telephony.ts", "radius/doing/server.ts"),
+  code("radius/server/server.ts", "scim/routes.ts"),
+  types("scim/routes.ts", "radius/ports.ts"),
+  code("radius/protocol/packet.ts", "radius/flow/step.ts"),
+  code("radius/flow/step.ts", "radius/server/server.ts"),
+  code("radius/flow/step.ts", "platform/store.ts"),
+  code("upstream/telephony.ts", "radius/ports.ts"),
+  types("upstream/telephony.ts", "radius/server/server.ts"),
   code("console/web/live.ts", "console/api/users.ts"),
-  code("console/web/live.ts", "runtime.ts"),
+  code("console/web/live.ts", "platform/runtime.ts"),
   code("console/api/users.ts", "scim/resources.ts"),
-  code("radius/doing/server.ts", "console/listener.ts"),
+  code("radius/server/server.ts", "console/listener.ts"),
   code("main.ts", "tests/fakes/raw_http.ts"),
-  code("tests/ground/radius_packets.ts", "radius/pure/md5.ts"),
-  code("somewhere/new.ts", "runtime.ts"),
+  code("tests/support/radius_packets.ts", "radius/protocol/md5.ts"),
+  code("somewhere/new.ts", "platform/runtime.ts"),
   code("console/api/users.ts", "tests/packages/express.ts"),
   code("console/http.ts", "compose.ts"),
-  code("host/control_listener.ts", "compose.ts"),
-  code("commands/pair.ts", "radius/doing/pairings.ts"),
-  code("commands/refresh.ts", "scim/identity.ts"),
-  code("commands/client.ts", "console/api/connect/client_routes.ts"),
-  code("commands/pair.ts", "upstream/services.ts"),
+  code("platform/control_listener.ts", "compose.ts"),
+  code("cli/pair.ts", "radius/factors/pairings.ts"),
+  code("cli/refresh.ts", "scim/scim.ts"),
+  code("cli/client.ts", "console/api/clients/client_routes.ts"),
+  code("cli/pair.ts", "upstream/services.ts"),
 ];
 
 const ALLOWED: readonly ImportEdge[] = [
   code("main.ts", "scim/routes.ts"),
-  code("compose.ts", "scim/identity.ts"),
-  code("commands/offline_admin.ts", "compose.ts"),
-  code("commands/admin_connection.ts", "console/api/console_api.ts"),
-  types("commands/unlock.ts", "console/api/people/user_shapes.ts"),
-  code("radius/doing/server.ts", "radius/pure/packet.ts"),
-  types("upstream/telephony.ts", "radius/doing/ports.ts"),
+  code("compose.ts", "scim/scim.ts"),
+  code("cli/offline_admin.ts", "compose.ts"),
+  code("cli/admin_connection.ts", "console/api/console_api.ts"),
+  types("cli/unlock.ts", "console/api/users/user_types.ts"),
+  code("radius/server/server.ts", "radius/protocol/packet.ts"),
+  types("upstream/telephony.ts", "radius/ports.ts"),
   types("console/api/users.ts", "scim/resources.ts"),
-  code("console/web/live.ts", "radius/facts/steps.ts"),
+  code("console/web/live.ts", "radius/protocol/steps.ts"),
   types("console/web/live.ts", "console/api/users.ts"),
-  code("tests/radius/pure/md5_test.ts", "radius/pure/md5.ts"),
-  code("tests/radius/pure/md5_test.ts", "tests/ground/lines.ts"),
+  code("tests/radius/pure/md5_test.ts", "radius/protocol/md5.ts"),
+  code("tests/radius/pure/md5_test.ts", "tests/support/lines.ts"),
 ];
 
 Deno.test("importProblem() names each forbidden direction", () => {
   for (const edge of FORBIDDEN) assert(importProblem(edge) !== null, JSON.stringify(edge));
   assertStringIncludes(
-    importProblem(code("radius/doing/server.ts", "scim/routes.ts")) ?? "",
-    "radius/doing/server.ts imports code of scim/routes.ts",
+    importProblem(code("radius/server/server.ts", "scim/routes.ts")) ?? "",
+    "radius/server/server.ts imports code of scim/routes.ts",
   );
 });
 

@@ -1,7 +1,7 @@
 // What `deno task start` installs on a fresh machine: only what the product loads.
 
 import { assert, assertEquals } from "@std/assert";
-import { runProgram } from "../ground/child.ts";
+import { runProgram } from "../support/child.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** 41 in November 2026; half of them belong to @simplewebauthn/server. */

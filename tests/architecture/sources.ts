@@ -1,6 +1,6 @@
 // The files of the project as text, and its import graph as edges.
 
-import { runProgram } from "../ground/child.ts";
+import { runProgram } from "../support/child.ts";
 
 /** One text file; `path` is relative to the root, with slashes. */
 export interface SourceFile {

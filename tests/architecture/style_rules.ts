@@ -11,7 +11,7 @@ export interface StyleRow {
 }
 
 /** Where tests that need a foreign program are skipped without it; with CI=true tests/run.ts calls that a failure. */
-const SKIPS_WITH_REASON = new Set(["tests/ground/needing.ts", "tests/e2e/browser.ts"]);
+const SKIPS_WITH_REASON = new Set(["tests/support/skip_unless.ts", "tests/e2e/browser.ts"]);
 const inTests = (path: string) => path.startsWith("tests/");
 const inBrowser = (path: string) =>
   ["console/web/", "console/device/", "console/me/"].some((room) => path.startsWith(room));
@@ -40,7 +40,7 @@ export const STYLE_RULES = {
     problem: matches(/\.only\(|\bonly: true/),
     breach: planted("tests/a_test.ts", "Deno.test.only(() => {});"),
   },
-  "skips a test without a reason (tests/ground/needing.ts gives one)": {
+  "skips a test without a reason (tests/support/skip_unless.ts gives one)": {
     applies: (path) => isModule(path) && inTests(path) && !SKIPS_WITH_REASON.has(path),
     problem: matches(/\.skip\(|\.ignore\(|\bignore: (true|!)/),
     breach: planted("tests/a_test.ts", "Deno.test.ignore(() => {});"),

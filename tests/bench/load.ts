@@ -1,6 +1,6 @@
 // Compiles the load generator and runs it.
 
-import { runProgram } from "../ground/child.ts";
+import { runProgram } from "../support/child.ts";
 
 /** What one run of the generator counted; times in microseconds. */
 export interface LoadResult {

@@ -1,8 +1,8 @@
 // The load generator, compiled and tried against a throw-away server: it counts right, and it notices what is wrong.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { startChallengeServer } from "../ground/challenge_server.ts";
-import { testNeeding } from "../ground/needing.ts";
+import { startChallengeServer } from "../support/challenge_server.ts";
+import { testNeeding } from "../support/skip_unless.ts";
 import { compileLoad, runLoad, VoidMeasurement } from "./load.ts";
 
 const SECRET = "shared with the generator";

@@ -1,6 +1,6 @@
 // What Linux says about a process and about a UDP port.
 
-export { residentMb } from "../ground/process_memory.ts";
+export { residentMb } from "../support/process_memory.ts";
 
 /** `USER_HZ`: the unit of times in /proc/<pid>/stat, 100 on every Linux that Deno runs on. */
 const TICKS_PER_SECOND = 100;

@@ -1,7 +1,7 @@
 // Measures the gateway beside FreeRADIUS in one run (`deno task bench`). docs/measuring.md says what each figure means.
 
 import { parseArgs } from "node:util";
-import { installHint, missingPeers } from "../ground/peers.ts";
+import { installHint, missingPeers } from "../support/peers.ts";
 import { type Durations, type Figures, measureThroughput, measureWaiting } from "./figures.ts";
 import { runIdentityBench } from "./identity/run.ts";
 import { compileLoad, VoidMeasurement } from "./load.ts";

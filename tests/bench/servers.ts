@@ -1,9 +1,9 @@
 // The two servers that are measured, each started afresh with a directory of its own.
 
-import { endChild } from "../ground/child.ts";
-import { freeUdpPort } from "../ground/free_port.ts";
-import { startGateway } from "../ground/gateway.ts";
-import { openRadiusClient } from "../ground/radius_client.ts";
+import { endChild } from "../support/child.ts";
+import { freeUdpPort } from "../support/free_port.ts";
+import { startGateway } from "../support/gateway.ts";
+import { openRadiusClient } from "../support/radius_client.ts";
 
 /** A server that has answered once. */
 export interface MeasuredServer {

@@ -2,11 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
-import { createAuthMiddleware } from "../../console/api/auth_middleware.ts";
+import { createAuthMiddleware } from "../../console/api/auth/auth_middleware.ts";
 import { CONSOLE_API_PATH } from "../../console/api/console_api.ts";
-import type { HttpEnv } from "../../console/api/http_env.ts";
-import { isAllowed, may, ROLES, routePermissions } from "../../console/api/permissions.ts";
-import { Refusal } from "../../console/api/refusal.ts";
+import type { HttpEnv } from "../../console/api/hono_env.ts";
+import { isAllowed, may, ROLES, routePermissions } from "../../console/api/auth/permissions.ts";
+import { Refusal } from "../../console/api/errors.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";

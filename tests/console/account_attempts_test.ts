@@ -6,8 +6,8 @@ import {
   ATTACKED_WAIT_MS,
   createAccountAttempts,
   MAX_ACCOUNT_FAILURES,
-} from "../../console/api/sign_in/account_attempts.ts";
-import { Refusal } from "../../console/api/refusal.ts";
+} from "../../console/api/auth/account_rate_limit.ts";
+import { Refusal } from "../../console/api/errors.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
 function attacked() {

@@ -1,14 +1,14 @@
 // Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import type { Role } from "../../console/api/permissions.ts";
-import { isAdminName } from "../../console/api/sign_in/admin_records.ts";
-import { createAdmins } from "../../console/api/sign_in/admins.ts";
-import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
-import { Refusal } from "../../console/api/refusal.ts";
-import { createLog } from "../../log.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { createVault } from "../../vault.ts";
+import type { Role } from "../../console/api/auth/permissions.ts";
+import { isAdminName } from "../../console/api/auth/admin_records.ts";
+import { createAdmins } from "../../console/api/auth/admin_store.ts";
+import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
+import { Refusal } from "../../console/api/errors.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createVault } from "../../platform/vault.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 

@@ -2,10 +2,10 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
-import { type AuditPage, auditPage, MAX_COMPARED } from "../../console/api/govern/audit_reader.ts";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
-import { auditLines, MOST_EXPORTED } from "../../console/api/govern/audit_export.ts";
-import type { Store } from "../../store.ts";
+import { type AuditPage, auditPage, MAX_COMPARED } from "../../console/api/audit/audit_reader.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { auditLines, MOST_EXPORTED } from "../../console/api/audit/audit_export.ts";
+import type { Store } from "../../platform/store.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const START_MS = 1_800_000_000_000;

@@ -1,12 +1,12 @@
 // What the audit and a user's timeline have of logins that timed out, of members of groups, and of phone numbers.
 
 import { assertEquals } from "@std/assert";
-import type { AuditItem, AuditPage } from "../../console/api/govern/audit_reader.ts";
-import type { ImportView } from "../../console/api/people/bulk_shapes.ts";
-import type { TimelinePage } from "../../console/api/people/user_shapes.ts";
-import { userTimeline } from "../../console/api/people/user_timeline.ts";
-import { contentEntries } from "../../scim/targets/audit.ts";
-import type { JsonObject, UserContent } from "../../scim/resource.ts";
+import type { AuditItem, AuditPage } from "../../console/api/audit/audit_reader.ts";
+import type { ImportView } from "../../console/api/users/bulk_types.ts";
+import type { TimelinePage } from "../../console/api/users/user_types.ts";
+import { userTimeline } from "../../console/api/users/user_timeline.ts";
+import { contentEntries } from "../../scim/provisioning/write_audit.ts";
+import type { JsonObject, UserContent } from "../../scim/schema/resource.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type PeopleConsole, SCIM_ACTOR, type Shape, startPeopleConsole } from "../fakes/console_people.ts";
 import { startInProcess } from "../radius/rows/in_process.ts";

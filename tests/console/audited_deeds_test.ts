@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../platform/audit.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import type { Store } from "../../store.ts";
+import type { Store } from "../../platform/store.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { CONNECT_DEEDS } from "./deeds/connect_deeds.ts";
 import { type AuditedDeed, type Deeds, openStage, type Stage } from "./deeds/deed.ts";

@@ -2,9 +2,9 @@
 
 import { assertEquals } from "@std/assert";
 import { SignJWT, UnsecuredJWT } from "jose";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createVault } from "../../vault.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createVault } from "../../platform/vault.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";

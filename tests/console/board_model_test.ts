@@ -3,8 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
 import { BOARD_LIMIT, type BoardFilter, createBoardModel } from "../../console/web/models/board_model.ts";
-import type { LiveMessage, LiveSnapshot } from "../../console/api/shapes.ts";
-import type { ConversationView } from "../../radius/doing/ports.ts";
+import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
+import type { ConversationView } from "../../radius/ports.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
 const EVERYTHING: BoardFilter = { text: "", state: "", client: "", target: "" };

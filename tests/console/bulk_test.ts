@@ -1,12 +1,12 @@
 // Deeds on many users, imports and exports, over the API.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/people/bulk_shapes.ts";
-import type { UserView } from "../../console/api/people/user_shapes.ts";
+import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/users/bulk_types.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 
 const BULK = "/console/api/bulk";
 const JOBS = "/console/api/jobs";

@@ -1,15 +1,15 @@
 // Charts: counts add up, percentiles come out of buckets, and what was counted survives in bounded steps.
 
 import { assert, assertEquals } from "@std/assert";
-import { addTallies, percentileMs, seriesOf } from "../../console/api/live/chart_series.ts";
-import { type ChartStore, createChartStore } from "../../console/api/live/chart_store.ts";
-import { historyKeyAt } from "../../console/api/live/history.ts";
-import type { FinishTally } from "../../radius/doing/ports.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
-import { createLog } from "../../log.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore, type Mutation } from "../../store.ts";
+import { addTallies, percentileMs, seriesOf } from "../../console/api/charts/chart_series.ts";
+import { type ChartStore, createChartStore } from "../../console/api/charts/chart_store.ts";
+import { historyKeyAt } from "../../console/api/history/history.ts";
+import type { FinishTally } from "../../radius/ports.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore, type Mutation } from "../../platform/store.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 import { createFakeWatch } from "../fakes/console_gateway.ts";
 

@@ -1,7 +1,7 @@
 // The address of a client behind reverse proxies.
 
 import { assertEquals } from "@std/assert";
-import { createRangeCheck } from "../../config/addresses.ts";
+import { createRangeCheck } from "../../platform/config/addresses.ts";
 import { clientAddress } from "../../console/client_address.ts";
 
 const PROXIES = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"];

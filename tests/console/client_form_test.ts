@@ -1,7 +1,7 @@
 // The form of a RADIUS client: what it sends, what differs, and two editors' changes put together.
 
 import { assertEquals } from "@std/assert";
-import type { ClientRow } from "../../console/api/connect/client_shapes.ts";
+import type { ClientRow } from "../../console/api/clients/client_types.ts";
 import {
   changedSettings,
   type ClientDraft,

@@ -2,8 +2,8 @@
 // unsigned requests.
 
 import { assertEquals } from "@std/assert";
-import type { HealthReport } from "../../console/api/connect/target_shapes.ts";
-import type { OneClient } from "../../console/api/connect/client_shapes.ts";
+import type { HealthReport } from "../../console/api/targets/target_types.ts";
+import type { OneClient } from "../../console/api/clients/client_types.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";

@@ -1,8 +1,8 @@
 // The table of client settings: each row has its words, and every part of the product that lists the settings takes them from it.
 
 import { assert, assertEquals } from "@std/assert";
-import { CLIENT_ROWS } from "../../config/client_rows.ts";
-import { NEW_CLIENT } from "../../console/api/connect/client_shapes.ts";
+import { CLIENT_ROWS } from "../../platform/config/client_rows.ts";
+import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
 import { CLIENT_FIELDS } from "../../console/web/models/client_form.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };

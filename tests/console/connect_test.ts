@@ -1,15 +1,15 @@
 // The API of clients, targets, credentials and health: by role and by rule, with what is audited, and no secret in any answer.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { BlastRadius } from "../../console/api/connect/client_shapes.ts";
+import type { BlastRadius } from "../../console/api/clients/client_types.ts";
 import type {
   HealthPart,
   MappingPreview,
   OneTarget,
   RefreshState,
-} from "../../console/api/connect/target_shapes.ts";
-import type { ShownClient } from "../../radius/doing/client_view.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+} from "../../console/api/targets/target_types.ts";
+import type { ShownClient } from "../../radius/server/client_view.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";

@@ -1,7 +1,7 @@
 // Which texts the console takes for e-mail addresses and phone numbers.
 
 import { assertEquals } from "@std/assert";
-import { contactProblems, isEmail, isTelephoneNumber } from "../../contact_values.ts";
+import { contactProblems, isEmail, isTelephoneNumber } from "../../scim/schema/contact_values.ts";
 
 Deno.test("isEmail() takes addresses as people write them, and no other text", () => {
   const good = ["ada@example.org", "a.b+c@mail.example.co.uk", "jürgen@müller.example", "o'neil@host"];

@@ -1,7 +1,7 @@
 // POST, GET and DELETE /credentials, as the operator's command uses them.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
 import { openComposition } from "../fakes/composition.ts";
 
 const IN_SETTINGS = `[[scim.credential]]

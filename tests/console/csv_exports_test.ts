@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { auditKey } from "../../platform/audit.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 
 type Site = Awaited<ReturnType<typeof startPeopleConsole>>;

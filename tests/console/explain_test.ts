@@ -9,11 +9,11 @@ import {
   reasonOfStray,
   ROW_REASONS,
   STRAY_REASONS,
-} from "../../console/api/live/explain.ts";
-import { DENIAL_CAUSES, type DenialCause } from "../../radius/facts/denial_causes.ts";
-import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
-import { FLOW } from "../../radius/facts/flow.ts";
-import { REFUSALS } from "../../radius/doing/request.ts";
+} from "../../console/api/conversations/explain_login.ts";
+import { DENIAL_CAUSES, type DenialCause } from "../../radius/flow/denial_causes.ts";
+import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
+import { FLOW } from "../../radius/flow/flow.ts";
+import { REFUSALS } from "../../radius/server/request.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
 Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that does not exist", () => {

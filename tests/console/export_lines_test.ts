@@ -1,7 +1,7 @@
 // GET /export/{users,groups}?format=jsonl: all resources of a target, one a line, as the export command reads them.
 
 import { assert, assertEquals } from "@std/assert";
-import { readLines, valueOf } from "../../commands/admin_connection.ts";
+import { readLines, valueOf } from "../../cli/admin_connection.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 async function fill({ api }: TestComposition): Promise<void> {

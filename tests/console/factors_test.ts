@@ -2,7 +2,7 @@
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { decodeBase32, encodeBase32 } from "../../platform/base32.ts";
-import { TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 

@@ -1,9 +1,9 @@
 // What is left after the set-up: known by the server, done by doing, skipped by owners and on record.
 
 import { assertEquals } from "@std/assert";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
 import { tryCommand } from "../../console/web/words.ts";
-import { doorOf } from "../../console/api/live/first_steps.ts";
+import { doorOf } from "../../console/api/onboarding/onboarding.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 

@@ -1,8 +1,8 @@
 // The picture of the flow table: every step stands in it once, and every way in it is one that the table has.
 
 import { assert, assertEquals } from "@std/assert";
-import { flowPicture } from "../../console/api/live/flow_picture.ts";
-import { STEPS } from "../../radius/facts/steps.ts";
+import { flowPicture } from "../../console/api/conversations/flow_layout.ts";
+import { STEPS } from "../../radius/protocol/steps.ts";
 
 const { nodes, edges } = flowPicture();
 const has = (from: string, to: string) => edges.some((edge) => edge.from === from && edge.to === to);

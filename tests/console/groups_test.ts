@@ -7,10 +7,10 @@ import type {
   GroupPage,
   GroupView,
   MemberPage,
-} from "../../console/api/people/group_shapes.ts";
+} from "../../console/api/groups/group_types.ts";
 import { saidOf } from "../../console/web/models/said.ts";
-import { historyKeyAt } from "../../console/api/live/history.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { historyKeyAt } from "../../console/api/history/history.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 

@@ -1,13 +1,13 @@
 // The history's API: narrowed, paged by key, and exported so that a spreadsheet runs nothing.
 
 import { assert, assertEquals } from "@std/assert";
-import { csvCell } from "../../console/api/live/history_routes.ts";
+import { csvCell } from "../../console/api/history/history_routes.ts";
 import {
   type FinishedLogin,
   historyKey,
   packFinished,
   unpackFinished,
-} from "../../radius/pure/finished_login.ts";
+} from "../../radius/conversation/login_record.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const START_MS = 1_800_000_000_000;

@@ -5,8 +5,8 @@ import type { HttpApp } from "../../console/http.ts";
 import { serveHttp } from "../../console/listener.ts";
 import { createRequestQueue } from "../../console/request_queue.ts";
 import { createUnsentOctets } from "../../console/unsent_octets.ts";
-import { createLog } from "../../log.ts";
-import { type Clock, systemClock } from "../../runtime.ts";
+import { createLog } from "../../platform/log.ts";
+import { type Clock, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, eventually } from "../upstream/manual_clock.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });

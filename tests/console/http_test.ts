@@ -6,7 +6,7 @@ import { assetResponse, loadDist } from "../../console/assets.ts";
 import { preferredLanguage } from "../../console/accept_language.ts";
 import { consolePreload } from "../../console/preload.ts";
 import { serveHttp } from "../../console/listener.ts";
-import { systemClock } from "../../runtime.ts";
+import { systemClock } from "../../platform/runtime.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 

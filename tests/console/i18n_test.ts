@@ -1,7 +1,7 @@
 // The message catalogues: the same keys and placeholders in each language, and a message for every name of the server.
 
 import { assert, assertEquals } from "@std/assert";
-import { shownSettings } from "../../config/shown_settings.ts";
+import { shownSettings } from "../../platform/config/settings_view.ts";
 import { catalogueJson, usesArea } from "../../console/i18n_bundle.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
@@ -14,8 +14,8 @@ import {
   t,
 } from "../../console/web/i18n/translate.ts";
 import { type Catalogue, type Language, LANGUAGES, type Message } from "../../console/web/i18n/catalogue.ts";
-import { REFUSALS } from "../../radius/doing/request.ts";
-import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
+import { REFUSALS } from "../../radius/server/request.ts";
+import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 
 const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
 /** English has the sentences of this area in the table of the settings, and the server sends them. */

@@ -1,7 +1,7 @@
 // POST /imports/rows: rows of a file that the import command sends.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 const user = (userName: string, more: Record<string, unknown> = {}) => ({

@@ -1,7 +1,7 @@
 // Invitations for phones, and the preferred factor, through the administration API.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
 import { openComposition } from "../fakes/composition.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,9 +1,9 @@
 // A change that is refused because of an older version: the answer says who made the newest change, and when.
 
 import { assert, assertEquals } from "@std/assert";
-import type { GroupView } from "../../console/api/people/group_shapes.ts";
-import type { UserView } from "../../console/api/people/user_shapes.ts";
-import type { LastChange, RefusalBody } from "../../console/api/refusal.ts";
+import type { GroupView } from "../../console/api/groups/group_types.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
+import type { LastChange, RefusalBody } from "../../console/api/errors.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";

@@ -113,11 +113,13 @@ async function copySources(to: string): Promise<void> {
     "console",
     "radius/facts",
     "platform",
-    "runtime.ts",
-    "canonical_name.ts",
-    "contact_values.ts",
+    "platform/runtime.ts",
+    "platform/canonical_name.ts",
+    "scim/schema/contact_values.ts",
   ];
-  for (const path of [...paths, "phone_name.ts", "deno.json", "deno.lock"]) await copyBelow(path, to);
+  for (const path of [...paths, "platform/device_label.ts", "deno.json", "deno.lock"]) {
+    await copyBelow(path, to);
+  }
   await Deno.symlink(`${root}node_modules`, `${to}/node_modules`);
 }
 

@@ -1,7 +1,7 @@
 // What the health page and the metrics show of the counts of the last hour.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { HealthReport } from "../../console/api/connect/target_shapes.ts";
+import type { HealthReport } from "../../console/api/targets/target_types.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 
 Deno.test("GET /health says how many messages, failures and locks the last hour had, and which limit is reached", async () => {

@@ -5,8 +5,8 @@ import { createConnectionTable } from "../../console/connection_table.ts";
 import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "../../console/descriptors.ts";
 import type { HttpApp } from "../../console/http.ts";
 import { type ListenerDeps, type ProbeResult, serveHttp } from "../../console/listener.ts";
-import { createLog } from "../../log.ts";
-import { systemClock } from "../../runtime.ts";
+import { createLog } from "../../platform/log.ts";
+import { systemClock } from "../../platform/runtime.ts";
 import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.ts";
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });

@@ -1,10 +1,10 @@
 // The live feed: batches, ids that can be resumed from, and bounds.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { createHistory } from "../../console/api/live/live_history.ts";
-import { createLiveFeed, HISTORY_LIMIT } from "../../console/api/live/live_feed.ts";
-import type { LiveMessage } from "../../console/api/shapes.ts";
-import { createSystemRandom } from "../../runtime.ts";
+import { createHistory } from "../../console/api/conversations/replay_buffer.ts";
+import { createLiveFeed, HISTORY_LIMIT } from "../../console/api/conversations/event_feed.ts";
+import type { LiveMessage } from "../../console/api/api_types.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
 import {
   approval,
   conversation,

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
 import { createBoardModel } from "../../console/web/models/board_model.ts";
 import { createLiveModel, type EventChannel, hasGap } from "../../console/web/models/live_model.ts";
-import type { LiveMessage, LiveSnapshot } from "../../console/api/shapes.ts";
+import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 

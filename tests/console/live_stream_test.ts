@@ -1,7 +1,7 @@
 // The live stream over HTTP: resumed, bounded, ended.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { createEventStreams, eventChunk } from "../../console/api/live/event_stream.ts";
+import { createEventStreams, eventChunk } from "../../console/api/conversations/event_stream.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 

@@ -1,10 +1,10 @@
 // The live board's words: every step, outcome, reason and row that the gateway knows has its own in every language.
 
 import { assert, assertEquals } from "@std/assert";
-import { REASON_CODES, ROW_REASONS } from "../../console/api/live/explain.ts";
+import { REASON_CODES, ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { DENIAL_CAUSES } from "../../radius/facts/denial_causes.ts";
+import { DENIAL_CAUSES } from "../../radius/flow/denial_causes.ts";
 import {
   momentWords,
   nodeOf,
@@ -13,8 +13,8 @@ import {
   stateWords,
   STEP_NAMES,
 } from "../../console/web/words.ts";
-import { EFFECTS, FLOW, type FlowRow } from "../../radius/facts/flow.ts";
-import { isStep, PASSAGES, STEPS } from "../../radius/facts/steps.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
+import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
 const CATALOGUES = { en, de };
 

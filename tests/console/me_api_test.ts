@@ -1,10 +1,15 @@
 // The API of a person's own page: the ways in, what is one's own, and what is not.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { MeFactors, MeLinkLook, MeLogins, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
-import type { NoticeList } from "../../console/api/live/notices.ts";
+import type {
+  MeFactors,
+  MeLinkLook,
+  MeLogins,
+  MeSessionAnswer,
+} from "../../console/api/account/account_types.ts";
+import type { NoticeList } from "../../console/api/notices/notices.ts";
 import { decodeBase32 } from "../../platform/base32.ts";
-import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import type { CallOptions } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";

@@ -1,10 +1,10 @@
 // The account page's own machinery: the link's token, the session that ends and comes back, words for what the server says.
 
-import { DENIAL_CAUSES } from "../../radius/facts/denial_causes.ts";
+import { DENIAL_CAUSES } from "../../radius/flow/denial_causes.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { ROW_REASONS } from "../../console/api/live/explain.ts";
-import type { MeInfo, MeSessionAnswer } from "../../console/api/me/me_shapes.ts";
-import { REFUSALS } from "../../console/api/refusal.ts";
+import { ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
+import type { MeInfo, MeSessionAnswer } from "../../console/api/account/account_types.ts";
+import { REFUSALS } from "../../console/api/errors.ts";
 import { createAccount } from "../../console/me/account.ts";
 import type { MeCalls } from "../../console/me/me_calls.ts";
 import { createMeSession, tokenIn } from "../../console/me/me_session.ts";

@@ -2,9 +2,9 @@
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Fetch } from "../../platform/fetch_with_deadline.ts";
-import { OidcProvider } from "../../console/api/sign_in/oidc_provider.ts";
-import { Refusal } from "../../console/api/refusal.ts";
-import { systemClock } from "../../runtime.ts";
+import { OidcProvider } from "../../console/api/auth/oidc_provider.ts";
+import { Refusal } from "../../console/api/errors.ts";
+import { systemClock } from "../../platform/runtime.ts";
 import { type FakeOidcProvider, oidcSettings } from "../fakes/oidc_provider.ts";
 
 const ISSUER = "https://id.example.org/realm";

@@ -1,9 +1,9 @@
 // Signing in through another house's provider: what is believed, and everything that is not.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import type { Role } from "../../console/api/permissions.ts";
-import { nameOfClaims, roleOfClaims } from "../../console/api/sign_in/oidc_admins.ts";
-import { ownPath } from "../../console/api/sign_in/oidc_routes.ts";
+import type { Role } from "../../console/api/auth/permissions.ts";
+import { nameOfClaims, roleOfClaims } from "../../console/api/auth/oidc_admins.ts";
+import { ownPath } from "../../console/api/auth/oidc_routes.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import {

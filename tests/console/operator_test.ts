@@ -1,7 +1,7 @@
 // The operator's requests through the control socket: which of them are answered, as whom, and that no other request passes as one.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
 import { MAX_BODY_OCTETS } from "../../console/request_gate.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 import { CONSOLE_ROUTES, type ConsoleRoute } from "../fakes/console_routes.ts";

@@ -2,9 +2,9 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
-import { createOwnHistory } from "../../console/api/me/own_history.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import { createStore, type Store } from "../../store.ts";
+import { createOwnHistory } from "../../console/api/account/account_history.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { createStore, type Store } from "../../platform/store.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 // The factors that an operator gives, lists and revokes through the administration API.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
 import { openComposition, refusalCode, type TestComposition } from "../fakes/composition.ts";
 import { right } from "../upstream/worlds.ts";
 

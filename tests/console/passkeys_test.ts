@@ -1,15 +1,15 @@
 // Passkeys against an authenticator in software: what signs in, what is forged, and what counts once.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { CHALLENGE_MS, createPasskeyChallenges } from "../../console/api/sign_in/passkey_challenges.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createVault } from "../../vault.ts";
+import { CHALLENGE_MS, createPasskeyChallenges } from "../../console/api/auth/passkey_challenges.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createVault } from "../../platform/vault.ts";
 import {
   type AuthenticatorLies,
   createAuthenticator,
   type FakeAuthenticator,
 } from "../fakes/authenticator.ts";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";

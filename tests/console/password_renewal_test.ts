@@ -1,15 +1,15 @@
 // A password hash of an earlier version is made again at sign-in, so that every sign-in takes the same work.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { type Admin, adminKey, type AdminRecord } from "../../console/api/sign_in/admin_records.ts";
-import { type Admins, createAdmins } from "../../console/api/sign_in/admins.ts";
-import { createPasswordHasher, type PasswordHasher } from "../../console/api/sign_in/passwords.ts";
-import { createSessions, type Sessions } from "../../console/api/sign_in/sessions.ts";
-import { Refusal } from "../../console/api/refusal.ts";
-import { createLog } from "../../log.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { createStore, type Store } from "../../store.ts";
-import { createVault } from "../../vault.ts";
+import { type Admin, adminKey, type AdminRecord } from "../../console/api/auth/admin_records.ts";
+import { type Admins, createAdmins } from "../../console/api/auth/admin_store.ts";
+import { createPasswordHasher, type PasswordHasher } from "../../console/api/auth/passwords.ts";
+import { createSessions, type Sessions } from "../../console/api/auth/sessions.ts";
+import { Refusal } from "../../console/api/errors.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createStore, type Store } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
 
 const PASSWORD = "correct horse battery";
 const PLACE = { source: "192.0.2.1", agent: "a browser", by: "password", freshMs: 0 } as const;

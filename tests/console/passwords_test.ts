@@ -1,10 +1,10 @@
 // Hashes of administrators' passwords: sound, bounded, and off the thread that answers RADIUS.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
-import { sourceKey } from "../../source_key.ts";
-import { Refusal } from "../../console/api/refusal.ts";
-import { createSystemRandom } from "../../runtime.ts";
+import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
+import { sourceKey } from "../../platform/source_key.ts";
+import { Refusal } from "../../console/api/errors.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
 
 const random = createSystemRandom();
 

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { encode } from "uqr";
-import { type QrPicture, qrPicture } from "../../console/api/qr_picture.ts";
+import { type QrPicture, qrPicture } from "../../console/api/qr_svg.ts";
 
 const MOST_OCTETS = 2331;
 

@@ -8,7 +8,7 @@ import {
   MAX_BODY_OCTETS,
 } from "../../console/request_gate.ts";
 import { createRequestLimit } from "../../console/request_limit.ts";
-import { Refusal } from "../../console/api/refusal.ts";
+import { Refusal } from "../../console/api/errors.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
 const settings = { listen: { hostname: "127.0.0.1", port: 8080 }, publicUrl: "https://gate.example.org" };

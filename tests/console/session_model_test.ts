@@ -3,7 +3,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { type ApiClient, ApiFailure } from "../../console/web/api_client.ts";
 import { createSessionModel } from "../../console/web/models/session_model.ts";
-import type { SessionAnswer } from "../../console/api/shapes.ts";
+import type { SessionAnswer } from "../../console/api/api_types.ts";
 
 const NOW_MS = 1_800_000_000_000;
 

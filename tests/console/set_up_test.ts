@@ -1,7 +1,7 @@
 // The first owner, by a link that works once.
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { Refusal } from "../../console/api/refusal.ts";
+import { Refusal } from "../../console/api/errors.ts";
 import { deedsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 

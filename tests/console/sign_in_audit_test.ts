@@ -1,9 +1,9 @@
 // What the audit has of signing in: who came and went, from where and by which means, and who was not let in, folded.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRefusedSignIns } from "../../console/api/sign_in/refused_sign_ins.ts";
-import { createLog } from "../../log.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createRefusedSignIns } from "../../console/api/auth/rejected_sign_ins.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const SESSION = "/console/api/session";

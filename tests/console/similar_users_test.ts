@@ -1,9 +1,9 @@
 // The hint at a user of nearly the same name: for a login of an unknown user, and for a packet whose User-Name was refused.
 
 import { assertEquals } from "@std/assert";
-import { buildRequest } from "../ground/radius_packets.ts";
-import { copyMasked } from "../../radius/pure/mask_packet.ts";
-import { packetRows } from "../../radius/pure/packet_rows.ts";
+import { buildRequest } from "../support/radius_packets.ts";
+import { copyMasked } from "../../radius/protocol/redact_packet.ts";
+import { packetRows } from "../../radius/protocol/dissect_packet.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 

@@ -1,8 +1,8 @@
 // POST /users/:id/unlock, and what GET /users/:id shows of a lock.
 
 import { assertEquals } from "@std/assert";
-import { valueOf } from "../../commands/admin_connection.ts";
-import type { LockView } from "../../console/api/people/user_shapes.ts";
+import { valueOf } from "../../cli/admin_connection.ts";
+import type { LockView } from "../../console/api/users/user_types.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 const LOCKOUT = "[factors.lockout]\nfailures = 2\nhard_limit = 3\n";

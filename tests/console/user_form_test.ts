@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import type { JsonObject } from "../../scim/resource.ts";
+import type { JsonObject } from "../../scim/schema/resource.ts";
 import { attributesOf, diffRows, mergeForms } from "../../console/web/models/user_changes.ts";
 import {
   changedFields,

@@ -1,7 +1,7 @@
 // The push and message limits of a user: shown with the time at which they end, and reset by an administrator.
 
 import { assert, assertEquals } from "@std/assert";
-import type { UserView } from "../../console/api/people/user_shapes.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { caller } from "../fakes/user_calls.ts";
 

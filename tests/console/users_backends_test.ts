@@ -1,7 +1,7 @@
 // The API of users at several backends: what one refuses, what it is owed, and what it keeps for itself.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import type { UserChange, UserView } from "../../console/api/people/user_shapes.ts";
+import type { UserChange, UserView } from "../../console/api/users/user_types.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { caller, whenDelivered } from "../fakes/user_calls.ts";

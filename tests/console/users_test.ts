@@ -7,9 +7,9 @@ import type {
   UserChange,
   UserPage,
   UserView,
-} from "../../console/api/people/user_shapes.ts";
+} from "../../console/api/users/user_types.ts";
 import { decodeBase32 } from "../../platform/base32.ts";
-import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { caller } from "../fakes/user_calls.ts";
 

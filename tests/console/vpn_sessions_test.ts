@@ -1,7 +1,10 @@
 // Who is connected to the VPN, through the console's API: what a viewer reads, of all users and of one, and the metric.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { ConnectedAnswer, UserSessionsAnswer } from "../../console/api/live/session_shapes.ts";
+import type {
+  ConnectedAnswer,
+  UserSessionsAnswer,
+} from "../../console/api/accounting_sessions/session_types.ts";
 import type { AccountingReport } from "../../radius/accounting/accounting_request.ts";
 import { SessionTable } from "../../radius/accounting/session_table.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";

@@ -1,7 +1,7 @@
 // Everything that the gateway can say has words here, and the small machinery of the page.
 
 import { assert, assertEquals } from "@std/assert";
-import { REFUSALS } from "../../console/api/refusal.ts";
+import { REFUSALS } from "../../console/api/errors.ts";
 import {
   countdownText,
   countText,

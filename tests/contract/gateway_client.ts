@@ -3,7 +3,7 @@
 
 import type { Composition } from "../../compose.ts";
 import { openComposition } from "../fakes/composition.ts";
-import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts";
+import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
 import { createLogin, type Login } from "../radius/rows/login.ts";
 import { whileTimePasses } from "../radius/rows/passing_time.ts";
 import type { ManualClock } from "../upstream/manual_clock.ts";

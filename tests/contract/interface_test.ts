@@ -2,11 +2,11 @@
 // The snapshots are updated as snapshot.ts describes.
 
 import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
-import { createDeviceApi } from "../../console/api/me/device_api.ts";
-import { createMeApi } from "../../console/api/me/me_api.ts";
+import { createDeviceApi } from "../../console/api/devices/device_api.ts";
+import { createMeApi } from "../../console/api/account/account_api.ts";
 import { configurationPage } from "../../docs/configuration_page.ts";
-import { FLOW } from "../../radius/facts/flow.ts";
-import { SCIM_PREFIX, SCIM_ROUTES } from "../../scim/facts/routes.ts";
+import { FLOW } from "../../radius/flow/flow.ts";
+import { SCIM_PREFIX, SCIM_ROUTES } from "../../scim/http/routes.ts";
 import { openContractGateway } from "./gateway_client.ts";
 import { assertSnapshot } from "./snapshot.ts";
 

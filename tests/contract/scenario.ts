@@ -1,6 +1,6 @@
 // A gateway for the store's scenario: three targets with their backends, a SCIM client, a phone and an authenticator app.
 
-import type { Transaction } from "../../store.ts";
+import type { Transaction } from "../../platform/store.ts";
 import { type Browser, type ContractGateway, openContractGateway } from "./gateway_client.ts";
 
 export interface Scenario extends AsyncDisposable {

@@ -2,8 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { createAuthenticator } from "../fakes/authenticator.ts";
-import { buildAccountingRequest } from "../ground/radius_packets.ts";
-import { fromBase32, totpCode } from "../ground/totp.ts";
+import { buildAccountingRequest } from "../support/radius_packets.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { becomes, pass, whileTimePasses } from "../radius/rows/passing_time.ts";
 import { type ContractGateway, ORIGIN, SECRET } from "./gateway_client.ts";
 import { MANY_MEMBERS, type Scenario } from "./scenario.ts";

@@ -1,9 +1,9 @@
 // The layouts of the store and the metrics, after a scenario in which every factor, interface and kind of record is used.
 // The snapshots are updated as snapshot.ts describes.
 
-import { openDataDir, sharedSecret } from "../../host/data_dir.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import type { Mutation, Transaction } from "../../store.ts";
+import { openDataDir, sharedSecret } from "../../platform/data_dir.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import type { Mutation, Transaction } from "../../platform/store.ts";
 import { LayoutCollector } from "./key_layout.ts";
 import { openScenario, SCENARIO_NAMES } from "./scenario.ts";
 import { assertSnapshot } from "./snapshot.ts";

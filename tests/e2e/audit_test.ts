@@ -3,7 +3,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { AUDIT_ACTIONS } from "../../platform/audit_actions.ts";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { findAccessibilityProblems, laidOut } from "./axe.ts";

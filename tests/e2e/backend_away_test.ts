@@ -3,8 +3,8 @@
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { runProgram } from "../ground/child.ts";
-import { type Slapd, startSlapd } from "../ground/slapd.ts";
+import { runProgram } from "../support/child.ts";
+import { type Slapd, startSlapd } from "../support/slapd.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { enter, start, targetWith } from "./connect_pages.ts";
 import { holds } from "./people_pages.ts";

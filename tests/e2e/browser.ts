@@ -9,8 +9,8 @@ import {
 } from "../packages/playwright.ts";
 import { build } from "../../console/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
-import { lacking } from "../ground/needing.ts";
-import type { PeerName } from "../ground/peers.ts";
+import { lacking } from "../support/skip_unless.ts";
+import type { PeerName } from "../support/peers.ts";
 import { PASSWORD, type TestConsole } from "../fakes/console_app.ts";
 
 export const CHROMIUM_PATH = "/usr/bin/chromium";

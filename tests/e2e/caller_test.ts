@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Locator, Page } from "../packages/playwright.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

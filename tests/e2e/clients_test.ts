@@ -3,8 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { openRadiusClient, type RadiusClient } from "../ground/radius_client.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
 import { enter, start } from "./connect_pages.ts";

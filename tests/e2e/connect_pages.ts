@@ -2,8 +2,8 @@
 
 import type { Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import type { Slapd } from "../ground/slapd.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import type { Slapd } from "../support/slapd.ts";
 import { signIn } from "./browser.ts";
 
 const ADMINS = ["owner", "viewer"].map((name) =>

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { startSlapd } from "../ground/slapd.ts";
+import { startSlapd } from "../support/slapd.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

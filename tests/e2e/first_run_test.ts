@@ -5,7 +5,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { BrowserContext, Page } from "../packages/playwright.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation } from "../fakes/console_gateway.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";

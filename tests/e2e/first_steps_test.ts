@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import {
   browserTest,

@@ -2,9 +2,9 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { decodeBase32 } from "../../platform/base32.ts";
-import { TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
+import { TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { holds } from "./people_pages.ts";
 

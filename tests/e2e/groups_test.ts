@@ -1,7 +1,7 @@
 // Groups and devices in a real browser, found by role and label.
 
 import { assertEquals } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { STEPS } from "../../radius/facts/steps.ts";
+import { STEPS } from "../../radius/protocol/steps.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";

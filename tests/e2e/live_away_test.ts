@@ -2,7 +2,7 @@
 // and with the real program stopped and started again.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";

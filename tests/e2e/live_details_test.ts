@@ -2,14 +2,14 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import type { PacketRecord } from "../../radius/doing/ports.ts";
-import { copyMasked } from "../../radius/pure/mask_packet.ts";
-import { packetRows } from "../../radius/pure/packet_rows.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import type { PacketRecord } from "../../radius/ports.ts";
+import { copyMasked } from "../../radius/protocol/redact_packet.ts";
+import { packetRows } from "../../radius/protocol/dissect_packet.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
 

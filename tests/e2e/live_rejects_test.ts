@@ -3,10 +3,10 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { chromium, type Page } from "../packages/playwright.ts";
-import { runProgram } from "../ground/child.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { totpCode } from "../ground/totp.ts";
+import { runProgram } from "../support/child.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { totpCode } from "../support/totp.ts";
 import { type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.ts";
 import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { BrowserContext, BrowserContextOptions, Page } from "../packages/playwright.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { ACTION_TIMEOUT_MS, browserTest, closeBrowserAtEnd, scrollsSideways } from "./browser.ts";
 

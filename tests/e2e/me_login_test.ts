@@ -2,9 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Browser, chromium, type Page } from "../packages/playwright.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { fromBase32, totpCode } from "../ground/totp.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.ts";
 import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { enterByLink, startMeConsole } from "../fakes/console_me.ts";
-import { fromBase32, totpCode } from "../ground/totp.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
 
 const dist = await currentDist();

@@ -12,7 +12,7 @@ import {
   type TownConsole,
 } from "../fakes/console_town.ts";
 import { ADA, DENIED_LOGIN } from "../fakes/console_town_rows.ts";
-import { shrinkPng } from "../ground/small_png.ts";
+import { shrinkPng } from "../support/small_png.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import {
   ACTION_TIMEOUT_MS,

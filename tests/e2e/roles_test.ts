@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { isAllowed, type Role, ROLES } from "../../console/api/permissions.ts";
+import { isAllowed, type Role, ROLES } from "../../console/api/auth/permissions.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";

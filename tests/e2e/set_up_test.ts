@@ -1,9 +1,9 @@
 // Setting up a factor after a one-time link, in a real browser: it may take longer than the link's own sign-in is fresh.
 
 import { assertEquals } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/permissions.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { decodeBase32 } from "../../platform/base32.ts";
-import { totpAt } from "../../radius/pure/totp.ts";
+import { totpAt } from "../../radius/factors/totp.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { findAccessibilityProblems } from "./axe.ts";

@@ -2,8 +2,8 @@
 // requires signed requests.
 
 import { assertEquals } from "@std/assert";
-import { openRadiusClient } from "../ground/radius_client.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { openRadiusClient } from "../support/radius_client.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { findAccessibilityProblems } from "./axe.ts";
 import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { enter, start } from "./connect_pages.ts";

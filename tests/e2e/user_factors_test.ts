@@ -3,7 +3,7 @@
 import { assertEquals, assertNotMatch } from "@std/assert";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { startGateway } from "../ground/gateway.ts";
+import { startGateway } from "../support/gateway.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
 

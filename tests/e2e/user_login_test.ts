@@ -3,8 +3,8 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import type { BrowserContext, Page } from "../packages/playwright.ts";
 import { decodeBase32 } from "../../platform/base32.ts";
-import { TOTP_STEP_MS, totpAt } from "../../radius/pure/totp.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import { setUpRadclient } from "../interop/peers/radclient.ts";
 import { browserTest, closeBrowserAtEnd } from "./browser.ts";
 

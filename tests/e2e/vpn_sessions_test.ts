@@ -1,9 +1,9 @@
 // Accounting by radclient through the real gateway: Live shows who is connected, and the page of the user shows the sessions of that user.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { runProgram } from "../ground/child.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
+import { runProgram } from "../support/child.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
 import { chromium, type Page } from "../packages/playwright.ts";
 import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH, currentDist } from "./browser.ts";
 

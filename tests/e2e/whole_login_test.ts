@@ -3,8 +3,8 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { chromium, type Page } from "../packages/playwright.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import { type RadclientLogin, setUpRadclient } from "../interop/peers/radclient.ts";
 import { ACTION_TIMEOUT_MS, CHROMIUM_FLAGS, CHROMIUM_PATH } from "./browser.ts";
 

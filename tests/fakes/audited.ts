@@ -1,6 +1,6 @@
 // What the audit of a console under test has besides coming and going, which every call of a test brings about.
 
-import type { Entry, Store } from "../../store.ts";
+import type { Entry, Store } from "../../platform/store.ts";
 
 /** Entries of the audit, oldest first, without sign-ins. */
 export async function deedsOf<T = string>(

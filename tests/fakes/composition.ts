@@ -1,17 +1,17 @@
 // For tests: all services on a store in memory, with a clock that a test moves, and the administration API as the operator uses it.
 
 import { hc } from "hono/client";
-import { type AdminApi, AdminRefusal, valueOf } from "../../commands/admin_connection.ts";
+import { type AdminApi, AdminRefusal, valueOf } from "../../cli/admin_connection.ts";
 import { compose, type Composition } from "../../compose.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
 import { NO_DIST } from "../../console/assets.ts";
-import { createLog } from "../../log.ts";
-import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore, type Store, type Transaction } from "../../store.ts";
-import { createVault } from "../../vault.ts";
-import { configOf } from "../config/samples.ts";
+import { createLog } from "../../platform/log.ts";
+import { createPairings, type Pairings } from "../../radius/factors/pairings.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore, type Store, type Transaction } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
+import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 export interface OperatorAnswer {

@@ -1,15 +1,15 @@
 // A console that listens on a port of its own, over fakes and a store in memory.
 
-import type { AdminSettings } from "../../config.ts";
-import { createAdmins } from "../../console/api/sign_in/admins.ts";
-import { createPasswordHasher } from "../../console/api/sign_in/passwords.ts";
+import type { AdminSettings } from "../../platform/config/config.ts";
+import { createAdmins } from "../../console/api/auth/admin_store.ts";
+import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
 import type { Dist } from "../../console/assets.ts";
 import { createHttpApp, type HttpApp, type HttpAppDeps } from "../../console/http.ts";
 import { serveHttp } from "../../console/listener.ts";
-import { createLog } from "../../log.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
-import { createStore, type Store } from "../../store.ts";
-import { createVault } from "../../vault.ts";
+import { createLog } from "../../platform/log.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createStore, type Store } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
 import { createFakeDesk, createFakeOutbox, createFakeWatch } from "./console_gateway.ts";
 import { createFakePhone } from "./console_phone.ts";
 

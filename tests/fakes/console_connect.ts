@@ -1,23 +1,23 @@
 // A console with clients, targets and credentials: the register and the ear over a gate that no packet reaches, and a directory with
 // backends in memory.
 
-import type { Connect } from "../../console/api/connect/connect.ts";
+import type { Connect } from "../../console/api/clients/client_deps.ts";
 import type { Dist } from "../../console/assets.ts";
-import { canonicalRange, parseSocketAddress } from "../../config/addresses.ts";
-import { createLog } from "../../log.ts";
-import { createPasswordHasher } from "../../password_hasher.ts";
-import { createLearnt } from "../../radius/doing/learnt.ts";
-import { createClientRegister } from "../../radius/doing/client_register.ts";
-import { createClients } from "../../radius/doing/clients.ts";
-import { createEar } from "../../radius/doing/ear.ts";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { canonicalRange, parseSocketAddress } from "../../platform/config/addresses.ts";
+import { createLog } from "../../platform/log.ts";
+import { createPasswordHasher } from "../../platform/password_hasher.ts";
+import { createLearnt } from "../../radius/server/signing_clients.ts";
+import { createClientRegister } from "../../radius/server/client_registry.ts";
+import { createClients } from "../../radius/server/clients.ts";
+import { createEar } from "../../radius/server/client_discovery.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createCredentials } from "../../scim/http/credentials.ts";
-import { createMapping, toFrontEnd } from "../../scim/pure/mapping.ts";
+import { createMapping, toFrontEnd } from "../../scim/schema/mapping.ts";
 import type { Target } from "../../scim/ports.ts";
-import type { Store } from "../../store.ts";
-import { createVault } from "../../vault.ts";
+import type { Store } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
 import { guardBackend } from "../../scim/backends/guarded_backend.ts";
-import { configOf } from "../config/samples.ts";
+import { configOf } from "../platform/config/samples.ts";
 import { startConsole } from "./console_app.ts";
 import { type Shape, startPeopleConsole } from "./console_people.ts";
 

@@ -2,12 +2,12 @@
 // and over, packets dropped, approvals and messages, administrators, tokens, changes. All under names that a test may choose.
 
 import type { Dist } from "../../console/assets.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
-import type { PacketRecord } from "../../radius/doing/ports.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import { copyMasked } from "../../radius/pure/mask_packet.ts";
-import { packetRows } from "../../radius/pure/packet_rows.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import type { PacketRecord } from "../../radius/ports.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { copyMasked } from "../../radius/protocol/redact_packet.ts";
+import { packetRows } from "../../radius/protocol/dissect_packet.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "./client_rules.ts";
 import { PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";

@@ -10,8 +10,8 @@ import type {
   Observer,
   PacketRecord,
   StrayPacket,
-} from "../../radius/doing/ports.ts";
-import type { Mutation } from "../../store.ts";
+} from "../../radius/ports.ts";
+import type { Mutation } from "../../platform/store.ts";
 import type {
   CommitOptions,
   PendingApproval,

@@ -2,8 +2,8 @@
 
 import type { Page } from "../packages/playwright.ts";
 import type { Dist } from "../../console/assets.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import { totpCode } from "../ground/totp.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { totpCode } from "../support/totp.ts";
 import { conversation } from "./console_gateway.ts";
 import { FAKE_INVITATION } from "./console_phone.ts";
 import { type PeopleConsole, startPeopleConsole } from "./console_people.ts";

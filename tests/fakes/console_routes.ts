@@ -1,7 +1,7 @@
 // Every route of the console API with its permission, for tests that visit all of them.
 
 import { createConsoleApi } from "../../console/api/console_api.ts";
-import { type Permission, routePermissions } from "../../console/api/permissions.ts";
+import { type Permission, routePermissions } from "../../console/api/auth/permissions.ts";
 
 export interface ConsoleRoute extends Permission {
   readonly method: string;

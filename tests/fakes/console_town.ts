@@ -2,14 +2,14 @@
 // clients, logins under way and over, two days of counts, a backend that owes something, changes by several hands.
 
 import type { Dist } from "../../console/assets.ts";
-import { createChartStore } from "../../console/api/live/chart_store.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/pure/duration_buckets.ts";
-import type { ConversationOutcome, PacketRecord } from "../../radius/doing/ports.ts";
-import { historyKey, packFinished } from "../../radius/pure/finished_login.ts";
-import { copyMasked } from "../../radius/pure/mask_packet.ts";
-import { packetRows } from "../../radius/pure/packet_rows.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { buildRequest, CODES, type RequestParts } from "../ground/radius_packets.ts";
+import { createChartStore } from "../../console/api/charts/chart_store.ts";
+import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import type { ConversationOutcome, PacketRecord } from "../../radius/ports.ts";
+import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { copyMasked } from "../../radius/protocol/redact_packet.ts";
+import { packetRows } from "../../radius/protocol/dissect_packet.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { buildRequest, CODES, type RequestParts } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "./client_rules.ts";
 import { createManualClock, PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";

@@ -1,7 +1,7 @@
 // The people, groups and logins of the console in the middle of a working day. Data alone.
 
-import type { ConversationOutcome, ConversationView } from "../../radius/doing/ports.ts";
-import type { NewPairing } from "../../radius/doing/pairing.ts";
+import type { ConversationOutcome, ConversationView } from "../../radius/ports.ts";
+import type { NewPairing } from "../../radius/factors/pairing.ts";
 
 export interface TownPerson {
   readonly user: string;

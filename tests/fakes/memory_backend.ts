@@ -1,12 +1,12 @@
 // A backend that keeps everything in memory, for tests of what writes to backends; it fails in every way that a real one does, when told to.
 
-import { canonicalName } from "../../canonical_name.ts";
-import { keptAttributes, layKept } from "../../scim/pure/kept.ts";
-import { membersNotStored } from "../../scim/pure/members_not_stored.ts";
-import type { Clock } from "../../runtime.ts";
-import { BackendListFault } from "../../scim/backends/list_fault.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { keptAttributes, layKept } from "../../scim/schema/read_only_attributes.ts";
+import { membersNotStored } from "../../scim/schema/members_not_stored.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import { BackendListFault } from "../../scim/backends/list_error.ts";
 import type { Backend, BackendFault, BackendOutcome, PutResult, Remote } from "../../scim/backend_port.ts";
-import type { Content, MembersNotStored, ResourceKind } from "../../scim/resource.ts";
+import type { Content, MembersNotStored, ResourceKind } from "../../scim/schema/resource.ts";
 
 export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
 

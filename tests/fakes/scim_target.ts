@@ -1,8 +1,8 @@
 // A target of the identity interface in memory: enough to see what the HTTP side asks of it and says of its answers.
 
-import { canonicalName } from "../../canonical_name.ts";
-import { ScimRefusal } from "../../scim/facts/refusals.ts";
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/facts/mapping_table.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { ScimRefusal } from "../../scim/http/refusals.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/schema/mapping_table.ts";
 import type {
   BackendInfo,
   Directory,
@@ -14,7 +14,7 @@ import type {
   WriteOptions,
   Written,
 } from "../../scim/ports.ts";
-import type { Content, ResourceKind, Stored } from "../../scim/resource.ts";
+import type { Content, ResourceKind, Stored } from "../../scim/schema/resource.ts";
 
 /** A call that reached the target. */
 export interface TargetCall {

@@ -1,7 +1,7 @@
 // Calls of the API of users, as tests of it make them.
 
 import { assertEquals } from "@std/assert";
-import type { UserView } from "../../console/api/people/user_shapes.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import type { PeopleConsole } from "./console_people.ts";
 
 /** Calls as one role; the answer must be good. */

@@ -1,6 +1,6 @@
 // Records of users for services without a directory: every name is active, unless a test says otherwise.
 
-import type { FindUserRecord, UserRecord } from "../../user_record.ts";
+import type { FindUserRecord, UserRecord } from "../../platform/user_record.ts";
 
 export interface FakeUserRecords {
   readonly find: FindUserRecord;

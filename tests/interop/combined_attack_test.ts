@@ -3,10 +3,10 @@
 // before ends in Access-Accept, the owner can sign in, a locked user stays locked, and memory stays bounded.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { CODES, type Reply } from "../ground/radius_packets.ts";
-import { residentMb } from "../ground/process_memory.ts";
-import type { RadiusClient } from "../ground/radius_client.ts";
-import { totpCode } from "../ground/totp.ts";
+import { CODES, type Reply } from "../support/radius_packets.ts";
+import { residentMb } from "../support/process_memory.ts";
+import type { RadiusClient } from "../support/radius_client.ts";
+import { totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, OWNER, startSecured } from "../security/console_caller.ts";
 import { sendLoad } from "./radius_load.ts";
 

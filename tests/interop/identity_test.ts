@@ -1,9 +1,9 @@
 // People who are managed over SCIM log in with a real radclient: what was written counts for the next packet.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { runProgram } from "../ground/child.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { startSlapd } from "../ground/slapd.ts";
+import { runProgram } from "../support/child.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { startSlapd } from "../support/slapd.ts";
 import { type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { startWorld, totpCode, type World } from "./world.ts";

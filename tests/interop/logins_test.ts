@@ -1,7 +1,7 @@
 // Real peers against the real program: every peer plays every scenario.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { testNeeding } from "../ground/needing.ts";
+import { testNeeding } from "../support/skip_unless.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 import type { Login, PeerSetUp } from "./peers/login.ts";
 import { PEER_ROWS } from "./peers/rows.ts";

@@ -1,8 +1,8 @@
 // The peers themselves, against a throw-away server that challenges once: what fails here is no fault of the gateway.
 
 import { assertEquals } from "@std/assert";
-import { startChallengeServer } from "../ground/challenge_server.ts";
-import { testNeeding } from "../ground/needing.ts";
+import { startChallengeServer } from "../support/challenge_server.ts";
+import { testNeeding } from "../support/skip_unless.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
 
 const SECRET = "shared-with-the-peers";

@@ -1,11 +1,11 @@
 // The commands on people with a real LDAP directory behind the target, also one that is away for a while.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { openOperator } from "../commands/operator.ts";
-import { CREDENTIAL_TOML, getResource, runBeside } from "../commands/people_world.ts";
-import { startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { type Slapd, startSlapd } from "../ground/slapd.ts";
+import { openOperator } from "../cli/operator.ts";
+import { CREDENTIAL_TOML, getResource, runBeside } from "../cli/people_world.ts";
+import { startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { type Slapd, startSlapd } from "../support/slapd.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
 
@@ -35,7 +35,7 @@ async function tableOf(rows: number): Promise<string> {
   return file;
 }
 
-/** A directory that was away is asked again after up to 72 s (scim/targets/delays.ts). */
+/** A directory that was away is asked again after up to 72 s (scim/provisioning/backoff.ts). */
 const COMES_ABOUT_MS = 120_000;
 
 /** Waits, in real time, until something is so; fails after two minutes. */

@@ -1,6 +1,6 @@
 // A phone in the tests: pairs through an invitation and decides through the phone page's own HTTP interface, with number matching.
 
-import type { RunningGateway } from "../ground/gateway.ts";
+import type { RunningGateway } from "../support/gateway.ts";
 
 export interface Phone {
   /** Approves the newest request. @param number the two digits of the login's prompt. */

@@ -1,7 +1,7 @@
 // Sends many RADIUS datagrams at the speed of the gateway: bursts that fit into the kernel's receive buffer, and after
 // each burst a signed Status-Server as a barrier, so that the gateway has processed every datagram.
 
-import { buildRequest, type BuiltRequest, CODES } from "../ground/radius_packets.ts";
+import { buildRequest, type BuiltRequest, CODES } from "../support/radius_packets.ts";
 
 /** The default receive buffer of Linux holds about 256 small datagrams. */
 const BURST = 100;

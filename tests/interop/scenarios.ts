@@ -1,7 +1,7 @@
 // The logins that every peer plays, as rows: which factor the user has, what happens, how it ends.
 
 import type { Login, Verdict } from "./peers/login.ts";
-import { totpCode } from "../ground/totp.ts";
+import { totpCode } from "../support/totp.ts";
 import type { World } from "./world.ts";
 
 /** One user's own things, so that no login sees another's. */

@@ -2,8 +2,8 @@
 // that the other tests of the file run meanwhile.
 
 import { assert, assertEquals } from "@std/assert";
-import { lacking, type Needs } from "../ground/needing.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { lacking, type Needs } from "../support/skip_unless.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 import type { PeerSetUp } from "./peers/login.ts";
 import { setUpRadsecproxy } from "./peers/radsecproxy.ts";
 

@@ -1,9 +1,9 @@
 // Logins as users of real VPN software make them: a push approved on the phone page, then an empty answer; and the accounting that follows.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { runProgram } from "../ground/child.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
+import { runProgram } from "../support/child.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
 import { AUTHEN_RADIUS } from "./peers/authen_radius.ts";
 import type { PeerRow } from "./peers/login.ts";
 import { OPENCONNECT } from "./peers/openconnect.ts";

@@ -2,9 +2,9 @@
 // answered with silence, what is answered once.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import type { RadiusClient } from "../ground/radius_client.ts";
-import { type BuiltRequest, CODES, type RequestParts, TYPES } from "../ground/radius_packets.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import type { RadiusClient } from "../support/radius_client.ts";
+import { type BuiltRequest, CODES, type RequestParts, TYPES } from "../support/radius_packets.ts";
 
 let gateway: RunningGateway;
 let nasPort = 0;

@@ -2,9 +2,9 @@
 
 import { type FakeSecondFactor, startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { type FakeTelephony, startFakeTelephony } from "../fakes/telephony_server.ts";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 
-export { totpCode } from "../ground/totp.ts";
+export { totpCode } from "../support/totp.ts";
 
 /** Everything that one run of logins needs. */
 export interface World extends AsyncDisposable {

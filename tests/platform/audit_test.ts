@@ -11,7 +11,7 @@ import {
   DEFAULT_AUDIT_KEPT_MS,
 } from "../../platform/audit.ts";
 import { AUDIT_ACTIONS, auditActionOf } from "../../platform/audit_actions.ts";
-import { createStore } from "../../store.ts";
+import { createStore } from "../../platform/store.ts";
 
 const START_MS = Date.UTC(2026, 10, 22);
 /** A clock that stands still, runs and is set back. */

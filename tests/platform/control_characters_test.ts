@@ -7,10 +7,10 @@ import {
   escapeLines,
   hasControlCharacters,
 } from "../../platform/control_characters.ts";
-import { printFaults } from "../../commands/check_config.ts";
-import { printable as printableAnswer } from "../../commands/format.ts";
-import { printable as printableTrial } from "../../commands/try/terminal.ts";
-import { cleanDetail } from "../../scim/backends/trouble.ts";
+import { printFaults } from "../../cli/check_config.ts";
+import { printable as printableAnswer } from "../../cli/format_result.ts";
+import { printable as printableTrial } from "../../cli/radtest/terminal.ts";
+import { cleanDetail } from "../../scim/backends/backend_error.ts";
 
 /** By the escape that is shown. */
 const CONTROLS: Readonly<Record<string, string>> = {

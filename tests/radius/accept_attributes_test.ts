@@ -1,7 +1,7 @@
 // Reply attributes of groups in the place of the default's, as octets.
 
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";
+import { createAcceptAttributes } from "../../radius/factors/accept_attributes.ts";
 
 type Table = Readonly<Record<string, string | number>>;
 

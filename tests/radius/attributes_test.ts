@@ -8,15 +8,15 @@ import {
   ATTRIBUTES,
   INTEGER_NAMES,
   VENDOR_ATTRIBUTES,
-} from "../../radius/facts/dictionary.ts";
+} from "../../radius/protocol/dictionary.ts";
 import {
   describeAttributes,
   encodeReplyAttribute,
   parseIpv4,
   parseIpv6,
   readInteger,
-} from "../../radius/pure/attributes.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+} from "../../radius/protocol/attributes.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 
 const ROWS = Object.entries(ATTRIBUTES) as [AttributeName, AttributeRow][];
 const octets = fc.uint8Array({ minLength: 1, maxLength: 240 });

@@ -3,9 +3,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import { createHash } from "node:crypto";
-import { findMessageAuthenticator, SharedSecret } from "../../radius/pure/authenticity.ts";
-import { authenticatorOf, PacketView, PacketWriter } from "../../radius/pure/packet.ts";
-import { buildRequest, hidePassword, readReply } from "../ground/radius_packets.ts";
+import { findMessageAuthenticator, SharedSecret } from "../../radius/protocol/authenticity.ts";
+import { authenticatorOf, PacketView, PacketWriter } from "../../radius/protocol/packet.ts";
+import { buildRequest, hidePassword, readReply } from "../support/radius_packets.ts";
 import { asBuilt } from "./packet_vectors.ts";
 import { RFC_VECTORS, rfcVector } from "./rfc_vectors.ts";
 

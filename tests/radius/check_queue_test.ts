@@ -1,8 +1,8 @@
 // The queues of password checks: order, limits, and what a caller gets that waits too long.
 
 import { assertEquals } from "@std/assert";
-import { createCheckQueue, createUserChecks } from "../../radius/doing/check_queue.ts";
-import type { FirstFactorVerdict } from "../../radius/doing/ports.ts";
+import { createCheckQueue, createUserChecks } from "../../radius/server/check_queue.ts";
+import type { FirstFactorVerdict } from "../../radius/ports.ts";
 import { createManualClock, settle } from "../upstream/manual_clock.ts";
 
 const PATIENCE_MS = 10_000;

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { ClientContent } from "../../platform/client_values.ts";
-import type { Mutation } from "../../store.ts";
-import { buildRequest, type RequestParts } from "../ground/radius_packets.ts";
+import type { Mutation } from "../../platform/store.ts";
+import { buildRequest, type RequestParts } from "../support/radius_packets.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";
 
 const FILE_CLIENT = `[[radius.client]]

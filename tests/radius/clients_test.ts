@@ -1,10 +1,10 @@
 // Which client a datagram comes from.
 
 import { assert, assertEquals } from "@std/assert";
-import { type Client, createClients, normalAddress } from "../../radius/doing/clients.ts";
-import { PacketView } from "../../radius/pure/packet.ts";
-import { configOf } from "../config/samples.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+import { type Client, createClients, normalAddress } from "../../radius/server/clients.ts";
+import { PacketView } from "../../radius/protocol/packet.ts";
+import { configOf } from "../platform/config/samples.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 
 interface Entry {
   readonly name: string;

@@ -1,9 +1,9 @@
 // The record of a conversation: what is written, what is read back, and what the console is shown.
 
 import { assert, assertEquals } from "@std/assert";
-import { decodeRecord, recordText, viewOf } from "../../radius/doing/conversation.ts";
-import { RECORD_FIELDS } from "../../radius/doing/record_fields.ts";
-import { PASSAGES, STEPS } from "../../radius/facts/steps.ts";
+import { decodeRecord, recordText, viewOf } from "../../radius/conversation/conversation.ts";
+import { RECORD_FIELDS } from "../../radius/conversation/conversation_codec.ts";
+import { PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation } from "./conversation_sample.ts";
 

@@ -1,6 +1,6 @@
 // A conversation for tests, at the menu.
 
-import type { Conversation } from "../../radius/doing/conversation.ts";
+import type { Conversation } from "../../radius/conversation/conversation.ts";
 import type { ManualClock } from "../upstream/manual_clock.ts";
 
 /** How long it lives. */

@@ -1,14 +1,14 @@
 // The conversations in memory and in the store: found, bounded, ended at their deadline, and brought back after a restart.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Conversation } from "../../radius/doing/conversation.ts";
+import type { Conversation } from "../../radius/conversation/conversation.ts";
 import {
   type Conversations,
   createConversations,
   MAX_REMEMBERED,
   REMEMBERED_MS,
-} from "../../radius/doing/conversations.ts";
-import { createStore, type Store } from "../../store.ts";
+} from "../../radius/conversation/conversation_store.ts";
+import { createStore, type Store } from "../../platform/store.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 import { conversation, TTL_MS } from "./conversation_sample.ts";
 

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { createDuplicates, KEPT_MS, type PacketPlace } from "../../radius/doing/duplicates.ts";
+import { createDuplicates, KEPT_MS, type PacketPlace } from "../../radius/server/duplicate_cache.ts";
 
 /** A packet whose authenticator is all `authenticator`. */
 function packet(

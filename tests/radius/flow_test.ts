@@ -2,14 +2,14 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGES } from "../../docs/generate.ts";
-import { type Condition, CONDITIONS } from "../../radius/facts/conditions.ts";
-import { MAX_VALUE_OCTETS } from "../../radius/facts/codes.ts";
-import { EFFECTS, FLOW, type FlowRow } from "../../radius/facts/flow.ts";
-import { FACTOR_ORDER } from "../../radius/facts/factors.ts";
-import { type Prompt, PROMPTS } from "../../radius/facts/prompts.ts";
-import { isStep, PASSAGES, type Place, STEPS } from "../../radius/facts/steps.ts";
-import { renderPrompt, splitReplyMessage } from "../../radius/pure/render.ts";
-import { rowsFrom } from "../../radius/pure/step.ts";
+import { type Condition, CONDITIONS } from "../../radius/flow/conditions.ts";
+import { MAX_VALUE_OCTETS } from "../../radius/protocol/codes.ts";
+import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
+import { FACTOR_ORDER } from "../../radius/flow/factors.ts";
+import { type Prompt, PROMPTS } from "../../radius/flow/prompts.ts";
+import { isStep, PASSAGES, type Place, STEPS } from "../../radius/protocol/steps.ts";
+import { renderPrompt, splitReplyMessage } from "../../radius/flow/prompt_text.ts";
+import { rowsFrom } from "../../radius/flow/step.ts";
 
 const PLACES = [...Object.keys(STEPS), ...Object.keys(PASSAGES)] as Place[];
 const CANCEL = "Type cancel to start over. ";

@@ -1,8 +1,8 @@
 // Lines of a flood: each has its own up to a rate, the others are one line a second with their count.
 
 import { assertEquals } from "@std/assert";
-import { createLog } from "../../log.ts";
-import { createFoldedLog } from "../../radius/doing/folded_log.ts";
+import { createLog } from "../../platform/log.ts";
+import { createFoldedLog } from "../../radius/server/folded_log.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 function opened(options: { burst: number; perSecond: number }) {

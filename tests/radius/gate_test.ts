@@ -1,10 +1,10 @@
 // The gate, in front of a whole gateway: every reason for silence has a vector, and what only looks odd is answered.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
-import type { Passwords } from "../../radius/doing/ports.ts";
-import { packetName } from "../../radius/facts/codes.ts";
-import { readReply } from "../ground/radius_packets.ts";
+import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
+import type { Passwords } from "../../radius/ports.ts";
+import { packetName } from "../../radius/protocol/codes.ts";
+import { readReply } from "../support/radius_packets.ts";
 import { asBuilt, buildDatagram, readSource, readVectors } from "./packet_vectors.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";
 

@@ -1,9 +1,9 @@
 // Limits: failures and locks, pushes, messages, and that a restart forgives none of them.
 
 import { assert, assertEquals } from "@std/assert";
-import { createLimits, type Limits } from "../../radius/doing/limits.ts";
-import { createStore, type Mutation, type Store } from "../../store.ts";
-import { configOf } from "../config/samples.ts";
+import { createLimits, type Limits } from "../../radius/factors/limits.ts";
+import { createStore, type Mutation, type Store } from "../../platform/store.ts";
+import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 const SETTINGS = configOf(`

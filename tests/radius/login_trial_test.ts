@@ -1,17 +1,17 @@
 // Trials of logins: the rows that would be taken, for every way a login may begin, and nothing that is done.
 
 import { assertEquals } from "@std/assert";
-import { createClients } from "../../radius/doing/clients.ts";
-import { createLimits } from "../../radius/doing/limits.ts";
-import { createLoginTrials, type TrialRequest } from "../../radius/doing/login_trial.ts";
-import { createPairings } from "../../radius/doing/pairings.ts";
-import type { NewPairing } from "../../radius/doing/pairing.ts";
-import { createRecoveryCodes } from "../../radius/doing/recovery_codes.ts";
-import type { DirectoryUser } from "../../radius/doing/ports.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore } from "../../store.ts";
-import { createVault } from "../../vault.ts";
-import { configOf } from "../config/samples.ts";
+import { createClients } from "../../radius/server/clients.ts";
+import { createLimits } from "../../radius/factors/limits.ts";
+import { createLoginTrials, type TrialRequest } from "../../radius/conversation/login_dry_run.ts";
+import { createPairings } from "../../radius/factors/pairings.ts";
+import type { NewPairing } from "../../radius/factors/pairing.ts";
+import { createRecoveryCodes } from "../../radius/factors/recovery_codes.ts";
+import type { DirectoryUser } from "../../radius/ports.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
+import { configOf } from "../platform/config/samples.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 interface Case {

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createHash, createHmac } from "node:crypto";
-import { createHmacMd5, md5 } from "../../radius/pure/md5.ts";
+import { createHmacMd5, md5 } from "../../radius/protocol/md5.ts";
 
 const LENGTHS = [...Array(300).keys(), 511, 512, 513, 4095, 4096, 4097, 65536];
 

@@ -1,9 +1,9 @@
 // The ring of packets: bounded in every way, whatever arrives.
 
 import { assert, assertEquals } from "@std/assert";
-import { createPacketLog } from "../../radius/doing/packet_log.ts";
-import { copyMasked } from "../../radius/pure/mask_packet.ts";
-import { packetRows } from "../../radius/pure/packet_rows.ts";
+import { createPacketLog } from "../../radius/server/packet_capture.ts";
+import { copyMasked } from "../../radius/protocol/redact_packet.ts";
+import { packetRows } from "../../radius/protocol/dissect_packet.ts";
 
 /** An Access-Request whose attributes are `body`. */
 function packet(body: readonly number[], identifier = 1): Uint8Array {

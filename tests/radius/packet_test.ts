@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { DROP_REASONS } from "../../radius/facts/drop_reasons.ts";
-import { forEachAttribute, PacketView, PacketWriter } from "../../radius/pure/packet.ts";
+import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
+import { forEachAttribute, PacketView, PacketWriter } from "../../radius/protocol/packet.ts";
 import { RFC_VECTORS } from "./rfc_vectors.ts";
 
 const AUTHENTICATOR = Uint8Array.from({ length: 16 }, (_, i) => i);

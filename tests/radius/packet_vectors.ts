@@ -7,7 +7,7 @@ import {
   buildRequest,
   type BuiltRequest,
   type RequestParts,
-} from "../ground/radius_packets.ts";
+} from "../support/radius_packets.ts";
 import type { Source } from "./whole_gateway.ts";
 
 /** The lines of a file of vectors, cut into columns. `#` begins a comment; every line must have `columns` columns. */

@@ -1,11 +1,11 @@
 // The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { createPairings, type Pairings } from "../../radius/doing/pairings.ts";
-import type { NewPairing, Pairing } from "../../radius/doing/pairing.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore, type Store } from "../../store.ts";
-import { createVault, type Vault } from "../../vault.ts";
+import { createPairings, type Pairings } from "../../radius/factors/pairings.ts";
+import type { NewPairing, Pairing } from "../../radius/factors/pairing.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore, type Store } from "../../platform/store.ts";
+import { createVault, type Vault } from "../../platform/vault.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 const random = createSystemRandom();

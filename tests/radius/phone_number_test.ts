@@ -7,7 +7,7 @@ import {
   isPhoneNumber,
   maskPhoneNumber,
   reducePhoneNumber,
-} from "../../radius/pure/phone_number.ts";
+} from "../../platform/phone_number.ts";
 
 const REDUCED: readonly (readonly [string, string | null])[] = [
   ["+15005550006", "+15005550006"],

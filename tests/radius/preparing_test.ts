@@ -1,8 +1,8 @@
 // Waiting for the directory: order, users who go out of memory again, and packets that fail.
 
 import { assertEquals } from "@std/assert";
-import { createLog } from "../../log.ts";
-import { createPreparing } from "../../radius/doing/preparing.ts";
+import { createLog } from "../../platform/log.ts";
+import { createPreparing } from "../../radius/conversation/directory_wait_queue.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 /** A directory that brings users in when it is told to; `go` lists who went on. */

@@ -1,9 +1,9 @@
 // Reply attributes that the console gives to groups: beside those of the settings, in the next Access-Accept, within what a packet holds.
 
 import { assert, assertEquals } from "@std/assert";
-import { createAcceptAttributes } from "../../radius/doing/accept_attributes.ts";
-import { createReplyRegister } from "../../radius/doing/reply_register.ts";
-import { createStore, type Mutation } from "../../store.ts";
+import { createAcceptAttributes } from "../../radius/factors/accept_attributes.ts";
+import { createReplyRegister } from "../../radius/factors/reply_attribute_registry.ts";
+import { createStore, type Mutation } from "../../platform/store.ts";
 
 const AUDIT: Mutation = { type: "set", key: ["audit", 1, "test"], value: "a deed" };
 const SETTINGS = {

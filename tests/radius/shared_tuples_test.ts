@@ -1,11 +1,11 @@
 // Tuples that several logins share: found, remembered for a day, bounded.
 
 import { assertEquals } from "@std/assert";
-import { createLog } from "../../log.ts";
-import { createSharedTuples } from "../../radius/doing/shared_tuples.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore } from "../../store.ts";
-import { createVault } from "../../vault.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSharedTuples } from "../../radius/conversation/shared_tuples.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore } from "../../platform/store.ts";
+import { createVault } from "../../platform/vault.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 const DAY_MS = 24 * 3600_000;

@@ -1,6 +1,6 @@
 // Stands in for what the gateway asks of others, where a test wants nothing of them: every call is refused, no user is known.
 
-import type { Directory, Outcome, SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
+import type { Directory, Outcome, SecondFactorService, TelephonyService } from "../../radius/ports.ts";
 
 const refused = <T>(): Promise<Outcome<T>> =>
   Promise.resolve({ ok: false, fault: { kind: "not_called", detail: "there is no service in this test" } });

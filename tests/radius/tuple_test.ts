@@ -2,10 +2,10 @@
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { PacketView } from "../../radius/pure/packet.ts";
-import { canonicalName } from "../../canonical_name.ts";
-import { tupleOf } from "../../radius/pure/tuple.ts";
-import { type Attribute, buildRequest } from "../ground/radius_packets.ts";
+import { PacketView } from "../../radius/protocol/packet.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { tupleOf } from "../../radius/conversation/session_key.ts";
+import { type Attribute, buildRequest } from "../support/radius_packets.ts";
 
 /** The three attributes of a login; absent, or octets. */
 interface Place {

@@ -1,10 +1,10 @@
 // Limits of unsigned requests: for each source address, and for all of them together where a request proves nothing.
 
 import { assertEquals } from "@std/assert";
-import { createUnsignedLimits } from "../../radius/doing/unsigned_limits.ts";
-import type { Request } from "../../radius/doing/request.ts";
-import { PacketView } from "../../radius/pure/packet.ts";
-import { buildRequest } from "../ground/radius_packets.ts";
+import { createUnsignedLimits } from "../../radius/server/unsigned_limits.ts";
+import type { Request } from "../../radius/server/request.ts";
+import { PacketView } from "../../radius/protocol/packet.ts";
+import { buildRequest } from "../support/radius_packets.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 const STATE = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");

@@ -1,15 +1,15 @@
 // The whole gateway in the test's own process: real parts over a store in memory, a clock that a test moves, and a socket
 // that takes what a test delivers and keeps what is sent.
 
-import { createLog } from "../../log.ts";
-import type { Passwords } from "../../radius/doing/ports.ts";
-import type { DatagramSocket } from "../../radius/doing/server.ts";
-import { createRadius, type Radius } from "../../radius/gateway.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { createStore, type Store, type Transaction } from "../../store.ts";
+import { createLog } from "../../platform/log.ts";
+import type { Passwords } from "../../radius/ports.ts";
+import type { DatagramSocket } from "../../radius/server/server.ts";
+import { createRadius, type Radius } from "../../radius/radius.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 import type { CommitOutcome } from "../../platform/transaction.ts";
-import { createVault } from "../../vault.ts";
-import { configOf } from "../config/samples.ts";
+import { createVault } from "../../platform/vault.ts";
+import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 import { nobodyKnown, silentSecondFactor, silentTelephony } from "./silent_services.ts";
 

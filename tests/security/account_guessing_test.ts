@@ -1,7 +1,7 @@
 // Finding 23: guesses at an administrator's password were limited for each source only, so many sources had many guesses at one account.
 
 import { assertEquals } from "@std/assert";
-import { sendRaw } from "../faults/identity_raw.ts";
+import { sendRaw } from "../fault_injection/identity_raw.ts";
 import { CONSOLE, OWNER, startSecured } from "./console_caller.ts";
 
 Deno.test("after 10 wrong passwords from many sources each further source has one guess, and the owner still signs in", async () => {

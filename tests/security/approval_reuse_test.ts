@@ -2,8 +2,8 @@
 // identifier and authenticator, whatever the packet says.
 
 import { assertEquals } from "@std/assert";
-import { writePairings } from "../faults/fault_world.ts";
-import { startGateway } from "../ground/gateway.ts";
+import { writePairings } from "../fault_injection/fault_world.ts";
+import { startGateway } from "../support/gateway.ts";
 import { openSession } from "./gateway_sessions.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";

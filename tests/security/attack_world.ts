@@ -1,9 +1,9 @@
 // What the attack tests share: metrics of the running program, TOTP codes that are wrong, users of the directory, and many datagrams at once.
 
-import type { RunningGateway } from "../ground/gateway.ts";
-import type { RadiusClient } from "../ground/radius_client.ts";
-import { CODES } from "../ground/radius_packets.ts";
-import { totpCode } from "../ground/totp.ts";
+import type { RunningGateway } from "../support/gateway.ts";
+import type { RadiusClient } from "../support/radius_client.ts";
+import { CODES } from "../support/radius_packets.ts";
+import { totpCode } from "../support/totp.ts";
 
 /** The seed of every TOTP pairing of the attack tests. */
 export const SEED = new TextEncoder().encode("12345678901234567890");

@@ -1,7 +1,7 @@
 // Calls the console's API of the real program: a session with its cookie, an API token, or a caller without either. Users of the directory are made through it.
 
 import { assertEquals } from "@std/assert";
-import { type GatewayOptions, type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts";
 
 /** The owner of every gateway of these tests. */
 export const OWNER = { name: "root", password: "correct horse battery" } as const;

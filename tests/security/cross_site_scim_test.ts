@@ -2,7 +2,7 @@
 // and paths that the interface answered wrongly.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
 
 const NAME = "provisioner";
 const PASSWORD = "correct horse battery staple";

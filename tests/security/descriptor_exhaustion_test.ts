@@ -2,10 +2,10 @@
 // must answer all the time.
 
 import { assertEquals } from "@std/assert";
-import { makeAuthority } from "../ground/certificates.ts";
-import { startGateway } from "../ground/gateway.ts";
-import { testNeeding } from "../ground/needing.ts";
-import { CODES } from "../ground/radius_numbers.ts";
+import { makeAuthority } from "../support/certificates.ts";
+import { startGateway } from "../support/gateway.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { CODES } from "../support/radius_numbers.ts";
 import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "./half_open.ts";
 
 const OPEN_FILES = 256;

@@ -2,13 +2,13 @@
 // send ten times as many octets to an invented source address.
 
 import { assert, assertEquals } from "@std/assert";
-import { buildRequest } from "../ground/radius_packets.ts";
-import { startFaultWorld } from "../faults/fault_world.ts";
+import { buildRequest } from "../support/radius_packets.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
 import { becomes, metric, openSession } from "./gateway_sessions.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const FLOOD = 20_000;
-/** What a source may send that proves nothing: so much at once, and then so much a second (radius/doing/unsigned_limits.ts). */
+/** What a source may send that proves nothing: so much at once, and then so much a second (radius/server/unsigned_limits.ts). */
 const BURST = 100;
 const PER_SECOND = 50;
 /** Datagrams that the kernel may lose. */

@@ -2,8 +2,8 @@
 // once that user left.
 
 import { assertEquals } from "@std/assert";
-import { fromBase32, totpCode } from "../ground/totp.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 
 type Site = Awaited<ReturnType<typeof startSecured>>;

@@ -1,8 +1,8 @@
 // Sessions of a NAS at the real program: what a user at a login prompt, and an attacker at another one, send and get.
 
 import { assertEquals } from "@std/assert";
-import type { RunningGateway } from "../ground/gateway.ts";
-import { CODES, type Reply, type RequestParts } from "../ground/radius_packets.ts";
+import type { RunningGateway } from "../support/gateway.ts";
+import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
 
 /** A reply in a few words: `accept`, `reject`, or the step in State. */
 export interface Said {

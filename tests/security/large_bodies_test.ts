@@ -2,8 +2,8 @@
 // memory of the process stays bounded.
 
 import { assert, assertEquals } from "@std/assert";
-import { startGateway } from "../ground/gateway.ts";
-import { residentMb } from "../ground/process_memory.ts";
+import { startGateway } from "../support/gateway.ts";
+import { residentMb } from "../support/process_memory.ts";
 
 const CONNECTIONS = 300;
 const BODY_OCTETS = 1024 * 1024;

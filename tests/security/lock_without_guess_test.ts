@@ -1,9 +1,9 @@
 // Attack: locking a user by typing passcodes that were never sent.
 
 import { assertEquals } from "@std/assert";
-import { startFaultWorld } from "../faults/fault_world.ts";
-import type { RunningGateway } from "../ground/gateway.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import type { RunningGateway } from "../support/gateway.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { metric, rightCode, SEED } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };

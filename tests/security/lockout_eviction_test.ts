@@ -1,10 +1,10 @@
 // Attack: nine wrong codes, then so many invented names that the count of the nine is evicted, then nine more.
 
 import { assert, assertEquals } from "@std/assert";
-import { openDataDir } from "../../host/data_dir.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { startFaultWorld } from "../faults/fault_world.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { openDataDir } from "../../platform/data_dir.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { floodLogins, metric, rightCode, SEED, wrongCode } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };

@@ -1,8 +1,8 @@
 // Finding 2: a second login with a stolen password, or with the name alone, got the State, the number and the approval of the first one.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import type { RequestParts } from "../ground/radius_packets.ts";
-import { type FaultWorld, startFaultWorld } from "../faults/fault_world.ts";
+import type { RequestParts } from "../support/radius_packets.ts";
+import { type FaultWorld, startFaultWorld } from "../fault_injection/fault_world.ts";
 import { addUser, SCIM_TOML } from "./attack_world.ts";
 import { becomes, openSession } from "./gateway_sessions.ts";
 

@@ -2,9 +2,9 @@
 // the names differ.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { CODES, type Reply } from "../ground/radius_packets.ts";
-import { totpCode } from "../ground/totp.ts";
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { CODES, type Reply } from "../support/radius_packets.ts";
+import { totpCode } from "../support/totp.ts";
 import { startFirstFactorServer } from "../radius/rows/first_factor_server.ts";
 import { createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";

@@ -1,8 +1,8 @@
 // Attack: typing another user's number until that user gets no text any more.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { startFaultWorld } from "../faults/fault_world.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { CODES } from "../support/radius_packets.ts";
 
 const NUMBER = "+15005550010";
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };

@@ -1,8 +1,8 @@
 // Attack: logins with invented names at a client whose first factor is the directory's password, so that the passwords of users wait too long.
 
 import { assertEquals } from "@std/assert";
-import { startGateway } from "../ground/gateway.ts";
-import { CODES } from "../ground/radius_packets.ts";
+import { startGateway } from "../support/gateway.ts";
+import { CODES } from "../support/radius_packets.ts";
 import { addUser, floodLogins, metric, SCIM_TOML } from "./attack_world.ts";
 
 const USERS = ["ada", "bob", "cyd"];

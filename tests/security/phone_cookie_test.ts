@@ -1,8 +1,8 @@
 // Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was revoked.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { MeFactors } from "../../console/api/me/me_shapes.ts";
-import { fromBase32, totpCode } from "../ground/totp.ts";
+import type { MeFactors } from "../../console/api/account/account_types.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 import { openSession } from "./gateway_sessions.ts";
 

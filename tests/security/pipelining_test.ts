@@ -2,9 +2,9 @@
 // collect in memory, and RADIUS must answer all the time.
 
 import { assert, assertEquals } from "@std/assert";
-import { startGateway } from "../ground/gateway.ts";
-import { residentMb } from "../ground/process_memory.ts";
-import { CODES } from "../ground/radius_numbers.ts";
+import { startGateway } from "../support/gateway.ts";
+import { residentMb } from "../support/process_memory.ts";
+import { CODES } from "../support/radius_numbers.ts";
 import { waitForHealth } from "./half_open.ts";
 
 const CONNECTIONS = 8;

@@ -2,7 +2,7 @@
 // sign-ins of that address. Correct credentials, live sessions and other clients of the proxy must not be blocked.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { startGateway } from "../ground/gateway.ts";
+import { startGateway } from "../support/gateway.ts";
 
 const NAME = "provisioner";
 const PASSWORD = "correct horse battery staple";

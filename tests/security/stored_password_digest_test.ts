@@ -3,9 +3,9 @@
 import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { openDataDir } from "../../host/data_dir.ts";
-import { createSystemRandom } from "../../runtime.ts";
-import { startFaultWorld } from "../faults/fault_world.ts";
+import { openDataDir } from "../../platform/data_dir.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
 import { openSession } from "./gateway_sessions.ts";
 
 const PASSWORD = "Winter2026!";

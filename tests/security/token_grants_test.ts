@@ -1,10 +1,10 @@
 // Finding 11: an API token set a user's password, confirmed a TOTP secret for the user, and signed in to the VPN as that user.
 
 import { assertEquals } from "@std/assert";
-import { fromBase32, totpCode } from "../ground/totp.ts";
-import { CODES } from "../ground/radius_packets.ts";
-import type { JobView } from "../../console/api/people/bulk_shapes.ts";
-import type { UserView } from "../../console/api/people/user_shapes.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
+import { CODES } from "../support/radius_packets.ts";
+import type { JobView } from "../../console/api/users/bulk_types.ts";
+import type { UserView } from "../../console/api/users/user_types.ts";
 import { type ApiCaller, CONSOLE, startSecured } from "./console_caller.ts";
 
 /** Waits for the end of a job. */

@@ -1,7 +1,7 @@
 // Attack: texts and calls to numbers that the attacker earns from, under a new name and to a new number each time.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { type FaultWorld, startFaultWorld } from "../faults/fault_world.ts";
+import { type FaultWorld, startFaultWorld } from "../fault_injection/fault_world.ts";
 import { metric } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };

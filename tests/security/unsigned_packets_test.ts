@@ -1,10 +1,10 @@
 // Finding 3: packets of which anyone can make as many as they like locked users, used up their pushes, and ended their logins.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { startFaultWorld } from "../faults/fault_world.ts";
+import { startFaultWorld } from "../fault_injection/fault_world.ts";
 import { randomBytes } from "node:crypto";
-import { CODES } from "../ground/radius_packets.ts";
-import { fromBase32, totpCode } from "../ground/totp.ts";
+import { CODES } from "../support/radius_packets.ts";
+import { fromBase32, totpCode } from "../support/totp.ts";
 import { becomes, metric, openSession } from "./gateway_sessions.ts";
 
 const SEED = "JBSWY3DPEHPK3PXP";

@@ -1,9 +1,9 @@
 // Attack: unsigned requests under the address of a client that signs; and requests that must not make the gateway refuse unsigned logins.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { runProgram } from "../ground/child.ts";
-import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../ground/gateway.ts";
-import { CODES, type RequestParts } from "../ground/radius_packets.ts";
+import { runProgram } from "../support/child.ts";
+import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../support/gateway.ts";
+import { CODES, type RequestParts } from "../support/radius_packets.ts";
 
 const STATUS_SERVER = 12;
 const ACCESS_ACCEPT = 2;
@@ -79,7 +79,7 @@ Deno.test("an address of a network that signs cannot be used without a signature
       "--quiet",
       "--no-prompt",
       ...PROGRAM_FLAGS,
-      `${ROOT}commands/client.ts`,
+      `${ROOT}cli/client.ts`,
       "forget",
       "net",
     ],

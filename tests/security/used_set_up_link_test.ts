@@ -1,7 +1,7 @@
 // A set-up link that was used stays in no file of the data directory: the real program, from its first start to the first owner.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { startGateway } from "../ground/gateway.ts";
+import { startGateway } from "../support/gateway.ts";
 
 Deno.test("the used set-up link leaves first-start.txt", async () => {
   await using gateway = await startGateway();

@@ -2,10 +2,10 @@
 // what a real service answers.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { openHttpClient } from "../../platform/http_client.ts";
-import { authorizationHeader, createNonce } from "../../upstream/oauth1.ts";
-import { encodeForm, type Parameters } from "../../upstream/percent_encoding.ts";
+import { authorizationHeader, createNonce } from "../../upstream/http/oauth1.ts";
+import { encodeForm, type Parameters } from "../../upstream/http/percent_encoding.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 
 async function openFake() {

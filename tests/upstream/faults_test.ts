@@ -1,7 +1,7 @@
 // What statuses and foreign texts become.
 
 import { assertEquals } from "@std/assert";
-import type { Fault } from "../../radius/doing/ports.ts";
+import type { Fault } from "../../radius/ports.ts";
 import { cleanDetail, faultOfStatus } from "../../upstream/faults.ts";
 
 const ERROR = { code: 601, detail: "said so" };

@@ -1,8 +1,8 @@
 // The caller: connections as the far end counts them, deadlines, closing.
 
 import { assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { createHttpCaller, type HttpCall } from "../../upstream/http.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createHttpCaller, type HttpCall } from "../../upstream/http/service_caller.ts";
 import { openHttpClient } from "../../platform/http_client.ts";
 import { type RawServer, startRawServer } from "../fakes/raw_http.ts";
 import { createManualClock, settle } from "./manual_clock.ts";

@@ -1,6 +1,6 @@
 // A clock that moves only when a test moves it.
 
-import type { Clock } from "../../runtime.ts";
+import type { Clock } from "../../platform/runtime.ts";
 
 export interface ManualClock extends Clock {
   /** Moves on and runs what has come due, in order. */

@@ -2,14 +2,14 @@
 // documented ancestor.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { createSystemRandom } from "../../runtime.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
 import {
   authorizationHeader,
   createNonce,
   signatureBaseString,
   signHmacSha1,
-} from "../../upstream/oauth1.ts";
-import type { Parameters } from "../../upstream/percent_encoding.ts";
+} from "../../upstream/http/oauth1.ts";
+import type { Parameters } from "../../upstream/http/percent_encoding.ts";
 import { createSignatureChecker, type SignatureProblem } from "../fakes/oauth1_checker.ts";
 
 interface Vector {

@@ -1,9 +1,9 @@
 // Every way in which a service lets its caller down, over real connections: the right fault, within the deadline.
 
 import { assertEquals } from "@std/assert";
-import type { Fault, Outcome } from "../../radius/doing/ports.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
-import { createHttpCaller } from "../../upstream/http.ts";
+import type { Fault, Outcome } from "../../radius/ports.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createHttpCaller } from "../../upstream/http/service_caller.ts";
 import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";

@@ -1,8 +1,8 @@
 // The calls as they stand on the wire, octet by octet where the documents say so.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { createSystemRandom, systemClock } from "../../runtime.ts";
-import { createHttpCaller } from "../../upstream/http.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createHttpCaller } from "../../upstream/http/service_caller.ts";
 import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";

@@ -2,20 +2,20 @@
 // person does with the phone is behind one set of controls.
 
 import { createFakeUserRecords, type FakeUserRecords } from "../fakes/user_records.ts";
-import type { SecondFactorService, TelephonyService } from "../../radius/doing/ports.ts";
-import { matchTotp, totpAt } from "../../radius/pure/totp.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../runtime.ts";
-import { createStore, type Store } from "../../store.ts";
+import type { SecondFactorService, TelephonyService } from "../../radius/ports.ts";
+import { matchTotp, totpAt } from "../../radius/factors/totp.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { createStore, type Store } from "../../platform/store.ts";
 import { TelephonyOutbox } from "../../upstream/embedded/telephony/outbox.ts";
 import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
 } from "../../upstream/embedded/second_factor/second_factor.ts";
-import { createHttpCaller } from "../../upstream/http.ts";
+import { createHttpCaller } from "../../upstream/http/service_caller.ts";
 import { openHttpClient } from "../../platform/http_client.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
-import { createVault, type Vault } from "../../vault.ts";
+import { createVault, type Vault } from "../../platform/vault.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../fakes/telephony_server.ts";
 

@@ -1,7 +1,7 @@
 // A table of the embedded services: rows in the store, and a copy of them in memory, so that reads are synchronous. A
 // change is committed to the store first, checked against the version in memory. One of two racing changes wins.
 
-import type { Check, Mutation, Store } from "../../store.ts";
+import type { Check, Mutation, Store } from "../../platform/store.ts";
 
 /** A change that is ready to be committed with others; see {@link commitChanges}. */
 export interface TableChange {

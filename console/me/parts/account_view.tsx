@@ -1,12 +1,12 @@
 // The open account: who, what is the matter, logins that wait, factors, recent logins.
 
 import { useEffect, useMemo } from "preact/hooks";
-import type { Factor } from "../../../radius/facts/factors.ts";
+import type { Factor } from "../../../radius/flow/factors.ts";
 import { fullTimeText, timeText } from "../../web/format.ts";
 import { ErrorState, Skeleton } from "../../web/parts/states.tsx";
 import { t } from "../../web/i18n/translate.ts";
 import { createAccount, keepCurrent } from "../account.ts";
-import type { MeInfo } from "../../api/me/me_shapes.ts";
+import type { MeInfo } from "../../api/account/account_types.ts";
 import type { MeModels } from "../me_models.ts";
 import { Alerts } from "./alerts.tsx";
 import { Apps } from "./apps.tsx";

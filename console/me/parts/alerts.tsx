@@ -7,7 +7,7 @@ import { useDeed } from "../../web/models/deed.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/i18n/translate.ts";
-import type { MeDisowned, MeFactors } from "../../api/me/me_shapes.ts";
+import type { MeDisowned, MeFactors } from "../../api/account/account_types.ts";
 import type { PartProps } from "./part_props.ts";
 
 export function Alerts({ models, account }: PartProps) {

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { QrPicture } from "../../api/qr_picture.ts";
+import type { QrPicture } from "../../api/qr_svg.ts";
 import { CopyButton } from "../../web/parts/copy_button.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Field } from "../../web/parts/field.tsx";

@@ -7,7 +7,7 @@ import { durationText } from "../../web/format.ts";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/i18n/translate.ts";
-import type { MeLinkLook, MeSessionAnswer } from "../../api/me/me_shapes.ts";
+import type { MeLinkLook, MeSessionAnswer } from "../../api/account/account_types.ts";
 import type { MeModels } from "../me_models.ts";
 import { Heading } from "./heading.tsx";
 import { LinkForm } from "./link_form.tsx";

@@ -1,7 +1,7 @@
 // What a login asks first, for who has more than one factor.
 
 import { useSignal } from "@preact/signals";
-import type { Factor } from "../../../radius/facts/factors.ts";
+import type { Factor } from "../../../radius/flow/factors.ts";
 import { SelectField } from "../../web/parts/inputs.tsx";
 import { t } from "../../web/i18n/translate.ts";
 import type { FactorProps } from "./part_props.ts";

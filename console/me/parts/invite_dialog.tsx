@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { countdownText, durationText } from "../../web/format.ts";
-import type { QrPicture } from "../../api/qr_picture.ts";
+import type { QrPicture } from "../../api/qr_svg.ts";
 import { CopyButton } from "../../web/parts/copy_button.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";

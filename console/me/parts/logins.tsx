@@ -7,7 +7,7 @@ import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
 import { relativeText } from "../../web/format.ts";
 import { t } from "../../web/i18n/translate.ts";
-import type { MeApproval, MeLogin, MeOpenLogin } from "../../api/me/me_shapes.ts";
+import type { MeApproval, MeLogin, MeOpenLogin } from "../../api/account/account_types.ts";
 import { isOpen, loginWords, type OwnLogin, reasonText } from "../login_looks.ts";
 import { LoginPlace } from "./login_place.tsx";
 import { type Doubt, NotMeDialog } from "./not_me_dialog.tsx";

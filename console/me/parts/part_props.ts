@@ -1,7 +1,7 @@
 // What every part of an open account is given.
 
 import type { Account } from "../account.ts";
-import type { MeFactors, MeInfo } from "../../api/me/me_shapes.ts";
+import type { MeFactors, MeInfo } from "../../api/account/account_types.ts";
 import type { MeModels } from "../me_models.ts";
 
 export interface PartProps {

@@ -1,7 +1,7 @@
 // The paired phones: which, since when, the one in hand; another is paired, one is removed.
 
 import { useSignal } from "@preact/signals";
-import { MAX_PHONE_NAME_CHARACTERS } from "../../../phone_name.ts";
+import { MAX_PHONE_NAME_CHARACTERS } from "../../../platform/device_label.ts";
 import { useDeed } from "../../web/models/deed.ts";
 import { ConfirmDialog } from "../../web/parts/confirm_dialog.tsx";
 import { Dialog } from "../../web/parts/dialog.tsx";
@@ -10,7 +10,7 @@ import { Icon } from "../../web/parts/icon.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { Time } from "../../web/parts/time.tsx";
 import { t } from "../../web/i18n/translate.ts";
-import type { MeDevice } from "../../api/me/me_shapes.ts";
+import type { MeDevice } from "../../api/account/account_types.ts";
 import { InviteDialog } from "./invite_dialog.tsx";
 import type { FactorProps } from "./part_props.ts";
 import { Nothing, Section } from "./section.tsx";

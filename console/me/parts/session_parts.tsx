@@ -5,7 +5,7 @@ import { Dialog } from "../../web/parts/dialog.tsx";
 import { Note } from "../../web/parts/note.tsx";
 import { Symbol } from "../../web/parts/symbol.tsx";
 import { t } from "../../web/i18n/translate.ts";
-import type { MeInfo } from "../../api/me/me_shapes.ts";
+import type { MeInfo } from "../../api/account/account_types.ts";
 import type { MeModels } from "../me_models.ts";
 import { LinkForm } from "./link_form.tsx";
 

@@ -1,6 +1,6 @@
 // Calls of the access page: administrators, sessions and tokens. What changes something waits for a fresh factor.
 
-import type { Role } from "../../api/permissions.ts";
+import type { Role } from "../../api/auth/permissions.ts";
 import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 

@@ -2,8 +2,8 @@
 // pointer is on the list, it does not move and counts the newer logins.
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import type { ConversationView } from "../../../radius/doing/ports.ts";
-import type { LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
+import type { ConversationView } from "../../../radius/ports.ts";
+import type { LiveMessage, LiveSnapshot } from "../../api/api_types.ts";
 import { nodeOf } from "../words.ts";
 import type { slowSteps } from "./dwell.ts";
 import { createTally } from "./tally.ts";

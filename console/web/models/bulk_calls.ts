@@ -1,6 +1,6 @@
 // What deeds on many users and imports ask of the API, typed.
 
-import type { BulkAction, BulkPreview, ImportView, JobView, Verdict } from "../../api/people/bulk_shapes.ts";
+import type { BulkAction, BulkPreview, ImportView, JobView, Verdict } from "../../api/users/bulk_types.ts";
 import { take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 

@@ -10,7 +10,7 @@ import {
   settingsObject,
 } from "../../../platform/client_values.ts";
 import { type SocketAddress, socketAddressText } from "../../../platform/socket_address.ts";
-import type { ClientRow } from "../../api/connect/client_shapes.ts";
+import type { ClientRow } from "../../api/clients/client_types.ts";
 import type { ClientForm } from "./connect_calls.ts";
 
 /** What the form holds while it is open. Addresses and lists are text; an empty secret keeps the stored one. */

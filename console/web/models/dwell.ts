@@ -1,6 +1,6 @@
 // Which steps are slower than usual: how long logins stood at each step lately, against how long those stand that are there now.
 
-import type { ConversationView } from "../../../radius/doing/ports.ts";
+import type { ConversationView } from "../../../radius/ports.ts";
 import { placeName } from "../words.ts";
 
 /** Fewer passes say nothing about what is usual. */

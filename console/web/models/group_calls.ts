@@ -7,7 +7,7 @@ import type {
   GroupView,
   MemberPage,
   ReplyAttribute,
-} from "../../api/people/group_shapes.ts";
+} from "../../api/groups/group_types.ts";
 import { take } from "../api_client.ts";
 import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";

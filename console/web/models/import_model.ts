@@ -1,7 +1,7 @@
 // An import on its page: the file sent, the rows looked through, put right, applied; asked for again while the server is at it.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { ImportRow, ImportView, Verdict } from "../../api/people/bulk_shapes.ts";
+import type { ImportRow, ImportView, Verdict } from "../../api/users/bulk_types.ts";
 import { failureText } from "../api_client.ts";
 import { createImportCalls, sendFile } from "./bulk_calls.ts";
 import type { Models } from "./models.ts";

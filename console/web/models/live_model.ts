@@ -2,7 +2,7 @@
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import type { OutboxItem } from "../../../upstream/embedded/telephony/outbox.ts";
-import type { ApprovalList, LiveMessage, LiveSnapshot } from "../../api/shapes.ts";
+import type { ApprovalList, LiveMessage, LiveSnapshot } from "../../api/api_types.ts";
 import type { BoardModel } from "./board_model.ts";
 
 export type Link =

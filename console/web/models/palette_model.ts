@@ -1,6 +1,6 @@
 // What the palette offers for what is typed: places, deeds, and users by name from the server.
 
-import type { Role } from "../../api/permissions.ts";
+import type { Role } from "../../api/auth/permissions.ts";
 
 export interface Offer {
   readonly id: string;

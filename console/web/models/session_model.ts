@@ -1,10 +1,10 @@
 // Who is signed in, and what happens when the session ends during work.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { FirstStep } from "../../api/live/first_steps.ts";
-import type { Features, SessionAnswer, SessionInfo } from "../../api/shapes.ts";
+import type { FirstStep } from "../../api/onboarding/onboarding.ts";
+import type { Features, SessionAnswer, SessionInfo } from "../../api/api_types.ts";
 import { type ApiClient, ApiFailure, failureText, take } from "../api_client.ts";
-import type { Role } from "../../api/permissions.ts";
+import type { Role } from "../../api/auth/permissions.ts";
 import { LOADING, type Remote } from "../remote.ts";
 
 export interface SessionModel {

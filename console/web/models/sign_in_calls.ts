@@ -1,7 +1,7 @@
 // The ways in: a password with its code, a passkey, the provider. Each resolves to what went wrong, or to `null`.
 
 import { startAuthentication } from "@simplewebauthn/browser";
-import type { SessionAnswer } from "../../api/shapes.ts";
+import type { SessionAnswer } from "../../api/api_types.ts";
 import { ApiFailure, failureText, take } from "../api_client.ts";
 import type { Models } from "./models.ts";
 

@@ -1,8 +1,8 @@
 // What the pages of users ask of the API, typed: each call waits for a new session when the old one is over.
 
 import type { Receipt } from "../../../scim/ports.ts";
-import type { JsonObject } from "../../../scim/resource.ts";
-import type { Factor } from "../../../radius/facts/factors.ts";
+import type { JsonObject } from "../../../scim/schema/resource.ts";
+import type { Factor } from "../../../radius/flow/factors.ts";
 import { take } from "../api_client.ts";
 import type {
   GroupChange,
@@ -11,8 +11,8 @@ import type {
   TimelinePage,
   UserChange,
   UserView,
-} from "../../api/people/user_shapes.ts";
-import type { UserSessionsAnswer } from "../../api/live/session_shapes.ts";
+} from "../../api/users/user_types.ts";
+import type { UserSessionsAnswer } from "../../api/accounting_sessions/session_types.ts";
 import type { Query } from "./filters.ts";
 import type { Models } from "./models.ts";
 

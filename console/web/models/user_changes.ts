@@ -1,6 +1,6 @@
 // What was changed in the form of a user: as attributes, as old and new, and two people's changes brought together. Pure.
 
-import type { JsonObject, JsonValue } from "../../../scim/resource.ts";
+import type { JsonObject, JsonValue } from "../../../scim/schema/resource.ts";
 import type { DiffRow } from "../parts/diff_table.tsx";
 import {
   changedFields,

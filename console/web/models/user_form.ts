@@ -1,6 +1,6 @@
 // The profile of a user as a form: attributes into fields, and what differs between two. Pure; the way back is in user_changes.ts.
 
-import type { JsonObject, JsonValue } from "../../../scim/resource.ts";
+import type { JsonObject, JsonValue } from "../../../scim/schema/resource.ts";
 
 /** One of several values, such as a mail address. What it has besides is kept. */
 export interface Entry {

@@ -1,6 +1,6 @@
 // The audit: who did what to whom, before and after, from where. Filters live in the address; nothing can be changed here.
 
-import type { AuditPage as Answer } from "../../api/govern/audit_reader.ts";
+import type { AuditPage as Answer } from "../../api/audit/audit_reader.ts";
 import { AUDIT_ACTIONS } from "../../../platform/audit_actions.ts";
 import { take } from "../api_client.ts";
 import { fullTimeText } from "../format.ts";

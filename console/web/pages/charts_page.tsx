@@ -1,6 +1,6 @@
 // Charts: how logins ended and how long they took, over a range that lives in the address, and the same for each client and each target.
 
-import type { Figures } from "../../api/live/chart_series.ts";
+import type { Figures } from "../../api/charts/chart_series.ts";
 import { take } from "../api_client.ts";
 import { countText, fullTimeText, secondsText } from "../format.ts";
 import type { Models } from "../models/models.ts";

@@ -1,7 +1,7 @@
 // One RADIUS client: how it does, who uses it, its rules, and another secret for it.
 
 import { useSignal } from "@preact/signals";
-import type { OneClient } from "../../api/connect/client_shapes.ts";
+import type { OneClient } from "../../api/clients/client_types.ts";
 import { whyNot } from "../access_words.ts";
 import { fullTimeText } from "../format.ts";
 import { CLIENT_FIELDS, draftOf, toClientRequest } from "../models/client_form.ts";

@@ -1,7 +1,7 @@
 // RADIUS clients: who may ask this gateway, how they do, and a way to add one by listening for its first packet.
 
 import { useSignal } from "@preact/signals";
-import type { ClientRow } from "../../api/connect/client_shapes.ts";
+import type { ClientRow } from "../../api/clients/client_types.ts";
 import { whyNot } from "../access_words.ts";
 import { fetchClients } from "../models/connect_calls.ts";
 import type { Filter } from "../models/filters.ts";

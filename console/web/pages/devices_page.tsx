@@ -1,7 +1,7 @@
 // All phones, numbers and authenticator apps: whose, since when, last used, and taken away.
 
 import { useSignal } from "@preact/signals";
-import type { DevicePage, DeviceRow } from "../../api/people/group_shapes.ts";
+import type { DevicePage, DeviceRow } from "../../api/groups/group_types.ts";
 import { whyNot } from "../access_words.ts";
 import { listDevices, revokeDevice } from "../models/group_calls.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";

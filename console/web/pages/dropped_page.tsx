@@ -2,8 +2,8 @@
 
 import { useComputed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { DropTally } from "../../../radius/doing/ports.ts";
-import type { ExplainedStray, StrayList } from "../../api/live/live_details.ts";
+import type { DropTally } from "../../../radius/ports.ts";
+import type { ExplainedStray, StrayList } from "../../api/conversations/live_details.ts";
 import { take } from "../api_client.ts";
 import { countText, timeText } from "../format.ts";
 import { droppedTotal } from "../models/dropped_total.ts";

@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import type { FirstStep } from "../../api/live/first_steps.ts";
+import type { FirstStep } from "../../api/onboarding/onboarding.ts";
 import { whyNot } from "../access_words.ts";
 import { failureText, take } from "../api_client.ts";
 import type { PageProps } from "../page_loader.ts";

@@ -1,7 +1,7 @@
 // One group: its members, what a login of a member is answered with, where it stands, and how it is deleted.
 
 import { useSignal } from "@preact/signals";
-import type { GroupView } from "../../api/people/group_shapes.ts";
+import type { GroupView } from "../../api/groups/group_types.ts";
 import { whyNot } from "../access_words.ts";
 import { createGroupCalls } from "../models/group_calls.ts";
 import { hasFailure, type Said, saidOf, unsaidOf } from "../models/said.ts";

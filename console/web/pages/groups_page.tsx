@@ -1,7 +1,7 @@
 // The list of groups: search, one page at a time, and a way to make one.
 
 import { useSignal } from "@preact/signals";
-import type { GroupPage, GroupRow } from "../../api/people/group_shapes.ts";
+import type { GroupPage, GroupRow } from "../../api/groups/group_types.ts";
 import { whyNot } from "../access_words.ts";
 import { countText } from "../format.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";

@@ -1,7 +1,7 @@
 // Health: everything that the gateway hangs on, each with when it was last good and a button that asks it again.
 
 import { useSignal } from "@preact/signals";
-import type { HealthPart, HealthReport } from "../../api/connect/target_shapes.ts";
+import type { HealthPart, HealthReport } from "../../api/targets/target_types.ts";
 import { whyNot } from "../access_words.ts";
 import { fetchHealth, testPart } from "../models/connect_calls.ts";
 import { failureText } from "../api_client.ts";

@@ -1,6 +1,6 @@
 // The history: finished logins, narrowed by filters that live in the address, read further back page by page, and taken along as a file.
 
-import type { HistoryItem, HistoryPage as Answer } from "../../api/live/history.ts";
+import type { HistoryItem, HistoryPage as Answer } from "../../api/history/history.ts";
 import { take } from "../api_client.ts";
 import { fullTimeText, spanText } from "../format.ts";
 import { type Filter, type Query, useFiltered } from "../models/filters.ts";

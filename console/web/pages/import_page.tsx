@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { ImportRow, ImportView, Verdict } from "../../api/people/bulk_shapes.ts";
+import type { ImportRow, ImportView, Verdict } from "../../api/users/bulk_types.ts";
 import { createImportModel, type ImportModel } from "../models/import_model.ts";
 import { Button } from "../parts/button.tsx";
 import { ImportRows } from "../parts/import/import_rows.tsx";

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ClaimLink } from "../../api/sign_in/invitations.ts";
+import type { ClaimLink } from "../../api/auth/invitations.ts";
 import { failureText } from "../api_client.ts";
 import { fetchLink, setUpWithPasskey, setUpWithPassword } from "../models/factor_calls.ts";
 import type { Models } from "../models/models.ts";

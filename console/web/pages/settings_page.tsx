@@ -1,6 +1,6 @@
 // Settings: what holds here and where it is changed. What the file says is text; how this browser looks can be set.
 
-import type { SettingsAnswer } from "../../api/govern/setting_shapes.ts";
+import type { SettingsAnswer } from "../../api/settings/setting_types.ts";
 import { take } from "../api_client.ts";
 import { useResource } from "../models/resource.ts";
 import { Fetched } from "../parts/fetched.tsx";

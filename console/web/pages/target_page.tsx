@@ -1,7 +1,7 @@
 // One target: its backends with what is owed to them, a refresh with its report, its settings, and its mapping tried on a real user.
 
 import { useSignal } from "@preact/signals";
-import type { OneTarget } from "../../api/connect/target_shapes.ts";
+import type { OneTarget } from "../../api/targets/target_types.ts";
 import { whyNot } from "../access_words.ts";
 import { fetchTarget, refreshTarget, retryBackend, testBackend } from "../models/connect_calls.ts";
 import { useDeed } from "../models/deed.ts";

@@ -1,6 +1,6 @@
 // Targets of the identity interface: what each holds, and how its backends stand.
 
-import type { BackendRow, TargetRow } from "../../api/connect/target_shapes.ts";
+import type { BackendRow, TargetRow } from "../../api/targets/target_types.ts";
 import { fetchTargets } from "../models/connect_calls.ts";
 import { useResource } from "../models/resource.ts";
 import { BackendChips } from "../parts/connect/backend_state.tsx";

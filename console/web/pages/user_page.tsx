@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { LoginView, UserView } from "../../api/people/user_shapes.ts";
+import type { LoginView, UserView } from "../../api/users/user_types.ts";
 import { type Resource, useResource } from "../models/resource.ts";
 import { createUserCalls, type UserCalls } from "../models/user_calls.ts";
 import type { Models } from "../models/models.ts";

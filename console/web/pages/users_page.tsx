@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { UserPage, UserRow } from "../../api/people/user_shapes.ts";
+import type { UserPage, UserRow } from "../../api/users/user_types.ts";
 import { whyNot } from "../access_words.ts";
 import { type Filter, useFiltered } from "../models/filters.ts";
 import { useListSelection } from "../models/selection.ts";

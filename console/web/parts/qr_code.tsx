@@ -1,6 +1,6 @@
 // A QR code, as the server drew it.
 
-import type { QrPicture } from "../../api/qr_picture.ts";
+import type { QrPicture } from "../../api/qr_svg.ts";
 
 interface QrCodeProps {
   /** `null`: what it should hold is too long for any code. */

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { LastChange } from "../../api/refusal.ts";
+import type { LastChange } from "../../api/errors.ts";
 import { ApiFailure, lastChangeText } from "../api_client.ts";
 import { t } from "../i18n/translate.ts";
 import { type DiffRow, DiffTable } from "./diff_table.tsx";

@@ -1,6 +1,6 @@
 // Runs the load generator against one server, and says when what it saw proves nothing.
 
-import { runProgram } from "../../ground/child.ts";
+import { runProgram } from "../../support/child.ts";
 import { VoidMeasurement } from "../load.ts";
 import type { DeedName } from "./deeds.ts";
 import type { LoadPlan, LoadResult } from "./generator.ts";

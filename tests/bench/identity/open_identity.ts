@@ -1,14 +1,14 @@
 // The identity interface's inside, opened in this process on a data directory: for what the measurements do without HTTP.
 
-import { replyAttributeProblem } from "../../../commands/check_config.ts";
-import { loadConfig } from "../../../config/load.ts";
-import { openDataDir } from "../../../host/data_dir.ts";
-import { createLog, wholeWrites } from "../../../log.ts";
-import { createPasswordHasher } from "../../../password_hasher.ts";
+import { replyAttributeProblem } from "../../../cli/check_config.ts";
+import { loadConfig } from "../../../platform/config/load.ts";
+import { openDataDir } from "../../../platform/data_dir.ts";
+import { createLog, wholeWrites } from "../../../platform/log.ts";
+import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
-import { createIdentity, type Identity } from "../../../scim/identity.ts";
+import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
+import { createIdentity, type Identity } from "../../../scim/scim.ts";
 
 export interface OpenIdentity extends AsyncDisposable {
   readonly identity: Identity;

@@ -1,6 +1,6 @@
 // The people of the measurements: the same for every server, computed from a number, so that no process has to be told them.
 
-import type { JsonObject, UserContent } from "../../../scim/resource.ts";
+import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 
 /** One person. Given names repeat after 256 people and family names after 4,096, spread over all of them. */
 export interface Person {

@@ -1,6 +1,6 @@
 // Refreshes a whole target from a real slapd, twice, in this process: refresh.ts <data directory> <users>. The second time nothing has changed.
 
-import { startSlapd } from "../../ground/slapd.ts";
+import { startSlapd } from "../../support/slapd.ts";
 import type { RefreshReport, Target } from "../../../scim/ports.ts";
 import { openIdentity } from "./open_identity.ts";
 import { ldifOf, personAt } from "./people.ts";

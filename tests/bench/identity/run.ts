@@ -2,7 +2,7 @@
 // each figure means.
 
 import { parseArgs } from "node:util";
-import { installHint, missingPeers } from "../../ground/peers.ts";
+import { installHint, missingPeers } from "../../support/peers.ts";
 import type { Sample } from "./figures.ts";
 import { measureRefresh, measureScimmy, measureSize, type Pace } from "./measure.ts";
 import { reportLines } from "./report.ts";

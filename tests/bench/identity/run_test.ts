@@ -1,7 +1,7 @@
 // The measurements of the identity interface at the smallest size: every part of them works, and the report has every figure.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { testNeeding } from "../../ground/needing.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
 import { FIGURES, type Sample } from "./figures.ts";
 import { reportLines } from "./report.ts";
 import { type IdentityBenchOptions, measureIdentity, readOptions } from "./run.ts";

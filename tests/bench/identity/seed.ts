@@ -1,7 +1,7 @@
 // Fills a data directory with people and one big group, in a process of its own: seed.ts <data directory> <users>.
 
 import type { Directory, DirectoryWrite } from "../../../scim/ports.ts";
-import { systemClock } from "../../../runtime.ts";
+import { systemClock } from "../../../platform/runtime.ts";
 import { openIdentity } from "./open_identity.ts";
 import { GROUP, groupMembers, personAt, userContent } from "./people.ts";
 

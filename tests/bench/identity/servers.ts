@@ -1,8 +1,8 @@
 // The servers that are measured, each a process of its own on a free port of the loopback interface.
 
-import { endChild } from "../../ground/child.ts";
-import { startGateway } from "../../ground/gateway.ts";
-import { TextLineStream } from "../../ground/lines.ts";
+import { endChild } from "../../support/child.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { TextLineStream } from "../../support/lines.ts";
 import { residentMb } from "../process_figures.ts";
 import type { Dialect } from "./deeds.ts";
 

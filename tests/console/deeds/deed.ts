@@ -1,7 +1,7 @@
 // One row for each route of the console that changes something: how it is called, and which record it leaves.
 
 import { CONSOLE_API_PATH } from "../../../console/api/console_api.ts";
-import type { Store } from "../../../store.ts";
+import type { Store } from "../../../platform/store.ts";
 import { PASSWORD } from "../../fakes/console_app.ts";
 import { apiCaller } from "../../fakes/console_caller.ts";
 import { startConnectConsole } from "../../fakes/console_connect.ts";

@@ -1,9 +1,9 @@
 // Deeds on people: users, their factors and locks, groups, devices, many at once, imports.
 
-import type { ImportView, JobView } from "../../../console/api/people/bulk_shapes.ts";
-import { createNotices } from "../../../console/api/live/notices.ts";
-import type { UserView } from "../../../console/api/people/user_shapes.ts";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
+import type { ImportView, JobView } from "../../../console/api/users/bulk_types.ts";
+import { createNotices } from "../../../console/api/notices/notices.ts";
+import type { UserView } from "../../../console/api/users/user_types.ts";
+import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import type { Call, Deeds, Stage } from "./deed.ts";
 import { codeOf } from "./sign_in_deeds.ts";
 

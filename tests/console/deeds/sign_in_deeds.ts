@@ -1,7 +1,7 @@
 // Deeds around signing in: one's own factors and sessions, administrators, invitations, tokens.
 
 import { decodeBase32 } from "../../../platform/base32.ts";
-import { TOTP_STEP_MS, totpAt } from "../../../radius/pure/totp.ts";
+import { TOTP_STEP_MS, totpAt } from "../../../radius/factors/totp.ts";
 import { createAuthenticator } from "../../fakes/authenticator.ts";
 import { PASSWORD } from "../../fakes/console_app.ts";
 import { type Deeds, linkToken, type Stage } from "./deed.ts";

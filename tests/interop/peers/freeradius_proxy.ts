@@ -1,7 +1,7 @@
 // FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, re-signed.
 
-import { endChild } from "../../ground/child.ts";
-import { freeUdpPort } from "../../ground/free_port.ts";
+import { endChild } from "../../support/child.ts";
+import { freeUdpPort } from "../../support/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { answersStatusServer } from "./proxies.ts";
 import { setUpRadclient } from "./radclient.ts";

@@ -1,6 +1,6 @@
 // What every peer can do, whatever it is made of: begin a login, show what the gateway says, take an answer, end.
 
-import type { Needs } from "../../ground/needing.ts";
+import type { Needs } from "../../support/skip_unless.ts";
 
 /** Where the gateway is, and the secret shared with it. */
 export interface Door {

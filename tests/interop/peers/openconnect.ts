@@ -2,9 +2,9 @@
 // requests carry no Message-Authenticator. `--authenticate` ends before the tunnel, so no network device is needed.
 
 import { createHash, X509Certificate } from "node:crypto";
-import { type Certificate, makeAuthority } from "../../ground/certificates.ts";
-import { endChild } from "../../ground/child.ts";
-import { freeTcpPort } from "../../ground/free_port.ts";
+import { type Certificate, makeAuthority } from "../../support/certificates.ts";
+import { endChild } from "../../support/child.ts";
+import { freeTcpPort } from "../../support/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { openTerminalLogin } from "./screen.ts";
 

@@ -1,7 +1,7 @@
 // pam_radius_auth under pamtester: a real PAM conversation over stdin. Challenges are prompts; the answer goes back with
 // State. Its requests carry no Message-Authenticator, and NAS-Port is its process id.
 
-import { endChild } from "../../ground/child.ts";
+import { endChild } from "../../support/child.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { openTerminalLogin } from "./screen.ts";
 

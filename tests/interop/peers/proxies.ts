@@ -1,7 +1,7 @@
 // What the proxies in front of the gateway have in common.
 
-import { openRadiusClient } from "../../ground/radius_client.ts";
-import { CODES } from "../../ground/radius_packets.ts";
+import { openRadiusClient } from "../../support/radius_client.ts";
+import { CODES } from "../../support/radius_packets.ts";
 import type { Door } from "./login.ts";
 
 /** Waits until a proxy answers at its front door: each answers Status-Server itself, without asking the gateway. Throws when it ends. */

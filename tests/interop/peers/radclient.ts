@@ -1,6 +1,6 @@
 // FreeRADIUS's radclient: one run for each step; State is copied by hand, as its users do.
 
-import { runProgram } from "../../ground/child.ts";
+import { runProgram } from "../../support/child.ts";
 import type { Door, Login, PeerRow, PeerSetUp, Verdict } from "./login.ts";
 
 /** What radclient printed of the reply. */

@@ -1,8 +1,8 @@
 // radsecproxy between radclient and the gateway, with Status-Server: every 25 s or so, it asks the gateway whether it is there, in a packet
 // that is always signed, while the logins that it forwards are not.
 
-import { endChild } from "../../ground/child.ts";
-import { freeUdpPort } from "../../ground/free_port.ts";
+import { endChild } from "../../support/child.ts";
+import { freeUdpPort } from "../../support/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { answersStatusServer } from "./proxies.ts";
 import { setUpRadclient } from "./radclient.ts";

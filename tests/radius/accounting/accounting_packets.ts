@@ -1,6 +1,6 @@
 // Accounting-Requests for the tests, built by the tests' own code (RFC 2866 §4.1).
 
-import { type Attribute, buildAccountingRequest, type BuiltRequest } from "../../ground/radius_packets.ts";
+import { type Attribute, buildAccountingRequest, type BuiltRequest } from "../../support/radius_packets.ts";
 
 export const STATUS = { start: 1, stop: 2, update: 3, on: 7, off: 8 } as const;
 

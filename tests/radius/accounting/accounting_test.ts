@@ -1,7 +1,7 @@
 // Accounting (RFC 2866) in front of a whole gateway: what is answered, when it is answered, and the sessions that result.
 
 import { assert, assertEquals } from "@std/assert";
-import { buildAccountingRequest, buildRequest, readReply } from "../../ground/radius_packets.ts";
+import { buildAccountingRequest, buildRequest, readReply } from "../../support/radius_packets.ts";
 import { openWholeGateway, until, type WholeGateway } from "../whole_gateway.ts";
 import { type AccountingFields, accountingRequest, STATUS } from "./accounting_packets.ts";
 

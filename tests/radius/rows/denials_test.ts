@@ -1,8 +1,8 @@
 // A rejected push: the history and the audit log name who denied it, or what ended it.
 
 import { assertEquals } from "@std/assert";
-import { type FinishedLogin, unpackFinished } from "../../../radius/pure/finished_login.ts";
-import { explainLogin } from "../../../console/api/live/explain.ts";
+import { type FinishedLogin, unpackFinished } from "../../../radius/conversation/login_record.ts";
+import { explainLogin } from "../../../console/api/conversations/explain_login.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { decide, giveDevice, otherThan } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";

@@ -1,7 +1,7 @@
 // The rows of the approval on a device.
 
 import { assert, assertEquals } from "@std/assert";
-import type { SecondFactorService } from "../../../radius/doing/ports.ts";
+import type { SecondFactorService } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { appCode, decide, give, giveDevice, lastRequest, SEED } from "./people.ts";

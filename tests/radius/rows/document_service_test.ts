@@ -1,7 +1,7 @@
 // The service as its document describes it: what it does, what it reads and sends, its states, its errors.
 
 import { assert, assertEquals } from "@std/assert";
-import { CODES, TYPES } from "../../ground/radius_packets.ts";
+import { CODES, TYPES } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { give, giveDevice, lastRequest, otherThan, passcodeSentTo } from "./people.ts";

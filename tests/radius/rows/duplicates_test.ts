@@ -8,7 +8,7 @@ import { becomes, jump, pass } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
 import { pairPhone } from "./phone.ts";
-import type { BuiltRequest } from "../../ground/radius_packets.ts";
+import type { BuiltRequest } from "../../support/radius_packets.ts";
 
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";

@@ -1,7 +1,7 @@
 // A RADIUS server that knows one password, as the first factor of a test. Written on the tests' own packets.
 
 import { createHash, createHmac } from "node:crypto";
-import { hidePassword } from "../../ground/radius_packets.ts";
+import { hidePassword } from "../../support/radius_packets.ts";
 
 /** What it does with a request. */
 export type FirstFactorConduct = "judge" | "silent" | "challenge" | "wrong_secret" | "unsigned";

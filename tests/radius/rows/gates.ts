@@ -1,6 +1,6 @@
 // Holds calls to the services back until a test lets them go, so that a packet can arrive while another one is being worked on.
 
-import type { SecondFactorService, TelephonyService } from "../../../radius/doing/ports.ts";
+import type { SecondFactorService, TelephonyService } from "../../../radius/ports.ts";
 import { becomes } from "./passing_time.ts";
 
 /** Calls wait here. */

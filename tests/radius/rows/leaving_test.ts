@@ -1,7 +1,7 @@
 // A user leaves the directory: pairings and live logins go with them, in the commit of the leaving, and no login is accepted after it.
 
 import { assert, assertEquals } from "@std/assert";
-import { interceptCommits } from "../review/failing_commits.ts";
+import { interceptCommits } from "../regression/failing_commits.ts";
 import { afterStatus, createGate } from "./gates.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";

@@ -1,8 +1,8 @@
 // A login as a client plays it: each packet under a new identifier, each reply judged, the State of the last challenge returned.
 
 import { assertEquals } from "@std/assert";
-import type { BuiltRequest, Reply, RequestParts } from "../../ground/radius_packets.ts";
-import type { RadiusClient } from "../../ground/radius_client.ts";
+import type { BuiltRequest, Reply, RequestParts } from "../../support/radius_packets.ts";
+import type { RadiusClient } from "../../support/radius_client.ts";
 import type { ManualClock } from "../../upstream/manual_clock.ts";
 import { whileTimePasses } from "./passing_time.ts";
 

@@ -1,7 +1,7 @@
 // The rows of the first factors that the directory has: its own password, and a bind at an LDAP backend.
 
 import { assert, assertEquals } from "@std/assert";
-import type { FirstFactorVerdict, Passwords } from "../../../radius/doing/ports.ts";
+import type { FirstFactorVerdict, Passwords } from "../../../radius/ports.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";
 import { becomes } from "./passing_time.ts";

@@ -1,8 +1,8 @@
 // The people of a test: who is in the directory, and which factors they have.
 
-import type { NewPairing } from "../../../radius/doing/pairing.ts";
+import type { NewPairing } from "../../../radius/factors/pairing.ts";
 import type { FakePairing } from "../../fakes/second_factor_server.ts";
-import { totpCode } from "../../ground/totp.ts";
+import { totpCode } from "../../support/totp.ts";
 import type { InProcess } from "./in_process.ts";
 import type { Person } from "./people_directory.ts";
 

@@ -1,7 +1,7 @@
 // The directory of a test: people in memory, who can be made to be out of it, as the store's are when they were not read lately.
 
-import type { Directory } from "../../../radius/doing/ports.ts";
-import { reducePhoneNumber } from "../../../radius/pure/phone_number.ts";
+import type { Directory } from "../../../radius/ports.ts";
+import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 
 /** A person as far as a login needs them. */
 export interface Person {

@@ -1,7 +1,7 @@
 // What a login says of the phone that it asked: its name, where a person gave it one.
 
 import { assertEquals } from "@std/assert";
-import { historyKey, unpackFinished } from "../../../radius/pure/finished_login.ts";
+import { historyKey, unpackFinished } from "../../../radius/conversation/login_record.ts";
 import { startInProcess } from "./in_process.ts";
 import { pairPhone } from "./phone.ts";
 

@@ -1,6 +1,6 @@
 // A socket that sends packets as they are and keeps everything that comes back, for tests that count replies.
 
-import { buildRequest, type BuiltRequest, CODES } from "../../ground/radius_packets.ts";
+import { buildRequest, type BuiltRequest, CODES } from "../../support/radius_packets.ts";
 import type { InProcess } from "./in_process.ts";
 import { becomes } from "./passing_time.ts";
 

@@ -1,7 +1,7 @@
 // Recovery codes at a login: each lets its user in once, in the place of a device's passcode.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { interceptCommits } from "../review/failing_commits.ts";
+import { interceptCommits } from "../regression/failing_commits.ts";
 import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { becomes, turn } from "./passing_time.ts";

@@ -1,7 +1,7 @@
 // Sound packets that cannot be worked on: each gets a Reject, a counter and a line that says why.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Attribute, RequestParts } from "../../ground/radius_packets.ts";
+import type { Attribute, RequestParts } from "../../support/radius_packets.ts";
 import { SECRET, startInProcess } from "./in_process.ts";
 import { brief } from "./login.ts";
 import { becomes } from "./passing_time.ts";

@@ -1,8 +1,8 @@
 // What every reply is: its order, its copies, its texts, and the attributes of an Accept.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Attribute } from "../../ground/radius_packets.ts";
-import { TYPES } from "../../ground/radius_packets.ts";
+import type { Attribute } from "../../support/radius_packets.ts";
+import { TYPES } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import type { Answer } from "./login.ts";
 import { appCode, decide, give, giveDevice, passcodeSentTo, register, SEED } from "./people.ts";

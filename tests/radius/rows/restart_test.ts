@@ -1,7 +1,7 @@
 // A restart in the middle: what was asked is answered by the next run, and nothing is sent twice.
 
 import { assertEquals } from "@std/assert";
-import type { BuiltRequest } from "../../ground/radius_packets.ts";
+import type { BuiltRequest } from "../../support/radius_packets.ts";
 import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
 import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
 import { brief, type Login, stepName } from "./login.ts";

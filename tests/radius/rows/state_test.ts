@@ -1,7 +1,7 @@
 // State on the wire: the step's name, when a token follows it, and what a State can never do.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import type { RequestParts } from "../../ground/radius_packets.ts";
+import type { RequestParts } from "../../support/radius_packets.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump } from "./passing_time.ts";

@@ -1,7 +1,7 @@
 // A store that fails: nothing leaves that was not recorded, nothing is done twice, and the same packet again is worked on once it is back.
 
 import { assertEquals } from "@std/assert";
-import type { Store, Transaction } from "../../../store.ts";
+import type { Store, Transaction } from "../../../platform/store.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
 import { appCode, decide, give, giveDevice, passcodeSentTo, SEED } from "./people.ts";
 import { becomes } from "./passing_time.ts";

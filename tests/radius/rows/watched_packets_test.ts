@@ -1,8 +1,8 @@
 // What observers see of packets: their octets and rows without a secret, copies folded, and why a datagram was dropped.
 
 import { assert, assertEquals } from "@std/assert";
-import type { PacketRecord } from "../../../radius/doing/ports.ts";
-import { unpackFinished } from "../../../radius/pure/finished_login.ts";
+import type { PacketRecord } from "../../../radius/ports.ts";
+import { unpackFinished } from "../../../radius/conversation/login_record.ts";
 import { startInProcess } from "./in_process.ts";
 import { becomes } from "./passing_time.ts";
 import { appCode, give, SEED } from "./people.ts";

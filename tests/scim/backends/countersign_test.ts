@@ -1,12 +1,12 @@
 // The SCIM backend against a second Countersign: its document's interface, behind a real HTTP server.
 
-import { createPasswordHasher } from "../../../password_hasher.ts";
-import { loadConfig } from "../../../config/load.ts";
-import { openDataDir } from "../../../host/data_dir.ts";
+import { createPasswordHasher } from "../../../platform/password_hasher.ts";
+import { loadConfig } from "../../../platform/config/load.ts";
+import { openDataDir } from "../../../platform/data_dir.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
-import { createIdentity, type Identity } from "../../../scim/identity.ts";
+import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
+import { createIdentity, type Identity } from "../../../scim/scim.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";
 import { testBackend } from "./suite.ts";

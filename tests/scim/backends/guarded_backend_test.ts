@@ -1,9 +1,9 @@
 // A backend behind its guard: bounded calls that always end, a breaker, and what health knows.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createSystemRandom } from "../../../runtime.ts";
+import { createSystemRandom } from "../../../platform/runtime.ts";
 import { guardBackend } from "../../../scim/backends/guarded_backend.ts";
-import { BackendListFault } from "../../../scim/backends/list_fault.ts";
+import { BackendListFault } from "../../../scim/backends/list_error.ts";
 import type { Backend, BackendOutcome } from "../../../scim/backend_port.ts";
 import { createMemoryBackend } from "../../fakes/memory_backend.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";

@@ -1,14 +1,14 @@
 // Attributes that a backend keeps for itself, on the wire: a real slapd and a real foreign SCIM server.
 
 import { assertEquals } from "@std/assert";
-import { systemClock } from "../../../runtime.ts";
-import { createLdapBackend } from "../../../scim/backends/ldap.ts";
+import { systemClock } from "../../../platform/runtime.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
-import type { JsonObject } from "../../../scim/resource.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
-import { testNeeding } from "../../ground/needing.ts";
-import { startScimmy } from "../../ground/scimmy_server.ts";
-import { startSlapd } from "../../ground/slapd.ts";
+import type { JsonObject } from "../../../scim/schema/resource.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { startScimmy } from "../../support/scimmy_server.ts";
+import { startSlapd } from "../../support/slapd.ts";
 import { ldapSettings } from "./ldap_settings.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";

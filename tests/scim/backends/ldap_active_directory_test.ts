@@ -1,16 +1,16 @@
 // The LDAP backend with Active Directory's tables, against a slapd that looks like one.
 
 import { assert, assertEquals } from "@std/assert";
-import type { LdapBackendSettings } from "../../../config.ts";
-import { systemClock } from "../../../runtime.ts";
-import { createLdapBackend } from "../../../scim/backends/ldap.ts";
+import type { LdapBackendSettings } from "../../../platform/config/config.ts";
+import { systemClock } from "../../../platform/runtime.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
-import { ACTIVE_DIRECTORY_SCHEMA } from "../../ground/active_directory_schema.ts";
-import { makeAuthority } from "../../ground/certificates.ts";
-import { runProgram } from "../../ground/child.ts";
-import { testNeeding } from "../../ground/needing.ts";
-import { type Slapd, startSlapd } from "../../ground/slapd.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { ACTIVE_DIRECTORY_SCHEMA } from "../../support/active_directory_schema.ts";
+import { makeAuthority } from "../../support/certificates.ts";
+import { runProgram } from "../../support/child.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { type Slapd, startSlapd } from "../../support/slapd.ts";
 import { ldapSettings } from "./ldap_settings.ts";
 import { silentLog } from "./silent_log.ts";
 import { group, readContent, testBackend, user, value } from "./suite.ts";

@@ -1,17 +1,17 @@
 // The LDAP backend when the directory goes away, is slow, refuses, or shows a wrong certificate; and what it says of passwords.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { LdapBackendSettings } from "../../../config.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../../runtime.ts";
+import type { LdapBackendSettings } from "../../../platform/config/config.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { guardBackend } from "../../../scim/backends/guarded_backend.ts";
-import { createLdapBackend } from "../../../scim/backends/ldap.ts";
-import { BackendListFault } from "../../../scim/backends/list_fault.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
+import { BackendListFault } from "../../../scim/backends/list_error.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
-import { makeAuthority } from "../../ground/certificates.ts";
-import { runProgram } from "../../ground/child.ts";
-import { testNeeding } from "../../ground/needing.ts";
-import { type Slapd, type SlapdOptions, startSlapd } from "../../ground/slapd.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { makeAuthority } from "../../support/certificates.ts";
+import { runProgram } from "../../support/child.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { type Slapd, type SlapdOptions, startSlapd } from "../../support/slapd.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { ldapSettings } from "./ldap_settings.ts";
 import { silentLog } from "./silent_log.ts";

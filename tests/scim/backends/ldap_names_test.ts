@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { dnKey, escapeDnValue, firstRdn, makeDn } from "../../../scim/backends/ldap_names.ts";
+import { dnKey, escapeDnValue, firstRdn, makeDn } from "../../../scim/backends/ldap/ldap_dn.ts";
 
 const ESCAPED: readonly (readonly [string, string])[] = [
   ['James "Jim" Smith, III', 'James \\"Jim\\" Smith\\, III'],

@@ -1,7 +1,7 @@
 // The settings of an LDAP backend over a slapd of the tests.
 
-import type { LdapBackendSettings } from "../../../config.ts";
-import type { Slapd } from "../../ground/slapd.ts";
+import type { LdapBackendSettings } from "../../../platform/config/config.ts";
+import type { Slapd } from "../../support/slapd.ts";
 
 export function ldapSettings(slapd: Slapd, more: Partial<LdapBackendSettings> = {}): LdapBackendSettings {
   return {

@@ -1,10 +1,10 @@
 // The LDAP backend against a real slapd.
 
-import { systemClock } from "../../../runtime.ts";
-import { createLdapBackend } from "../../../scim/backends/ldap.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
-import { testNeeding } from "../../ground/needing.ts";
-import { startSlapd } from "../../ground/slapd.ts";
+import { systemClock } from "../../../platform/runtime.ts";
+import { createLdapBackend } from "../../../scim/backends/ldap/ldap_backend.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { startSlapd } from "../../support/slapd.ts";
 import { ldapSettings } from "./ldap_settings.ts";
 import { silentLog } from "./silent_log.ts";
 import { testBackend } from "./suite.ts";

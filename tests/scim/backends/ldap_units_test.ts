@@ -1,12 +1,12 @@
 // The parts of the LDAP backend that need no directory.
 
 import { assertEquals } from "@std/assert";
-import type { LdapConnection } from "../../../scim/backends/ldap_connection.ts";
-import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap_records.ts";
-import { LdapRefusal } from "../../../scim/backends/ldap_codes.ts";
-import { memberDns } from "../../../scim/backends/ldap_members.ts";
-import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap_passwords.ts";
-import { layoutOf } from "../../../scim/backends/ldap_schemas.ts";
+import type { LdapConnection } from "../../../scim/backends/ldap/ldap_connection.ts";
+import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_records.ts";
+import { LdapRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
+import { memberDns } from "../../../scim/backends/ldap/ldap_members.ts";
+import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_passwords.ts";
+import { layoutOf } from "../../../scim/backends/ldap/ldap_schemas.ts";
 
 const PLACES = { usersDn: "ou=p", groupsDn: "ou=g", attributes: {} } as const;
 

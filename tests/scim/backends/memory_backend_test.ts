@@ -1,7 +1,7 @@
 // The fake keeps to the same suite as the real ones.
 
 import { assertEquals } from "@std/assert";
-import { systemClock } from "../../../runtime.ts";
+import { systemClock } from "../../../platform/runtime.ts";
 import { createMemoryBackend } from "../../fakes/memory_backend.ts";
 import { testBackend, user, value } from "./suite.ts";
 

@@ -1,10 +1,10 @@
 // A SCIM backend for the tests, over the connections that the program itself uses.
 
-import type { ScimBackendSettings } from "../../../config.ts";
-import { systemClock } from "../../../runtime.ts";
-import { createScimBackend } from "../../../scim/backends/scim_server.ts";
+import type { ScimBackendSettings } from "../../../platform/config/config.ts";
+import { systemClock } from "../../../platform/runtime.ts";
+import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 import { openHttpClient } from "../../../platform/http_client.ts";
 import { silentLog } from "./silent_log.ts";
 

@@ -1,6 +1,6 @@
 // The SCIM backend against a real foreign server.
 
-import { startScimmy } from "../../ground/scimmy_server.ts";
+import { startScimmy } from "../../support/scimmy_server.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { HOSTILE_NAMES, testBackend } from "./suite.ts";
 

@@ -1,14 +1,14 @@
 // The SCIM backend against a server that is written out answer by answer: dialects, limits, refusals, and what is never sent twice.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type Clock, systemClock } from "../../../runtime.ts";
-import { BackendListFault } from "../../../scim/backends/list_fault.ts";
-import { readRetryAfter } from "../../../scim/backends/scim_codes.ts";
-import { memberPatches } from "../../../scim/backends/scim_members.ts";
-import { createScimBackend } from "../../../scim/backends/scim_server.ts";
+import { type Clock, systemClock } from "../../../platform/runtime.ts";
+import { BackendListFault } from "../../../scim/backends/list_error.ts";
+import { readRetryAfter } from "../../../scim/backends/scim/scim_codes.ts";
+import { memberPatches } from "../../../scim/backends/scim/scim_members.ts";
+import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
-import type { JsonObject } from "../../../scim/resource.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import type { JsonObject } from "../../../scim/schema/resource.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 import { createManualClock, eventually } from "../../upstream/manual_clock.ts";
 import { scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";

@@ -1,6 +1,6 @@
 // A log that keeps its lines for a test to look at.
 
-import type { Log } from "../../../log.ts";
+import type { Log } from "../../../platform/log.ts";
 import type { Fields } from "../../../platform/log_line.ts";
 
 export interface KeptLog extends Log {

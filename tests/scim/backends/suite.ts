@@ -1,9 +1,15 @@
 // What every backend must do, run on each: on the fake too, so that it cannot lie.
 
 import { assertEquals } from "@std/assert";
-import { canonicalName } from "../../../canonical_name.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Backend, BackendOutcome, Remote } from "../../../scim/backend_port.ts";
-import type { Content, GroupContent, JsonObject, ResourceKind, UserContent } from "../../../scim/resource.ts";
+import type {
+  Content,
+  GroupContent,
+  JsonObject,
+  ResourceKind,
+  UserContent,
+} from "../../../scim/schema/resource.ts";
 
 /** One backend under test, empty at first. */
 export interface Bench {

@@ -1,10 +1,10 @@
 // Rows of an import that are written into a target with several backends, where each row is an operation of the target.
 
 import { assertEquals } from "@std/assert";
-import { type Bulk, createBulk } from "../../../scim/bulk/bulk.ts";
-import type { BulkRequest } from "../../../scim/bulk/bulk_plan.ts";
-import type { RowOutcome } from "../../../scim/bulk/rows.ts";
-import { ScimRefusal } from "../../../scim/facts/refusals.ts";
+import { type Bulk, createBulk } from "../../../scim/transfer/bulk.ts";
+import type { BulkRequest } from "../../../scim/transfer/bulk_plan.ts";
+import type { RowOutcome } from "../../../scim/transfer/import_rows.ts";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import type { Target } from "../../../scim/ports.ts";
 import { createFakeTarget, type FakeTarget, userContent } from "../../fakes/scim_target.ts";
 import { createManualClock, eventually, type ManualClock } from "../../upstream/manual_clock.ts";

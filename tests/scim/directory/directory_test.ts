@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import type { DirectoryWrite } from "../../../scim/ports.ts";
-import type { JsonObject, UserContent } from "../../../scim/resource.ts";
-import { createStore } from "../../../store.ts";
+import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import { createStore } from "../../../platform/store.ts";
 import { drop, links, loginOf, NAME, namesOf, openWorld, putGroup, putUser, storedIn } from "./world.ts";
 
 const numbered = (prefix: string, count: number): string[] =>

@@ -2,10 +2,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { canonicalName } from "../../../canonical_name.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Directory, WriteResult } from "../../../scim/ports.ts";
-import type { Content, JsonObject, ResourceKind } from "../../../scim/resource.ts";
-import { createStore, type Store } from "../../../store.ts";
+import type { Content, JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
+import { createStore, type Store } from "../../../platform/store.ts";
 import { createModel, type Model } from "./model.ts";
 import { drop, links, loginOf, NAME, openWorld, pageOf, putGroup, putUser, type World } from "./world.ts";
 

@@ -1,8 +1,8 @@
 // A naive directory in memory, which walks over everybody: what the real one is compared with.
 
-import { canonicalName } from "../../../canonical_name.ts";
-import type { JsonObject } from "../../../scim/resource.ts";
-import { queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/pure/words.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { JsonObject } from "../../../scim/schema/resource.ts";
+import { queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/filter/search_terms.ts";
 import { compareText } from "../../../scim/directory/order.ts";
 
 interface ModelUser {

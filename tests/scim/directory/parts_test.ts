@@ -6,7 +6,13 @@ import { memberChanges, memberSetOf, withChanges } from "../../../scim/directory
 import { createHashBag, nameHash } from "../../../scim/directory/name_hashes.ts";
 import { compareText } from "../../../scim/directory/order.ts";
 import { withGroup } from "../../../scim/directory/user_groups.ts";
-import { cutWord, indexWords, queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/pure/words.ts";
+import {
+  cutWord,
+  indexWords,
+  queryWords,
+  wordsOfGroup,
+  wordsOfUser,
+} from "../../../scim/filter/search_terms.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Directory } from "../../../scim/ports.ts";
-import type { JsonObject, ResourceKind } from "../../../scim/resource.ts";
+import type { JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
 import { NAME, namesOf, openWorld, pageOf, putGroup, putUser } from "./world.ts";
 
 interface Row {

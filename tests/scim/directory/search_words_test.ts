@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Directory } from "../../../scim/ports.ts";
-import type { Store } from "../../../store.ts";
+import type { Store } from "../../../platform/store.ts";
 import { namesOf, openWorld, putUser } from "./world.ts";
 
 const PEOPLE = 400;

@@ -1,13 +1,13 @@
 // A directory over a store in memory, for its tests: with a clock that moves a little at each look, and short ways to write.
 
-import { canonicalName } from "../../../canonical_name.ts";
-import { createLog } from "../../../log.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import { type Clock, createSystemRandom } from "../../../runtime.ts";
+import { type Clock, createSystemRandom } from "../../../platform/runtime.ts";
 import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
 import type { Directory, Page, SearchOutcome, WriteResult } from "../../../scim/ports.ts";
-import type { JsonObject, Stored } from "../../../scim/resource.ts";
-import { createStore, type Store } from "../../../store.ts";
+import type { JsonObject, Stored } from "../../../scim/schema/resource.ts";
+import { createStore, type Store } from "../../../platform/store.ts";
 
 export const NAME = { familyName: "", givenName: "" };
 

@@ -1,13 +1,13 @@
 // Credentials of the identity interface: made, checked, remembered, revoked, and slow to guess.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import { createLog } from "../../../log.ts";
-import { createPasswordHasher, HasherBusy, type PasswordHasher } from "../../../password_hasher.ts";
-import { createSystemRandom, systemClock } from "../../../runtime.ts";
-import { ScimRefusal } from "../../../scim/facts/refusals.ts";
+import { createLog } from "../../../platform/log.ts";
+import { createPasswordHasher, HasherBusy, type PasswordHasher } from "../../../platform/password_hasher.ts";
+import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import { createCredentials } from "../../../scim/http/credentials.ts";
-import { createStore } from "../../../store.ts";
-import { createVault } from "../../../vault.ts";
+import { createStore } from "../../../platform/store.ts";
+import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
 const ACTOR = { name: "command", source: "" };

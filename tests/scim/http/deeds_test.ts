@@ -1,8 +1,8 @@
 // What the operations ask of the target and say of its answers.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ScimRefusal } from "../../../scim/facts/refusals.ts";
-import { LIST_SCHEMA, USER_SCHEMA } from "../../../scim/pure/attribute_table.ts";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
+import { LIST_SCHEMA, USER_SCHEMA } from "../../../scim/schema/attribute_table.ts";
 import { REPORT, userContent } from "../../fakes/scim_target.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { type Call, openSite, type Site } from "./site.ts";

@@ -1,7 +1,7 @@
 // What the listener refuses before the interface sees it: in the interface's form below its prefix, in the console's elsewhere.
 
 import { assertEquals } from "@std/assert";
-import { ERROR_SCHEMA } from "../../../scim/pure/attribute_table.ts";
+import { ERROR_SCHEMA } from "../../../scim/schema/attribute_table.ts";
 import { basic, JSON_TYPE, openSite, WRITER } from "./site.ts";
 
 const OVER = 1024 * 1024 + 1;

@@ -2,11 +2,11 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { ReceiptEntry } from "../../../scim/ports.ts";
-import { receiptText } from "../../../scim/http/answers.ts";
-import { ACTIVE_DIRECTORY_SCHEMA } from "../../ground/active_directory_schema.ts";
-import { startGateway } from "../../ground/gateway.ts";
-import { testNeeding } from "../../ground/needing.ts";
-import { startSlapd } from "../../ground/slapd.ts";
+import { receiptText } from "../../../scim/http/responses.ts";
+import { ACTIVE_DIRECTORY_SCHEMA } from "../../support/active_directory_schema.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { testNeeding } from "../../support/skip_unless.ts";
+import { startSlapd } from "../../support/slapd.ts";
 import { createCaller } from "../rows/caller.ts";
 import { credentialsToml, WRITER } from "../rows/rows_world.ts";
 

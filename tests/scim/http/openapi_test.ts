@@ -1,8 +1,8 @@
 // The OpenAPI description says what the table of routes says, and holds together.
 
 import { assert, assertEquals } from "@std/assert";
-import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../../../scim/facts/routes.ts";
-import { readName } from "../../../scim/pure/names.ts";
+import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
+import { readName } from "../../../scim/schema/resource_name.ts";
 import { DEED_FACTS, methodsOf, openApiDocument, openApiText, pathsOf } from "../../../scim/http/openapi.ts";
 
 interface Operation {

@@ -1,8 +1,8 @@
 // Every row of the table of endpoints over HTTP, and what is in no row.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { type RouteRow, SCIM_ROUTES } from "../../../scim/facts/routes.ts";
-import { ERROR_SCHEMA, SEARCH_REQUEST_SCHEMA } from "../../../scim/pure/attribute_table.ts";
+import { type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
+import { ERROR_SCHEMA, SEARCH_REQUEST_SCHEMA } from "../../../scim/schema/attribute_table.ts";
 import { userContent } from "../../fakes/scim_target.ts";
 import { type Answer, type Call, JSON_TYPE, openSite, READER, type Site } from "./site.ts";
 

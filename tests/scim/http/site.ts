@@ -1,11 +1,11 @@
 // For tests: the identity interface on a port of its own, behind the real listener, over targets in memory.
 
-import { createPasswordHasher } from "../../../password_hasher.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../../runtime.ts";
+import { createPasswordHasher } from "../../../platform/password_hasher.ts";
+import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createScimApp } from "../../../scim/http/app.ts";
 import { createCredentials, type Credentials } from "../../../scim/http/credentials.ts";
 import { openApiText } from "../../../scim/http/openapi.ts";
-import { createVault } from "../../../vault.ts";
+import { createVault } from "../../../platform/vault.ts";
 import { startConsole, type TestConsole } from "../../fakes/console_app.ts";
 import { createFakeTarget, type FakeTarget, targetsOf } from "../../fakes/scim_target.ts";
 

@@ -1,7 +1,7 @@
 // How failures are counted, by where they come from.
 
 import { assertEquals } from "@std/assert";
-import { createSourceLimit } from "../../../scim/http/source_limit.ts";
+import { createSourceLimit } from "../../../scim/http/auth_rate_limit.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
 Deno.test("createSourceLimit() lets a limited source have one check a second", () => {

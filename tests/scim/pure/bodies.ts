@@ -1,9 +1,9 @@
 // What the tests of bodies share: a body read with the document's mapping, and content put into a resource.
 
-import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/resource.ts";
-import { type ContentOutcome, readContent } from "../../../scim/pure/content.ts";
-import { parseBody } from "../../../scim/pure/json_limits.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
+import { type ContentOutcome, readContent } from "../../../scim/schema/parse_resource.ts";
+import { parseBody } from "../../../scim/schema/json_limits.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 
 export const DOCUMENT_MAPPING = createMapping({ user: {}, group: {} });
 export const GENERATED_NAME = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";

@@ -1,7 +1,7 @@
 // Bodies as provisioning programs send them, and what is made of them.
 
 import { assertEquals } from "@std/assert";
-import type { JsonObject, ResourceKind } from "../../../scim/resource.ts";
+import type { JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
 import { bodyOf, read, taken } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";

@@ -1,9 +1,9 @@
 // Bodies as content: naming, types, spellings, members, passwords.
 
 import { assert, assertEquals } from "@std/assert";
-import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/resource.ts";
-import { readContent } from "../../../scim/pure/content.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/schema/resource.ts";
+import { readContent } from "../../../scim/schema/parse_resource.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";

@@ -2,10 +2,10 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
-import { parseFilter } from "../../../scim/pure/filter.ts";
-import { filterView, matchesFilter } from "../../../scim/pure/filter_match.ts";
-import { renderResource } from "../../../scim/pure/render.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
+import { parseFilter } from "../../../scim/filter/filter.ts";
+import { filterView, matchesFilter } from "../../../scim/filter/filter_match.ts";
+import { renderResource } from "../../../scim/schema/render_resource.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, stored, taken } from "./bodies.ts";
 import { ENTERPRISE_USER } from "./rfc7643_examples.ts";
 

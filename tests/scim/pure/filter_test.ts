@@ -2,15 +2,15 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import type { ResourceKind } from "../../../scim/resource.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import type { ResourceKind } from "../../../scim/schema/resource.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 import {
   type Filter,
   FILTER_QUIRKS,
   filterProblem,
   parseFilter,
   pathText,
-} from "../../../scim/pure/filter.ts";
+} from "../../../scim/filter/filter.ts";
 import { refused, taken } from "./bodies.ts";
 
 /** A tree as a line, fully bracketed. */

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import type { JsonValue } from "../../../scim/resource.ts";
-import { MAX_DEPTH, MAX_VALUES, parseBody } from "../../../scim/pure/json_limits.ts";
+import type { JsonValue } from "../../../scim/schema/resource.ts";
+import { MAX_DEPTH, MAX_VALUES, parseBody } from "../../../scim/schema/json_limits.ts";
 import { taken } from "./bodies.ts";
 
 const utf8 = new TextEncoder();

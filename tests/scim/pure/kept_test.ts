@@ -1,9 +1,9 @@
 // What backends keep for themselves: how it is spelled, what it leaves of a write, and when clients may not change it.
 
 import { assert, assertEquals } from "@std/assert";
-import type { JsonObject, UserContent } from "../../../scim/resource.ts";
-import { keptAttributes, keptByAll, keptNames, layKept } from "../../../scim/pure/kept.ts";
-import { createMapping, isFrontEndKept } from "../../../scim/pure/mapping.ts";
+import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import { keptAttributes, keptByAll, keptNames, layKept } from "../../../scim/schema/read_only_attributes.ts";
+import { createMapping, isFrontEndKept } from "../../../scim/schema/mapping.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const PATHS = ["title", "name.givenName", "emails[].value", `${ENTERPRISE}:department`];

@@ -2,14 +2,14 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import type { Content } from "../../../scim/resource.ts";
+import type { Content } from "../../../scim/schema/resource.ts";
 import {
   coveredAttributes,
   createMapping,
   fromFrontEnd,
   mergeContent,
   toFrontEnd,
-} from "../../../scim/pure/mapping.ts";
+} from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";

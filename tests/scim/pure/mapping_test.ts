@@ -1,10 +1,10 @@
 // The mapping between SCIM attributes and front-end attributes: the document's tables row by row, settings, and what maps by its own name.
 
 import { assert, assertEquals } from "@std/assert";
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../../scim/facts/mapping_table.ts";
-import type { GroupContent, JsonObject, UserContent } from "../../../scim/resource.ts";
-import { coveredAttributes, createMapping, fromFrontEnd, toFrontEnd } from "../../../scim/pure/mapping.ts";
-import { renderResource } from "../../../scim/pure/render.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../../scim/schema/mapping_table.ts";
+import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import { coveredAttributes, createMapping, fromFrontEnd, toFrontEnd } from "../../../scim/schema/mapping.ts";
+import { renderResource } from "../../../scim/schema/render_resource.ts";
 import { bodyOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";

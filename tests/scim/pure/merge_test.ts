@@ -1,8 +1,8 @@
 // What a backend says, laid over what is known.
 
 import { assertEquals } from "@std/assert";
-import type { JsonObject, UserContent } from "../../../scim/resource.ts";
-import { coveredAttributes, fromFrontEnd, mergeContent, toFrontEnd } from "../../../scim/pure/mapping.ts";
+import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import { coveredAttributes, fromFrontEnd, mergeContent, toFrontEnd } from "../../../scim/schema/mapping.ts";
 import { DOCUMENT_MAPPING } from "./bodies.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { distinctNames, nameFromPath, readName } from "../../../scim/pure/names.ts";
+import { distinctNames, nameFromPath, readName } from "../../../scim/schema/resource_name.ts";
 import { refused } from "./bodies.ts";
 
 const TAKEN: readonly (readonly [given: string, name: string, why: string])[] = [

@@ -1,12 +1,12 @@
 // Resources, lists and errors as they are answered, and back.
 
 import { assertEquals } from "@std/assert";
-import { isDeceptiveName } from "../../../canonical_name.ts";
+import { isDeceptiveName } from "../../../platform/canonical_name.ts";
 import fc from "../../packages/fast_check.ts";
-import type { Content, JsonObject, Stored } from "../../../scim/resource.ts";
-import { readName } from "../../../scim/pure/names.ts";
-import { renderError, renderList, renderResource } from "../../../scim/pure/render.ts";
-import { createMapping } from "../../../scim/pure/mapping.ts";
+import type { Content, JsonObject, Stored } from "../../../scim/schema/resource.ts";
+import { readName } from "../../../scim/schema/resource_name.ts";
+import { renderError, renderList, renderResource } from "../../../scim/schema/render_resource.ts";
+import { createMapping } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
 import { ENTERPRISE_USER, GROUP, MINIMAL_USER } from "./rfc7643_examples.ts";
 

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { isoTime } from "../../../scim/pure/timestamps.ts";
+import { isoTime } from "../../../scim/schema/timestamps.ts";
 
 Deno.test("isoTime() writes what Date.toISOString() writes, for any time and in any order", () => {
   const limitMs = 8.64e15;

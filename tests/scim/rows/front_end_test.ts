@@ -2,9 +2,9 @@
 // front-end attributes; and the query parameters that need a second backend.
 
 import { assert, assertEquals } from "@std/assert";
-import { lacking, testNeeding } from "../../ground/needing.ts";
-import { type Slapd, startSlapd } from "../../ground/slapd.ts";
-import { type RunningGateway, startGateway } from "../../ground/gateway.ts";
+import { lacking, testNeeding } from "../../support/skip_unless.ts";
+import { type Slapd, startSlapd } from "../../support/slapd.ts";
+import { type RunningGateway, startGateway } from "../../support/gateway.ts";
 import { type Caller, createCaller } from "./caller.ts";
 import { bodyWith, GROUP_MAPPING, textsAt, USER_MAPPING } from "./document_tables.ts";
 import { type LdapView, viewOf } from "./ldap_view.ts";

@@ -1,7 +1,7 @@
 // What a slapd of the tests really holds, seen with an LDAP client of the test's own.
 
 import { Attribute, Change, Client } from "ldapts";
-import type { Slapd } from "../../ground/slapd.ts";
+import type { Slapd } from "../../support/slapd.ts";
 
 /** Values by attribute, without the DN. */
 export type LdapEntry = Readonly<Record<string, readonly string[]>>;

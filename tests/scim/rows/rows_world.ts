@@ -1,6 +1,6 @@
 // The real program with the targets and credentials that the rows' tests share.
 
-import { type RunningGateway, startGateway } from "../../ground/gateway.ts";
+import { type RunningGateway, startGateway } from "../../support/gateway.ts";
 import { type Account, type Caller, createCaller } from "./caller.ts";
 
 export const WRITER: Account = { name: "provisioner", password: "the-writer's password" };

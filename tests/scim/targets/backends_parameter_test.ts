@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
-import type { JsonObject, Stored } from "../../../scim/resource.ts";
+import type { JsonObject, Stored } from "../../../scim/schema/resource.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "async" } as const;

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { BackendFault } from "../../../scim/backend_port.ts";
-import { isHopeless, retryDelayMs } from "../../../scim/targets/delays.ts";
+import { isHopeless, retryDelayMs } from "../../../scim/provisioning/backoff.ts";
 
 const FAULT: BackendFault = { kind: "refused", detail: "no", unsure: false, retry: true };
 const AWAY: BackendFault = { ...FAULT, kind: "unreachable" };

@@ -1,7 +1,7 @@
 // Attributes that backends keep for themselves: never written, never a difference, and read-only where all keep them.
 
 import { assertEquals } from "@std/assert";
-import { keptNames, NOTHING_KEPT } from "../../../scim/pure/kept.ts";
+import { keptNames, NOTHING_KEPT } from "../../../scim/schema/read_only_attributes.ts";
 import { ACTOR, openStage, type Shape, type Stage, user } from "./stage.ts";
 
 const OPTIONS = { actor: ACTOR };

@@ -1,8 +1,8 @@
 // Locks by key: order, bounds and deadlines.
 
 import { assert, assertEquals } from "@std/assert";
-import { createKeyedLocks } from "../../../scim/targets/keyed_locks.ts";
-import { createTurns } from "../../../scim/targets/turns.ts";
+import { createKeyedLocks } from "../../../scim/provisioning/keyed_locks.ts";
+import { createTurns } from "../../../scim/provisioning/single_flight.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { refusalOf, settle } from "./stage.ts";
 

@@ -2,11 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { ScimRefusal } from "../../../scim/facts/refusals.ts";
-import type { Content } from "../../../scim/resource.ts";
-import { createCopies, readStanding } from "../../../scim/targets/copies.ts";
-import { has } from "../../../scim/targets/standing.ts";
-import { createStore } from "../../../store.ts";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
+import type { Content } from "../../../scim/schema/resource.ts";
+import { createCopies, readStanding } from "../../../scim/provisioning/backend_copies.ts";
+import { has } from "../../../scim/provisioning/backend_status.ts";
+import { createStore } from "../../../platform/store.ts";
 import { ACTOR, openStage, type Process, type Stage, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "sync", cloud: "async" } as const;

@@ -2,8 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
-import type { BackendState, MembersNotStored } from "../../../scim/resource.ts";
-import { membersNotStored, stillNotStored } from "../../../scim/pure/members_not_stored.ts";
+import type { BackendState, MembersNotStored } from "../../../scim/schema/resource.ts";
+import { membersNotStored, stillNotStored } from "../../../scim/schema/members_not_stored.ts";
 import { ACTOR, group, openStage, type Stage, user } from "./stage.ts";
 
 const OPTIONS = { actor: ACTOR } as const;

@@ -1,8 +1,8 @@
 // What a backend is owed, as it is shown: entries that go while the store is read again.
 
 import { assertEquals } from "@std/assert";
-import type { KeptEntry } from "../../../scim/targets/outbox.ts";
-import { createOwedList } from "../../../scim/targets/owed_list.ts";
+import type { KeptEntry } from "../../../scim/provisioning/outbox.ts";
+import { createOwedList } from "../../../scim/provisioning/pending_writes.ts";
 
 function kept(sequence: string): KeptEntry {
   const entry = {

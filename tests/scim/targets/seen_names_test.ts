@@ -2,9 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { deleteLongText, readLongText, setLongText } from "../../../scim/targets/long_texts.ts";
-import { createSeenNames } from "../../../scim/targets/seen_names.ts";
-import { createStore } from "../../../store.ts";
+import { deleteLongText, readLongText, setLongText } from "../../../scim/provisioning/chunked_values.ts";
+import { createSeenNames } from "../../../scim/provisioning/seen_names.ts";
+import { createStore } from "../../../platform/store.ts";
 
 Deno.test("createSeenNames() has what was added and, of 100,000 others, nothing", () => {
   const seen = createSeenNames(12345);

@@ -1,10 +1,10 @@
 // A directory as small as it can be, without memory of its own: two nodes can share its store, as they would share a KV server's.
 
-import { canonicalName } from "../../../canonical_name.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Directory, DirectoryWrite, WriteResult } from "../../../scim/ports.ts";
-import type { ResourceKind, Stored } from "../../../scim/resource.ts";
-import type { Clock } from "../../../runtime.ts";
-import type { Mutation, Store } from "../../../store.ts";
+import type { ResourceKind, Stored } from "../../../scim/schema/resource.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import type { Mutation, Store } from "../../../platform/store.ts";
 
 type Kept = Omit<Stored, "version">;
 type Observer = Parameters<Directory["observe"]>[0];

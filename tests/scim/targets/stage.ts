@@ -1,19 +1,19 @@
 // A target over backends in memory and a store that can fail or "crash" at any commit; a new process starts over the same store.
 
-import { createOrderedIds } from "../../../radius/doing/ordered_ids.ts";
-import type { BackendSettings, TargetSettings } from "../../../config.ts";
-import { createLog } from "../../../log.ts";
+import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
+import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import type { Random } from "../../../runtime.ts";
-import { createSystemRandom } from "../../../runtime.ts";
+import type { Random } from "../../../platform/runtime.ts";
+import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
-import { ScimRefusal } from "../../../scim/facts/refusals.ts";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import type { Actor, Directory, Target, Targets } from "../../../scim/ports.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
-import type { GroupContent, JsonObject, UserContent } from "../../../scim/resource.ts";
-import { createTargets } from "../../../scim/targets/targets.ts";
-import { createStore, type Store } from "../../../store.ts";
-import { createVault } from "../../../vault.ts";
+import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
+import { createTargets } from "../../../scim/provisioning/targets.ts";
+import { createStore, type Store } from "../../../platform/store.ts";
+import { createVault } from "../../../platform/vault.ts";
 import { createMemoryBackend, type MemoryBackend } from "../../fakes/memory_backend.ts";
 import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
 

@@ -1,9 +1,9 @@
 // What the modules of the embedded second-factor service share: store, vault, clock, randomness, tables and events.
 
-import type { Clock, Random } from "../../../runtime.ts";
-import type { Store } from "../../../store.ts";
-import type { FindUserRecord } from "../../../user_record.ts";
-import type { Vault } from "../../../vault.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
+import type { FindUserRecord } from "../../../platform/user_record.ts";
+import type { Vault } from "../../../platform/vault.ts";
 import { EventEmitter } from "../event_emitter.ts";
 import { CAPS } from "./records.ts";
 import { createTables, type SecondFactorTables } from "./tables.ts";

@@ -1,6 +1,6 @@
 // What the embedded second-factor service offers to the phone page and to the console. The gateway uses its port.
 
-import type { Mutation } from "../../../store.ts";
+import type { Mutation } from "../../../platform/store.ts";
 import type { InvitingPhone } from "./records.ts";
 
 /** A pending request in the console's list. */

@@ -1,9 +1,9 @@
 // Invitations of the embedded second-factor service: the last part of a link that an administrator gives to a user. An
 // invitation has 128 bits and is valid once, for 24 hours. Viewing it does not use it.
 
-import { toBase64Url } from "../../../runtime.ts";
-import { sourceKey } from "../../../source_key.ts";
-import { isUsableFor } from "../../../user_record.ts";
+import { toBase64Url } from "../../../platform/runtime.ts";
+import { sourceKey } from "../../../platform/source_key.ts";
+import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import type { CommitOptions, InviteView, PhoneResult } from "./interfaces.ts";

@@ -1,8 +1,8 @@
 // Pairing phrases: shown on a phone, typed at a login, valid once for ten minutes. Three words and five digits are 40.6
 // bits, more than the 40 that a binding code needs for ten minutes.
 
-import { type Random, randomDigits, toBase64Url } from "../../../runtime.ts";
-import { sourceKey } from "../../../source_key.ts";
+import { type Random, randomDigits, toBase64Url } from "../../../platform/runtime.ts";
+import { sourceKey } from "../../../platform/source_key.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import type { DevicePairings } from "./pairings.ts";

@@ -3,7 +3,7 @@
 
 import { auditEntry } from "../../../platform/audit.ts";
 import { timeOrderedUuid } from "../../../platform/uuid.ts";
-import { isUsableFor } from "../../../user_record.ts";
+import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";
 import { createSealedSeed, currentPasscode, type DevicePasscode, matchPasscode } from "./device_passcode.ts";

@@ -1,7 +1,7 @@
 // The records of the embedded second-factor service: pairings, requests, phones, phrases and invitations, with their
 // state at a given time. The deadlines are in the records, because the store sweeps late.
 
-import type { ApprovalRequest } from "../../../radius/doing/ports.ts";
+import type { ApprovalRequest } from "../../../radius/ports.ts";
 
 /** Why a request was not granted. */
 export type RequestDenial = NonNullable<ApprovalRequest["denial"]>;

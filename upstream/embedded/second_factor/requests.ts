@@ -3,9 +3,9 @@
 
 import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
 import { timeOrderedUuid } from "../../../platform/uuid.ts";
-import type { ApprovalContext } from "../../../radius/doing/ports.ts";
-import type { Clock, Random } from "../../../runtime.ts";
-import type { Mutation } from "../../../store.ts";
+import type { ApprovalContext } from "../../../radius/ports.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Mutation } from "../../../platform/store.ts";
 import { EventEmitter } from "../event_emitter.ts";
 import type { TableChange } from "../table.ts";
 import type { SecondFactorContext } from "./context.ts";

@@ -1,7 +1,7 @@
 // The embedded second-factor service: the port of the gateway, the service of the phone page, and the administration for
 // the console.
 
-import type { SecondFactorService } from "../../../radius/doing/ports.ts";
+import type { SecondFactorService } from "../../../radius/ports.ts";
 import { approvalState, decideApproval } from "./approval_decision.ts";
 import { createContext, type SecondFactorDeps } from "./context.ts";
 import { EmbeddedDeviceService } from "./device_service.ts";

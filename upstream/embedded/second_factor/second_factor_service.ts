@@ -1,7 +1,7 @@
 // The SecondFactorService port on the requests, pairings and phrases of this process. Nothing is serialized, signed or
 // sent.
 
-import { readPhoneName } from "../../../phone_name.ts";
+import { readPhoneName } from "../../../platform/device_label.ts";
 import type {
   ApprovalContext,
   ApprovalRequest,
@@ -9,7 +9,7 @@ import type {
   Fault,
   Outcome,
   SecondFactorService,
-} from "../../../radius/doing/ports.ts";
+} from "../../../radius/ports.ts";
 import { failed } from "../../faults.ts";
 import type { PairingPhrases } from "./pairing_phrases.ts";
 import type { DevicePairings } from "./pairings.ts";

@@ -1,6 +1,6 @@
 // The five tables of the embedded second-factor service, and a commit over any of them.
 
-import type { Check, Mutation, Store } from "../../../store.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { commitChanges, createMirroredTable, type MirroredTable, type TableChange } from "../table.ts";
 import {
   type ApprovalRecord,

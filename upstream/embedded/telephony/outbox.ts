@@ -3,10 +3,10 @@
 
 import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
 import { timeOrderedUuid } from "../../../platform/uuid.ts";
-import type { Outcome, TelephonyService } from "../../../radius/doing/ports.ts";
-import type { Clock, Random } from "../../../runtime.ts";
-import type { Store } from "../../../store.ts";
-import type { Vault } from "../../../vault.ts";
+import type { Outcome, TelephonyService } from "../../../radius/ports.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
+import type { Vault } from "../../../platform/vault.ts";
 import { failed } from "../../faults.ts";
 import { EventEmitter } from "../event_emitter.ts";
 import { commitChanges, createMirroredTable, type MirroredTable, type TableChange } from "../table.ts";

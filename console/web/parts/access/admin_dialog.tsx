@@ -1,7 +1,7 @@
 // Everything that can be done to one administrator, or to the link of one who is not there yet.
 
 import { useSignal } from "@preact/signals";
-import type { AdminRow, InvitationRow } from "../../../api/shapes.ts";
+import type { AdminRow, InvitationRow } from "../../../api/api_types.ts";
 import {
   changeAdministrator,
   endSessionsOf,

@@ -1,7 +1,7 @@
 // The administrators, and the links that wait to be used.
 
 import { useSignal } from "@preact/signals";
-import type { AdminRow, InvitationRow } from "../../../api/shapes.ts";
+import type { AdminRow, InvitationRow } from "../../../api/api_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { fetchAdministrators } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";

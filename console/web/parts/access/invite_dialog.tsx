@@ -1,7 +1,7 @@
 // Invites an administrator: a name and a role make a link that is shown once.
 
 import { useSignal } from "@preact/signals";
-import type { Role } from "../../../api/permissions.ts";
+import type { Role } from "../../../api/auth/permissions.ts";
 import { inviteAdministrator } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";

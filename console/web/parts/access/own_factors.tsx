@@ -1,7 +1,7 @@
 // One's own ways in: the authenticator app with its recovery codes, and passkeys.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { FactorSummary } from "../../../api/shapes.ts";
+import type { FactorSummary } from "../../../api/api_types.ts";
 import { relativeText } from "../../format.ts";
 import { useDeed } from "../../models/deed.ts";
 import {

@@ -1,6 +1,6 @@
 // One's own sessions: since when, from where, with what; each can be ended.
 
-import type { SessionRow } from "../../../api/sign_in/sessions.ts";
+import type { SessionRow } from "../../../api/auth/sessions.ts";
 import { endSession, fetchSessions } from "../../models/access_calls.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";

@@ -1,6 +1,6 @@
 // The role of an administrator, as a field of a form.
 
-import type { Role } from "../../../api/permissions.ts";
+import type { Role } from "../../../api/auth/permissions.ts";
 import { t } from "../../i18n/translate.ts";
 import type { FieldRow } from "../fields.tsx";
 

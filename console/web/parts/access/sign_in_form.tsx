@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { SessionInfo } from "../../../api/shapes.ts";
+import type { SessionInfo } from "../../../api/api_types.ts";
 import type { Models } from "../../models/models.ts";
 import { goToProvider, type Problem, signIn, usePasskey, whyNoPasskey } from "../../models/sign_in_calls.ts";
 import { t } from "../../i18n/translate.ts";

@@ -1,7 +1,7 @@
 // Makes an API token, which is shown this once.
 
 import { useSignal } from "@preact/signals";
-import type { Role } from "../../../api/permissions.ts";
+import type { Role } from "../../../api/auth/permissions.ts";
 import { makeToken } from "../../models/access_calls.ts";
 import { t } from "../../i18n/translate.ts";
 import { type FieldRow, Fields } from "../fields.tsx";

@@ -1,7 +1,7 @@
 // API tokens for scripts: made here, shown once, revoked at once.
 
 import { useSignal } from "@preact/signals";
-import type { TokenRow } from "../../../api/shapes.ts";
+import type { TokenRow } from "../../../api/api_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { fetchTokens, revokeToken } from "../../models/access_calls.ts";
 import type { Models } from "../../models/models.ts";

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { QrPicture } from "../../../api/qr_picture.ts";
+import type { QrPicture } from "../../../api/qr_svg.ts";
 import { useDeed } from "../../models/deed.ts";
 import { beginTotp, confirmTotp } from "../../models/factor_calls.ts";
 import type { Models } from "../../models/models.ts";

@@ -1,7 +1,7 @@
 // The columns of the audit: a click on a cell narrows the list to it, a sign beside it opens what it is about.
 
 import type { ComponentChildren } from "preact";
-import type { AuditItem } from "../../../api/govern/audit_reader.ts";
+import type { AuditItem } from "../../../api/audit/audit_reader.ts";
 import type { Models } from "../../models/models.ts";
 import { objectHref } from "../../object_links.ts";
 import { t } from "../../i18n/translate.ts";

@@ -1,6 +1,6 @@
 // What a record says of before and after, as a small diff: the parts that differ where both are known part by part.
 
-import type { AuditItem } from "../../../api/govern/audit_reader.ts";
+import type { AuditItem } from "../../../api/audit/audit_reader.ts";
 import { AUDIT_DETAILS } from "../../../../platform/audit_actions.ts";
 import { fullTimeText } from "../../format.ts";
 import { readable } from "../../words.ts";

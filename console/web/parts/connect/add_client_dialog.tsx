@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { HeardSender } from "../../../api/connect/client_shapes.ts";
+import type { HeardSender } from "../../../api/clients/client_types.ts";
 import { failureText } from "../../api_client.ts";
 import { addClient, hear } from "../../models/connect_calls.ts";
 import { type ClientDraft, NEW_DRAFT, toClientRequest } from "../../models/client_form.ts";

@@ -1,6 +1,6 @@
 // How a backend stands, as a chip: present tense, from what it did last.
 
-import type { BackendRow } from "../../../api/connect/target_shapes.ts";
+import type { BackendRow } from "../../../api/targets/target_types.ts";
 import { t } from "../../i18n/translate.ts";
 import type { StateWords } from "../../words.ts";
 import { Chip } from "../status.tsx";

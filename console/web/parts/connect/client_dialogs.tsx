@@ -1,7 +1,7 @@
 // Another secret for a client, and its end: each says first who will feel it.
 
 import { useSignal } from "@preact/signals";
-import type { OneClient } from "../../../api/connect/client_shapes.ts";
+import type { OneClient } from "../../../api/clients/client_types.ts";
 import { removeClient, rotateSecret } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";
 import type { ClientPart } from "../../pages/client_page.tsx";

@@ -1,7 +1,7 @@
 // Old and new values before a client's rules are saved, and the merge after a conflict.
 
 import type { Signal } from "@preact/signals";
-import type { OneClient } from "../../../api/connect/client_shapes.ts";
+import type { OneClient } from "../../../api/clients/client_types.ts";
 import {
   changedSettings,
   type ClientDraft,

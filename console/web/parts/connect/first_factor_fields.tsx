@@ -1,7 +1,7 @@
 // Who judges the password of a client's logins: what each choice needs besides, and a test of it.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { ClientRow } from "../../../api/connect/client_shapes.ts";
+import type { ClientRow } from "../../../api/clients/client_types.ts";
 import { failureText } from "../../api_client.ts";
 import { CLIENT_FIELDS, type ClientDraft, draftOf, toClientRequest } from "../../models/client_form.ts";
 import { testFirstFactor } from "../../models/connect_calls.ts";

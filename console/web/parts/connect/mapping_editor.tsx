@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { MappingPreview, OneTarget } from "../../../api/connect/target_shapes.ts";
+import type { MappingPreview, OneTarget } from "../../../api/targets/target_types.ts";
 import { failureText } from "../../api_client.ts";
 import { previewMapping } from "../../models/connect_calls.ts";
 import type { Models } from "../../models/models.ts";

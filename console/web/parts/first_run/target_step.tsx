@@ -2,8 +2,8 @@
 // their attributes are mapped.
 
 import { useSignal } from "@preact/signals";
-import type { TargetRow } from "../../../api/connect/target_shapes.ts";
-import type { UserPage } from "../../../api/people/user_shapes.ts";
+import type { TargetRow } from "../../../api/targets/target_types.ts";
+import type { UserPage } from "../../../api/users/user_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { failureText } from "../../api_client.ts";
 import { fetchSample, fetchTargets, refreshTarget, testBackend } from "../../models/connect_calls.ts";

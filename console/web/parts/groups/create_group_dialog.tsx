@@ -1,7 +1,7 @@
 // Makes a group: a name, and the backends that it goes to.
 
 import { useSignal } from "@preact/signals";
-import type { GroupPage } from "../../../api/people/group_shapes.ts";
+import type { GroupPage } from "../../../api/groups/group_types.ts";
 import { createGroup, groupHref } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";

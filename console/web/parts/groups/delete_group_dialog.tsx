@@ -1,7 +1,7 @@
 // Deletes a group, after saying from where, how many members leave it, and what their logins lose.
 
 import { useSignal } from "@preact/signals";
-import type { GroupView } from "../../../api/people/group_shapes.ts";
+import type { GroupView } from "../../../api/groups/group_types.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";

@@ -1,6 +1,6 @@
 // The members of a group: a page at a time, searched by the server, taken out one by one or many at once.
 
-import type { GroupView, MemberPage, MemberRow } from "../../../api/people/group_shapes.ts";
+import type { GroupView, MemberPage, MemberRow } from "../../../api/groups/group_types.ts";
 import { useMemo } from "preact/hooks";
 import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";

@@ -1,8 +1,8 @@
 // What a login of a member is answered with: the attributes of every login and those of the group, where each comes from, and where it stands.
 
 import { useSignal } from "@preact/signals";
-import type { BackendState } from "../../../../scim/resource.ts";
-import type { GroupView } from "../../../api/people/group_shapes.ts";
+import type { BackendState } from "../../../../scim/schema/resource.ts";
+import type { GroupView } from "../../../api/groups/group_types.ts";
 import { whyNot } from "../../access_words.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import type { Models } from "../../models/models.ts";

@@ -1,7 +1,7 @@
 // What a login of a group's member is answered with, to be changed: each attribute with its value, and old and new before it is saved.
 
 import { useSignal } from "@preact/signals";
-import type { GroupView, ReplyAttribute } from "../../../api/people/group_shapes.ts";
+import type { GroupView, ReplyAttribute } from "../../../api/groups/group_types.ts";
 import type { ApiFailure } from "../../api_client.ts";
 import type { GroupCalls } from "../../models/group_calls.ts";
 import { t } from "../../i18n/translate.ts";

@@ -1,6 +1,6 @@
 // The rows of a file: what would happen to each and why, or what did; a refused one is put right or skipped.
 
-import type { ImportRow, ImportView, Verdict } from "../../../api/people/bulk_shapes.ts";
+import type { ImportRow, ImportView, Verdict } from "../../../api/users/bulk_types.ts";
 import type { StateWords } from "../../words.ts";
 import { t } from "../../i18n/translate.ts";
 import { Button } from "../button.tsx";

@@ -1,7 +1,7 @@
 // One row of a table, cell by cell, to be put right; a password that stands in the file is not shown.
 
 import { useSignal } from "@preact/signals";
-import type { ImportRow } from "../../../api/people/bulk_shapes.ts";
+import type { ImportRow } from "../../../api/users/bulk_types.ts";
 import type { ImportModel } from "../../models/import_model.ts";
 import { t } from "../../i18n/translate.ts";
 import { Dialog } from "../dialog.tsx";

@@ -1,7 +1,7 @@
 // The list of logins: newest first, still under the pointer. A click on a name narrows the list to it, a click beside it opens the login.
 
 import type { ComponentChildren } from "preact";
-import type { ConversationView } from "../../../../radius/doing/ports.ts";
+import type { ConversationView } from "../../../../radius/ports.ts";
 import { countText, durationText, fullTimeText, timeText } from "../../format.ts";
 import { stateName } from "../../models/board_model.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

@@ -1,7 +1,7 @@
 // Why a login was refused or a packet dropped: one sentence, and what to do about it.
 
-import type { Explanation } from "../../../api/live/explain.ts";
-import type { SimilarUser } from "../../../api/live/similar_users.ts";
+import type { Explanation } from "../../../api/conversations/explain_login.ts";
+import type { SimilarUser } from "../../../api/conversations/similar_users.ts";
 import { whyText } from "../../why_text.ts";
 import { t } from "../../i18n/translate.ts";
 

@@ -2,7 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts";
+import type { FirstStep, LoginTrialHint } from "../../../api/onboarding/onboarding.ts";
 import { failureText, take } from "../../api_client.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { Symbol } from "../symbol.tsx";

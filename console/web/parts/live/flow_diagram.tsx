@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowPicture, PictureNode } from "../../../api/live/flow_picture.ts";
+import type { FlowPicture, PictureNode } from "../../../api/conversations/flow_layout.ts";
 import { take } from "../../api_client.ts";
 import { countText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

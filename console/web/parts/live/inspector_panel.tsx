@@ -1,6 +1,6 @@
 // The inspector beside the board; it comes when the first login is chosen, as Live itself opens without it.
 
-import type { ConversationView } from "../../../../radius/doing/ports.ts";
+import type { ConversationView } from "../../../../radius/ports.ts";
 import type { Models } from "../../models/models.ts";
 import { t } from "../../i18n/translate.ts";
 import { LoginInspector } from "./login_inspector.tsx";

@@ -1,7 +1,7 @@
 // One login, closely: what became of it and why, each step on the way, its packets, and all of it played back.
 
-import type { ConversationView } from "../../../../radius/doing/ports.ts";
-import type { LoginDetails } from "../../../api/live/live_details.ts";
+import type { ConversationView } from "../../../../radius/ports.ts";
+import type { LoginDetails } from "../../../api/conversations/live_details.ts";
 import { take } from "../../api_client.ts";
 import { fullTimeText, offsetText, spanText } from "../../format.ts";
 import { useEffect } from "preact/hooks";

@@ -3,7 +3,7 @@
 
 import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { FirstStep, LoginTrialHint } from "../../../api/live/first_steps.ts";
+import type { FirstStep, LoginTrialHint } from "../../../api/onboarding/onboarding.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";
 import { stateWords, tryCommand } from "../../words.ts";
 import { t } from "../../i18n/translate.ts";

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Notice, NoticeList } from "../../../api/live/notices.ts";
+import type { Notice, NoticeList } from "../../../api/notices/notices.ts";
 import { whyNot } from "../../access_words.ts";
 import { failureText, take } from "../../api_client.ts";
 import type { Models } from "../../models/models.ts";

@@ -1,7 +1,7 @@
 // The packets of a login: each with its octets beside its attributes, the two lighting up together.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { ConversationView, PacketRecord } from "../../../../radius/doing/ports.ts";
+import type { ConversationView, PacketRecord } from "../../../../radius/ports.ts";
 import { offsetText } from "../../format.ts";
 import { radclientText } from "../../radclient_text.ts";
 import { wordOr } from "../../words.ts";

@@ -2,7 +2,7 @@
 // why nothing can be done meanwhile.
 
 import { useEffect } from "preact/hooks";
-import type { Role } from "../../../api/permissions.ts";
+import type { Role } from "../../../api/auth/permissions.ts";
 import { whyNot } from "../../access_words.ts";
 import { countText, durationText } from "../../format.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

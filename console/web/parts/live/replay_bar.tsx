@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ConversationView, PacketRecord } from "../../../../radius/doing/ports.ts";
+import type { ConversationView, PacketRecord } from "../../../../radius/ports.ts";
 import type { Models } from "../../models/models.ts";
 import { secondsText } from "../../format.ts";
 import { useShortcuts } from "../../shortcuts.ts";

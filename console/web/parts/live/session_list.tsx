@@ -1,6 +1,6 @@
 // Accounting sessions (RFC 2866) as rows: state, user, address, client, start, and how much was transferred.
 
-import type { SessionView } from "../../../api/live/session_shapes.ts";
+import type { SessionView } from "../../../api/accounting_sessions/session_types.ts";
 import { octetsText } from "../../format.ts";
 import type { Models } from "../../models/models.ts";
 import { userHref } from "../../user_href.ts";

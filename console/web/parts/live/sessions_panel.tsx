@@ -1,7 +1,7 @@
 // Who is connected to the VPN now, by accounting. Shown only if a RADIUS client sends accounting.
 
 import { take } from "../../api_client.ts";
-import type { ConnectedAnswer } from "../../../api/live/session_shapes.ts";
+import type { ConnectedAnswer } from "../../../api/accounting_sessions/session_types.ts";
 import { countText } from "../../format.ts";
 import { useEvery } from "../../models/every.ts";
 import type { LiveModels as Models } from "../../models/live_models.ts";

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { BulkAction, JobView } from "../../../api/people/bulk_shapes.ts";
+import type { BulkAction, JobView } from "../../../api/users/bulk_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { ApiFailure, failureText } from "../../api_client.ts";
 import {

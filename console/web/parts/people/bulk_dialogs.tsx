@@ -3,7 +3,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { BulkPreview } from "../../../api/people/bulk_shapes.ts";
+import type { BulkPreview } from "../../../api/users/bulk_types.ts";
 import { type Choice, previewDeed } from "../../models/bulk_calls.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";

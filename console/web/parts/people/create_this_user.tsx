@@ -1,7 +1,7 @@
 // Creates a user with a name that has factors already, but is not in the directory: as after `deno task pair`.
 
 import { useSignal } from "@preact/signals";
-import type { UserPage } from "../../../api/people/user_shapes.ts";
+import type { UserPage } from "../../../api/users/user_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { useDeed } from "../../models/deed.ts";
 import { listUsers } from "../../models/user_calls.ts";

@@ -1,7 +1,7 @@
 // Makes a user: a name, a profile, a password perhaps, and the backends that get it.
 
 import { useSignal } from "@preact/signals";
-import type { UserPage } from "../../../api/people/user_shapes.ts";
+import type { UserPage } from "../../../api/users/user_types.ts";
 import { ApiFailure } from "../../api_client.ts";
 import { useDeed } from "../../models/deed.ts";
 import type { Models } from "../../models/models.ts";

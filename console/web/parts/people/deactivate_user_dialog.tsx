@@ -1,6 +1,6 @@
 // Asks before a deactivation that takes groups or factors with it: activating again does not bring them back.
 
-import type { UserView } from "../../../api/people/user_shapes.ts";
+import type { UserView } from "../../../api/users/user_types.ts";
 import { t } from "../../i18n/translate.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { UserConsequences } from "./user_consequences.tsx";

@@ -1,7 +1,7 @@
 // Deletes a user, after listing what goes with them and where.
 
 import { useSignal } from "@preact/signals";
-import type { UserRecord } from "../../../api/people/user_shapes.ts";
+import type { UserRecord } from "../../../api/users/user_types.ts";
 import { backendsOf } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../i18n/translate.ts";

@@ -2,9 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { MAX_PHONE_NAME_CHARACTERS } from "../../../../phone_name.ts";
-import type { PairingView } from "../../../api/people/user_shapes.ts";
-import type { QrPicture } from "../../../api/qr_picture.ts";
+import { MAX_PHONE_NAME_CHARACTERS } from "../../../../platform/device_label.ts";
+import type { PairingView } from "../../../api/users/user_types.ts";
+import type { QrPicture } from "../../../api/qr_svg.ts";
 import { useDeed } from "../../models/deed.ts";
 import { useEvery } from "../../models/every.ts";
 import { t } from "../../i18n/translate.ts";

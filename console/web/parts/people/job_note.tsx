@@ -1,6 +1,6 @@
 // How a deed on many users stands: its progress, what it changed, what failed and why, and a way back.
 
-import type { JobView } from "../../../api/people/bulk_shapes.ts";
+import type { JobView } from "../../../api/users/bulk_types.ts";
 import { failureText } from "../../api_client.ts";
 import { createJobCalls } from "../../models/bulk_calls.ts";
 import { useDeed } from "../../models/deed.ts";

@@ -1,7 +1,7 @@
 // Old and new before a profile is saved, and which backends get it.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { UserRecord, UserView } from "../../../api/people/user_shapes.ts";
+import type { UserRecord, UserView } from "../../../api/users/user_types.ts";
 import { ApiFailure } from "../../api_client.ts";
 import { attributesOf, diffRows, mergeForms } from "../../models/user_changes.ts";
 import { attributeName, changedFields, formOf, type UserForm } from "../../models/user_form.ts";

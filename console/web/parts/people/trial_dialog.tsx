@@ -1,7 +1,7 @@
 // Tries a login without sending anything: which rows of the gateway's table would be taken, and how it would end.
 
 import { useSignal } from "@preact/signals";
-import type { LoginTrial, LoginView } from "../../../api/people/user_shapes.ts";
+import type { LoginTrial, LoginView } from "../../../api/users/user_types.ts";
 import type { TrialInput } from "../../models/user_calls.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../i18n/translate.ts";

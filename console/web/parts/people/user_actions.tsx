@@ -7,7 +7,7 @@ import { t } from "../../i18n/translate.ts";
 import { AuditLink } from "../audit_link.tsx";
 import { Button } from "../button.tsx";
 import { late } from "../late.tsx";
-import type { UserView } from "../../../api/people/user_shapes.ts";
+import type { UserView } from "../../../api/users/user_types.ts";
 
 const DeleteUserDialog = late(async () => (await import("./delete_user_dialog.tsx")).DeleteUserDialog);
 const DeactivateDialog = late(async () =>

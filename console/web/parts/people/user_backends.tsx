@@ -1,8 +1,8 @@
 // What is true where: attributes against backends, what differs marked, what is owed with its reason and a way to try again.
 
 import { useSignal } from "@preact/signals";
-import type { JsonObject } from "../../../../scim/resource.ts";
-import type { BackendView, UserRecord } from "../../../api/people/user_shapes.ts";
+import type { JsonObject } from "../../../../scim/schema/resource.ts";
+import type { BackendView, UserRecord } from "../../../api/users/user_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { useEvery } from "../../models/every.ts";
 import { valueText } from "../../models/user_form.ts";

@@ -1,6 +1,6 @@
 // What goes with a user who leaves, by deletion or deactivation: groups, factors, logins under way.
 
-import type { UserView } from "../../../api/people/user_shapes.ts";
+import type { UserView } from "../../../api/users/user_types.ts";
 import { t } from "../../i18n/translate.ts";
 import { factorLabel } from "./user_states.tsx";
 

@@ -1,8 +1,8 @@
 // A user's second factors: phones, numbers, authenticator apps, which comes first; the lock that follows failures; open logins.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { Factor } from "../../../../radius/facts/factors.ts";
-import type { LoginView, PairingView } from "../../../api/people/user_shapes.ts";
+import type { Factor } from "../../../../radius/flow/factors.ts";
+import type { LoginView, PairingView } from "../../../api/users/user_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { fullTimeText } from "../../format.ts";
 import type { UserPart } from "../../pages/user_page.tsx";

@@ -1,7 +1,7 @@
 // The fields of a user's profile: texts, and lists of addresses and numbers.
 
 import type { Signal } from "@preact/signals";
-import { isContactValue } from "../../../../contact_values.ts";
+import { isContactValue } from "../../../../scim/schema/contact_values.ts";
 import {
   attributeName,
   EMPTY_ENTRY,

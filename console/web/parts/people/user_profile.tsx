@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { UserRecord } from "../../../api/people/user_shapes.ts";
+import type { UserRecord } from "../../../api/users/user_types.ts";
 import { whyNot } from "../../access_words.ts";
 import { changedFields, formOf, otherAttributes, type UserForm } from "../../models/user_form.ts";
 import type { UserPart } from "../../pages/user_page.tsx";

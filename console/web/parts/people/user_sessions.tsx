@@ -1,6 +1,6 @@
 // The VPN sessions of a user, by accounting: connected ones first, then ended ones, newest first.
 
-import type { UserSessionsAnswer } from "../../../api/live/session_shapes.ts";
+import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_types.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";
 import { t } from "../../i18n/translate.ts";

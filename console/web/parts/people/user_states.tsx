@@ -1,7 +1,7 @@
 // How a user stands, in words, colours and shapes: active or not, locked, and at each backend.
 
-import type { Factor } from "../../../../radius/facts/factors.ts";
-import type { BackendMark } from "../../../api/people/user_shapes.ts";
+import type { Factor } from "../../../../radius/flow/factors.ts";
+import type { BackendMark } from "../../../api/users/user_types.ts";
 import { t } from "../../i18n/translate.ts";
 import type { StateWords } from "../../words.ts";
 import { Chip, Status } from "../status.tsx";

@@ -1,7 +1,7 @@
 // A user's history, newest first: logins and changes, who did them and from where.
 
 import { useSignal } from "@preact/signals";
-import type { TimelineEntry, TimelinePage } from "../../../api/people/user_shapes.ts";
+import type { TimelineEntry, TimelinePage } from "../../../api/users/user_types.ts";
 import { useDeed } from "../../models/deed.ts";
 import { useResource } from "../../models/resource.ts";
 import type { UserPart } from "../../pages/user_page.tsx";

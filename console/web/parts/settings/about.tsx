@@ -1,6 +1,6 @@
 // What is running here, since when, out of what, and where it is explained.
 
-import type { LicenceRow } from "../../../api/govern/setting_shapes.ts";
+import type { LicenceRow } from "../../../api/settings/setting_types.ts";
 import { durationText } from "../../format.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
 import { t } from "../../i18n/translate.ts";

@@ -1,6 +1,6 @@
 // What is kept, where, and how long or how much of it.
 
-import type { KeptRow } from "../../../api/govern/setting_shapes.ts";
+import type { KeptRow } from "../../../api/settings/setting_types.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
 import { t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";

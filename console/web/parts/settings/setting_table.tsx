@@ -1,6 +1,6 @@
 // Settings of the file as text: the key to look for there, what it is now, what it would be otherwise.
 
-import type { ShownSetting } from "../../../api/govern/setting_shapes.ts";
+import type { ShownSetting } from "../../../api/settings/setting_types.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { type Column, DataTable } from "../data_table.tsx";

@@ -1,6 +1,6 @@
 // How people sign in to this console: what holds for everybody, whether passkeys can be used, the provider, and the file's own rules.
 
-import type { ProviderStanding } from "../../../api/govern/setting_shapes.ts";
+import type { ProviderStanding } from "../../../api/settings/setting_types.ts";
 import { durationText } from "../../format.ts";
 import type { SettingsPart } from "../../pages/settings_page.tsx";
 import { t } from "../../i18n/translate.ts";

@@ -1,7 +1,7 @@
 // Pairing phrases: shown on a phone, typed at a login, limited, and confirmed on the phone.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { createSystemRandom } from "../../../../runtime.ts";
+import { createSystemRandom } from "../../../../platform/runtime.ts";
 import {
   createPhrase,
   normalizePhrase,

@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createEmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
-import type { Store } from "../../../../store.ts";
+import type { Store } from "../../../../platform/store.ts";
 import { CONTEXT, openGround, right } from "../../worlds.ts";
 import { startSecondFactor } from "./start_second_factor.ts";
 

@@ -1,6 +1,6 @@
 // An embedded second-factor service on a clock of its own, with a phone that is paired for ada.
 
-import type { ApprovalRequest } from "../../../../radius/doing/ports.ts";
+import type { ApprovalRequest } from "../../../../radius/ports.ts";
 import type { EmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
 import { createManualClock, type ManualClock } from "../../manual_clock.ts";
 import { CONTEXT, type Ground, openEmbedded, openGround, right } from "../../worlds.ts";

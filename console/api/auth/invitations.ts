@@ -1,0 +1,160 @@
+// One-time links: the first owner's, printed by the server, and those that owners create for others. The person who opens
+// one chooses how to sign in; only the digest of the link is stored.
+
+import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
+import { equalDigests, type Vault } from "../../../platform/vault.ts";
+import type { Role } from "./permissions.ts";
+import { adminKeyName } from "./admin_records.ts";
+import { Refusal } from "../errors.ts";
+
+/** What a link is for, as its holder may know it. */
+export interface ClaimLink {
+  readonly kind: "set_up" | "invitation";
+  readonly role: Role;
+  /** `null`: the holder chooses a name. */
+  readonly name: string | null;
+  readonly deadlineMs: number;
+}
+
+/** An open link. */
+export interface Claim {
+  readonly link: ClaimLink;
+  /** The account whose way in is made anew; `null` for a new account. */
+  readonly accountId: string | null;
+  /** Holds until the link is used. */
+  readonly check: Check;
+}
+
+/** An invitation that waits to be used. */
+export interface InvitationRecord {
+  readonly id: string;
+  readonly digest: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly accountId: string | null;
+  readonly by: string;
+  readonly createdMs: number;
+  readonly deadlineMs: number;
+}
+
+interface SetupRecord {
+  readonly digest: string;
+  readonly deadlineMs: number;
+}
+
+export interface Invitations {
+  setupLink(): Promise<string | null>;
+  /** @throws Refusal `bad_set_up_link`, `bad_invitation`. */
+  open(token: string): Promise<Claim>;
+  /** A link for `name`, and the change that makes it good; it voids an earlier one for the same name. */
+  make(wanted: { name: string; role: Role; accountId: string | null; by: string }): {
+    url: string;
+    record: InvitationRecord;
+    mutation: Mutation;
+  };
+  list(): Promise<InvitationRecord[]>;
+}
+
+export interface InvitationsDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly publicUrl: string;
+  readonly hasOwner: () => Promise<boolean>;
+}
+
+const SETUP_KEY: Deno.KvKey = ["console_setup"];
+const TOKEN_OCTETS = 16;
+export const SETUP_MS = 60 * 60 * 1000;
+/** An invitation has to be delivered, so it is valid for a day. */
+export const INVITATION_MS = 24 * 60 * 60 * 1000;
+const MAX_TOKEN_CHARACTERS = 256;
+const MAX_LISTED = 1000;
+/** Tells an invitation from the set-up link. */
+const MARK = "i.";
+
+/** Where the invitation for a name is kept: one a name. */
+export function invitationKey(name: string): Deno.KvKey {
+  return ["console_invitation", adminKeyName(name)];
+}
+
+export function createInvitations(deps: InvitationsDeps): Invitations {
+  const { store, vault, clock, random } = deps;
+  const list = async (): Promise<InvitationRecord[]> => {
+    const found: InvitationRecord[] = [];
+    for await (
+      const { value } of store.list<InvitationRecord>(["console_invitation"], { limit: MAX_LISTED })
+    ) {
+      if (value !== null && value.deadlineMs > clock.nowMs()) found.push(value);
+    }
+    return found;
+  };
+
+  const openSetup = async (token: string): Promise<Claim> => {
+    const { value, versionstamp } = await store.get<SetupRecord>(SETUP_KEY);
+    const good = value !== null && value.deadlineMs > clock.nowMs() &&
+      equalDigests(value.digest, vault.digest("console setup", token)) && !(await deps.hasOwner());
+    if (!good) throw new Refusal("bad_set_up_link");
+    return {
+      link: { kind: "set_up", role: "owner", name: null, deadlineMs: value.deadlineMs },
+      accountId: null,
+      check: { key: SETUP_KEY, versionstamp },
+    };
+  };
+
+  const openInvitation = async (token: string): Promise<Claim> => {
+    const digest = vault.digest("console invitation", token);
+    const known = (await list()).find((one) => equalDigests(one.digest, digest));
+    if (known === undefined) throw new Refusal("bad_invitation");
+    const { key, value, versionstamp } = await store.get<InvitationRecord>(invitationKey(known.name));
+    if (value?.id !== known.id) throw new Refusal("bad_invitation");
+    const { name, role, deadlineMs, accountId } = known;
+    return {
+      link: { kind: "invitation", role, name, deadlineMs },
+      accountId,
+      check: { key, versionstamp },
+    };
+  };
+
+  return {
+    list,
+    async setupLink() {
+      if (await deps.hasOwner()) {
+        await store.commit({ mutations: [{ type: "delete", key: SETUP_KEY }] });
+        return null;
+      }
+      const token = toBase64Url(random.bytes(TOKEN_OCTETS));
+      const value: SetupRecord = {
+        digest: vault.digest("console setup", token),
+        deadlineMs: clock.nowMs() + SETUP_MS,
+      };
+      await store.commit({ mutations: [{ type: "set", key: SETUP_KEY, value, expireInMs: SETUP_MS }] });
+      return `${deps.publicUrl}/setup#${token}`;
+    },
+    async open(token) {
+      if (token.length > MAX_TOKEN_CHARACTERS) throw new Refusal("bad_invitation");
+      return token.startsWith(MARK) ? await openInvitation(token) : await openSetup(token);
+    },
+    make({ name, role, accountId, by }) {
+      const token = MARK + toBase64Url(random.bytes(TOKEN_OCTETS));
+      const nowMs = clock.nowMs();
+      const record: InvitationRecord = {
+        id: toBase64Url(random.bytes(9)),
+        digest: vault.digest("console invitation", token),
+        name: name.normalize("NFC").trim(),
+        role,
+        accountId,
+        by,
+        createdMs: nowMs,
+        deadlineMs: nowMs + INVITATION_MS,
+      };
+      return {
+        url: `${deps.publicUrl}/setup#${token}`,
+        record,
+        mutation: { type: "set", key: invitationKey(name), value: record, expireInMs: INVITATION_MS },
+      };
+    },
+  };
+}

@@ -1,0 +1,191 @@
+// The client of an OpenID Connect provider: OpenID Connect Core 1.0, the code flow with PKCE (RFC 7636), and RFC 9207's issuer in the
+// response. oauth4webapi makes and checks the messages; the bounds of time, size and algorithms are set here.
+
+import * as oauth from "oauth4webapi";
+import type { Clock } from "../../../platform/runtime.ts";
+import type { OidcSettings } from "../../../platform/config/config.ts";
+import { type Fetch, fetchWithDeadline } from "../../../platform/fetch_with_deadline.ts";
+import { Refusal } from "../errors.ts";
+
+/** What the provider says about a person, in an ID token that holds. */
+export type OidcClaims = Readonly<Record<string, unknown>>;
+
+/** The values that bind a response of the provider to the request of one browser. */
+interface SignInRequest {
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+type OidcRefusal = "oidc_unreachable" | "oidc_state" | "oidc_denied" | "oidc_code" | "oidc_token";
+
+const DEADLINE_MS = 5000;
+const MAX_RESPONSE_OCTETS = 256 * 1024;
+const MAX_CODE_CHARACTERS = 2048;
+const DISCOVERY_LIFE_MS = 10 * 60 * 1000;
+const CLOCK_TOLERANCE_S = 60;
+/** Only signatures with a public key: with a shared key, every holder of the client's secret could sign (RFC 8725 §3.1). */
+const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const;
+
+export class OidcProvider {
+  readonly #settings: OidcSettings;
+  readonly #clock: Clock;
+  readonly #options: oauth.HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined>;
+  #known: { readonly server: oauth.AuthorizationServer; readonly untilMs: number } | null = null;
+  #asked: { readonly atMs: number; readonly ok: boolean } | null = null;
+
+  constructor({ settings, fetch, clock }: { settings: OidcSettings; fetch: Fetch; clock: Clock }) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#options = {
+      [oauth.customFetch]: async (url, { method, headers, body }) => {
+        const request = { url, method, headers, ...body === undefined ? {} : { body: body.toString() } };
+        const deadlineMs = clock.nowMs() + DEADLINE_MS;
+        const limits = { fetch, clock, deadlineMs, maxOctets: MAX_RESPONSE_OCTETS };
+        const result = await fetchWithDeadline(request, limits);
+        if (!result.ok) throw new Error(result.loss.detail);
+        if (result.body === null) throw new Error(`the provider's response is not whole: ${result.flaw}`);
+        return new Response(new Uint8Array(result.body), result);
+      },
+      // The settings allow such an issuer on this machine only.
+      [oauth.allowInsecureRequests]: settings.issuer.startsWith("http:"),
+    };
+  }
+
+  /** When the provider was last asked for its metadata, and whether they could be used; `null`: not since the start. */
+  standing(): { readonly atMs: number; readonly ok: boolean } | null {
+    return this.#asked;
+  }
+
+  /**
+   * The address that the browser goes to.
+   *
+   * @param request.again asks for the person anew instead of trusting the provider's own session.
+   * @throws Refusal `oidc_unreachable`.
+   */
+  async authorizationUrl(
+    { redirectUri, state, nonce, codeVerifier, again }: SignInRequest & { again: boolean },
+  ): Promise<string> {
+    const { authorization_endpoint = "" } = await this.#discover();
+    const url = new URL(authorization_endpoint);
+    const parameters = {
+      response_type: "code",
+      client_id: this.#settings.clientId,
+      redirect_uri: redirectUri,
+      scope: this.#settings.scopes,
+      state,
+      nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: "S256",
+      ...(again ? { prompt: "login", max_age: "0" } : {}),
+    };
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /**
+   * Turns the provider's response to a sign-in into what it says about the person.
+   *
+   * @param request.response the query of the address that the browser came back to.
+   * @throws Refusal `oidc_unreachable`, `oidc_state`, `oidc_denied`, `oidc_code`, `oidc_token`.
+   */
+  async redeem(
+    { redirectUri, state, nonce, codeVerifier, response }: SignInRequest & { response: URLSearchParams },
+  ): Promise<OidcClaims> {
+    const server = await this.#discover();
+    const client: oauth.Client = {
+      client_id: this.#settings.clientId,
+      [oauth.clockSkew]: (this.#clock.nowMs() - Date.now()) / 1000,
+      [oauth.clockTolerance]: CLOCK_TOLERANCE_S,
+    };
+    const secret = clientSecretBasic(this.#settings.clientSecret);
+    const options = this.#options;
+    let refusal: OidcRefusal = "oidc_state";
+    try {
+      const answer = oauth.validateAuthResponse(server, client, response, state);
+      refusal = "oidc_denied";
+      const { length } = answer.get("code") ?? "";
+      if (length === 0 || length > MAX_CODE_CHARACTERS) throw new Error("the provider sent no code");
+      refusal = "oidc_code";
+      const token = await oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        secret,
+        answer,
+        redirectUri,
+        codeVerifier,
+        options,
+      );
+      if (!token.ok) throw new Error(`the provider answered ${token.status}`);
+      refusal = "oidc_token";
+      const sent = await oauth.processAuthorizationCodeResponse(server, client, token, {
+        expectedNonce: nonce,
+      });
+      await oauth.validateApplicationLevelSignature(server, token, options);
+      const claims = oauth.getValidatedIdTokenClaims(sent) ?? {};
+      // Core §3.1.3.7 (5): a party that the token names must be this one, also with a single audience.
+      if ("azp" in claims && claims.azp !== client.client_id) {
+        throw new Error("the token is for another party");
+      }
+      return claims;
+    } catch (cause) {
+      throw refusalWith(cause instanceof oauth.AuthorizationResponseError ? "oidc_denied" : refusal, cause);
+    }
+  }
+
+  async #discover(): Promise<oauth.AuthorizationServer> {
+    const nowMs = this.#clock.nowMs();
+    if (this.#known !== null && nowMs < this.#known.untilMs) return this.#known.server;
+    try {
+      const server = await this.#readMetadata();
+      this.#known = { server, untilMs: nowMs + DISCOVERY_LIFE_MS };
+      this.#asked = { atMs: nowMs, ok: true };
+      return server;
+    } catch (cause) {
+      this.#asked = { atMs: nowMs, ok: false };
+      throw refusalWith("oidc_unreachable", cause);
+    }
+  }
+
+  async #readMetadata(): Promise<oauth.AuthorizationServer> {
+    const { issuer } = this.#settings;
+    const response = await oauth.discoveryRequest(new URL(issuer), this.#options);
+    // Discovery 1.0 §4.3: the issuer is exactly the one that was asked. The setting has lost a slash at the end.
+    const found = await oauth.processDiscoveryResponse(new URL(issuer), response.clone())
+      .catch(() => oauth.processDiscoveryResponse(new URL(`${issuer}/`), response));
+    if (!ENDPOINTS.every((name) => isEndpoint(found[name], issuer))) {
+      throw new Error("the document lacks an endpoint");
+    }
+    return { ...found, id_token_signing_alg_values_supported: ALGORITHMS };
+  }
+}
+
+/**
+ * RFC 6749 §2.3.1: both parts are form-encoded before they are joined. `oauth.ClientSecretBasic` also encodes "-", "." and "_", which
+ * providers that do not decode would take for another client.
+ */
+function clientSecretBasic(clientSecret: string): oauth.ClientAuth {
+  return (_server, { client_id }, _body, headers) => {
+    const basic = `${formEncoded(client_id)}:${formEncoded(clientSecret)}`;
+    headers.set("authorization", `Basic ${new TextEncoder().encode(basic).toBase64()}`);
+  };
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ x: text }).toString().slice(2);
+}
+
+/** An endpoint from the provider's own document: an address, and https wherever the issuer has it. */
+function isEndpoint(value: string | undefined, issuer: string): boolean {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  return url?.protocol === "https:" || (url?.protocol === "http:" && issuer.startsWith("http:"));
+}
+
+/** The cause is for the log; the person gets the sentence. */
+function refusalWith(code: OidcRefusal, cause: unknown): Refusal {
+  const refusal = new Refusal(code);
+  refusal.cause = cause;
+  return refusal;
+}

@@ -1,0 +1,69 @@
+// Permissions of the console API: the roles, and how a route declares what its caller must be. The first handler of
+// each route is its declaration, `may("operator")`. A route without one answers 404 to everyone.
+
+import type { Context, Hono, MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import { METHOD_NAME_ALL } from "hono/router";
+import type { HttpEnv } from "../hono_env.ts";
+
+/** From least to most; a role includes the permissions of those before it. */
+export const ROLES = ["viewer", "operator", "user_manager", "owner"] as const;
+export type Role = typeof ROLES[number];
+
+/** What a route requires of its caller. */
+export interface Permission {
+  /** The least role, or `anyone` if the caller need not be signed in. */
+  readonly needs: Role | "anyone";
+  /** Whether the request extends the session. Requests that a page sends by itself do not. */
+  readonly countsAsUse: boolean;
+  /** Requires a factor from the last {@link STEP_UP_MS}; API tokens are refused. */
+  readonly stepUp: boolean;
+  /** Is about a browser's session, so API tokens and the control socket are refused. */
+  readonly browserOnly: boolean;
+}
+
+/** How long a factor counts as fresh. */
+export const STEP_UP_MS = 5 * 60 * 1000;
+
+/** Declarations, by the handler that {@link may} made. */
+const DECLARED = new WeakMap<object, Permission>();
+
+/** Declares the permission of a route. It must be the route's first handler; `createAuthMiddleware` enforces it. */
+export function may(
+  needs: Permission["needs"],
+  { countsAsUse = true, stepUp = false, browserOnly = false }: Partial<Omit<Permission, "needs">> = {},
+): MiddlewareHandler<HttpEnv> {
+  const declaration: MiddlewareHandler<HttpEnv> = (_c, next) => next();
+  DECLARED.set(declaration, { needs, countsAsUse, stepUp, browserOnly });
+  return declaration;
+}
+
+/** The permission of the route that will handle the request; `null` if there is no route, or it declares none. */
+export function requiredPermission(c: Context<HttpEnv>): Permission | null {
+  const first = matchedRoutes(c).find(({ method }) => method !== METHOD_NAME_ALL);
+  return first === undefined ? null : DECLARED.get(first.handler) ?? null;
+}
+
+/** A route of the console API. A segment of `path` that starts with `:` matches any one segment. */
+export interface RoutePermission {
+  readonly method: string;
+  readonly path: string;
+  /** `null`: the route declares no permission, so every request for it is refused. */
+  readonly permission: Permission | null;
+}
+
+/** Every route of an application with its permission, in the order of registration. */
+export function routePermissions({ routes }: Pick<Hono<HttpEnv>, "routes">): RoutePermission[] {
+  const found = new Map<string, RoutePermission>();
+  for (const { method, path, handler } of routes) {
+    const key = `${method} ${path}`;
+    if (method === METHOD_NAME_ALL || found.has(key)) continue;
+    found.set(key, { method, path, permission: DECLARED.get(handler) ?? null });
+  }
+  return [...found.values()];
+}
+
+/** Whether `role` includes the permissions of `needs`. */
+export function isAllowed(role: Role, needs: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needs);
+}

@@ -1,0 +1,129 @@
+// What the RADIUS client calls take and give, as shapes.
+
+import * as v from "valibot";
+import type { SocketAddress } from "../../../platform/socket_address.ts";
+import {
+  clientSetting,
+  CONSOLE_SETTINGS,
+  type ConsoleSetting,
+  type ConsoleValue,
+  type OptionalSetting,
+  type ServerPart,
+  type ServerSetting,
+  settingsObject,
+} from "../../../platform/client_values.ts";
+import type { HeardSender } from "../../../radius/server/client_discovery.ts";
+import type { ShownClient } from "../../../radius/server/client_view.ts";
+
+const HOUR_MS = 3_600_000;
+/** How long a former secret may be accepted beside the new one. */
+export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const;
+
+const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
+/** RFC 2865 §3 asks for at least 16 octets. */
+const SECRET = v.pipe(v.string(), v.minLength(16), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/));
+const trimmed = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max));
+/** Domains or realms. Each is checked in validate_client.ts, whose refusal names it. */
+const AFFIXES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(500))), v.maxLength(100));
+
+/** A request has an address as text: `host:port` or `[IPv6]:port`. */
+type JsonOf<Value> = Value extends SocketAddress ? string
+  : Value extends readonly string[] ? string[]
+  : Value;
+type SchemaOf<K extends ConsoleSetting> = v.GenericSchema<JsonOf<ConsoleValue<K>>>;
+type EntryOf<K extends ConsoleSetting> = K extends OptionalSetting
+  ? v.OptionalSchema<SchemaOf<K>, v.InferOutput<SchemaOf<K>>>
+  : SchemaOf<K>;
+
+/** By type. Limits of the row that depend on the setting are `min` and `max`. */
+const SCHEMAS: Readonly<Record<string, (limits: { min: number; max: number }) => v.GenericSchema>> = {
+  boolean: () => v.boolean(),
+  domains: () => AFFIXES,
+  milliseconds: ({ min, max }) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
+  peer: () => trimmed(260),
+  ranges: () => v.pipe(v.array(trimmed(64)), v.minLength(1), v.maxLength(64)),
+  realms: () => AFFIXES,
+  /** The secret of another organisation's server can be short. */
+  secret: () => v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.regex(/^[\x21-\x7e]*$/)),
+  separator: () => v.pipe(v.string(), v.maxLength(20)),
+  text: ({ max }) => v.pipe(v.string(), v.trim(), v.maxLength(max), v.regex(/^\P{C}*$/u)),
+};
+
+function entryOf(name: ConsoleSetting): v.GenericSchema {
+  const row = clientSetting(name);
+  const { type, min = 0, console: { max = row.max ?? Infinity, choices = row.choices, isOptional } = {} } =
+    row;
+  const schema = type === "choice" ? v.picklist(choices ?? []) : SCHEMAS[type]?.({ min, max });
+  if (schema === undefined) throw new Error(`Cannot use "${name}" in the API: its type has no schema`);
+  return isOptional ? v.optional(schema, row.default) : schema;
+}
+
+const ENTRIES = settingsObject(CONSOLE_SETTINGS, entryOf) as unknown as
+  & { readonly [K in Exclude<ConsoleSetting, ServerSetting>]: EntryOf<K> }
+  & { readonly firstFactorServer: { readonly [K in ServerSetting as ServerPart<K>]: EntryOf<K> } };
+const { firstFactorServer: SERVER } = ENTRIES;
+const CONTENT = {
+  ...ENTRIES,
+  /** Only for `radius`. Without a secret the kept one stays. */
+  firstFactorServer: v.nullable(v.strictObject({ ...SERVER, secret: v.optional(SERVER.secret) })),
+};
+
+/** Without a secret one is made, and shown in the answer this once. */
+export const NEW_CLIENT = v.strictObject({ ...CONTENT, name: NAME, secret: v.optional(SECRET) });
+export const CHANGED_CLIENT = v.strictObject({ ...CONTENT, version: v.pipe(v.number(), v.integer()) });
+export const ROTATION = v.strictObject({
+  secret: v.optional(SECRET),
+  overlapMs: v.picklist(OVERLAPS_MS),
+});
+/** A first factor to be tried: a backend, a server with its secret, or the server of a client with the secret that is kept. */
+export const FIRST_FACTOR_TEST = v.union([
+  v.strictObject({ backend: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) }),
+  v.strictObject(SERVER),
+  v.strictObject({ client: NAME }),
+]);
+export const CANDIDATE = v.strictObject({
+  secret: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(128))),
+});
+
+export interface ClientRow extends ShownClient {
+  /** Of the last 24 hours. */
+  readonly accepted: number;
+  readonly rejected: number;
+}
+
+/** How the first factor answered a test. */
+export interface FirstFactorAnswer {
+  readonly answers: boolean;
+  /** What the backend said, where it fails. */
+  readonly detail: string;
+}
+
+export interface ClientList {
+  readonly nowMs: number;
+  /** LDAP backends that can judge passwords. */
+  readonly ldap: readonly string[];
+  readonly items: readonly ClientRow[];
+}
+
+/** What would feel it if a client were changed. */
+export interface BlastRadius {
+  readonly open: number;
+  readonly openUsers: readonly string[];
+  /** Of the last 24 hours, at most 1,000 logins. */
+  readonly logins: number;
+  readonly users: readonly string[];
+}
+
+export interface OneClient {
+  readonly nowMs: number;
+  readonly ldap: readonly string[];
+  readonly client: ClientRow;
+  readonly blast: BlastRadius;
+}
+
+export type { HeardSender };
+
+export interface HeardList {
+  readonly nowMs: number;
+  readonly items: readonly HeardSender[];
+}

@@ -1,0 +1,128 @@
+// Validates the settings of a RADIUS client that the console receives, and tests its first factor.
+
+import type * as v from "valibot";
+import { type SocketAddress, socketAddressText } from "../../../platform/socket_address.ts";
+import type { AuditValues } from "../../../platform/audit.ts";
+import {
+  type ClientContent,
+  clientSetting,
+  CONSOLE_SETTINGS,
+  CONTENT_SETTINGS,
+  isSettingUsed,
+  settingOf,
+} from "../../../platform/client_values.ts";
+import { isAppendSeparator } from "../../../radius/protocol/password.ts";
+import { isDomainOrRealm } from "../../../radius/protocol/user_name.ts";
+import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_types.ts";
+import type { Connect } from "./client_deps.ts";
+import { Refusal, REFUSALS } from "../errors.ts";
+import { DetailedRefusal } from "../targets/target_errors.ts";
+
+type Given = Omit<v.InferOutput<typeof NEW_CLIENT>, "secret">;
+
+/** LDAP backends of the target whose users log in: any of them can judge a password. */
+export function ldapBackends({ config }: Pick<Connect, "config">): readonly string[] {
+  const directory = config.targets.find(({ name }) => name === config.radius.directory);
+  return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
+}
+
+/** @throws Refusal `bad_address`, `bad_affix`, `bad_separator`, `bad_server`, `no_server_secret`, `unknown_backend`. */
+export function toClientContent(
+  connect: Connect,
+  given: Given,
+): { content: ClientContent; serverSecret: string | undefined } {
+  const { firstFactor, firstFactorServer: server } = given;
+  const firstFactorBackend = firstFactor === "ldap" ? given.firstFactorBackend : "";
+  if (firstFactor === "ldap" && !ldapBackends(connect).includes(firstFactorBackend)) {
+    throw new Refusal("unknown_backend");
+  }
+  const address = rangesOf(connect, given.address);
+  refuseBadNameParts(given);
+  if (firstFactor !== "radius") {
+    const content = { ...given, address, firstFactorBackend, firstFactorServer: null };
+    return { content, serverSecret: undefined };
+  }
+  if (server === null) throw new Refusal("bad_server");
+  const firstFactorServer = {
+    address: serverAddressOf(connect, server.address),
+    timeoutMs: server.timeoutMs,
+    messageAuthenticator: server.messageAuthenticator,
+  };
+  return {
+    content: { ...given, address, firstFactorBackend, firstFactorServer },
+    serverSecret: server.secret,
+  };
+}
+
+function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string[] {
+  const ranges = given.map((text) => {
+    const range = canonicalRange(text);
+    if (range === null) {
+      throw new DetailedRefusal("bad_address", { message: `"${text}": ${REFUSALS.bad_address.message}` });
+    }
+    return range;
+  });
+  return [...new Set(ranges)];
+}
+
+function refuseBadNameParts(given: Given): void {
+  for (const name of CONTENT_SETTINGS) {
+    const { type } = clientSetting(name);
+    const value = settingOf(given, name);
+    if (type === "separator" && !isAppendSeparator(value as string)) throw new Refusal("bad_separator");
+    if (type === "domains" || type === "realms") refuseBadAffix(value as readonly string[]);
+  }
+}
+
+function refuseBadAffix(texts: readonly string[]): void {
+  const wrong = texts.find((text) => !isDomainOrRealm(text));
+  if (wrong === undefined) return;
+  const shown = JSON.stringify(wrong.slice(0, 100));
+  throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
+}
+
+function serverAddressOf({ serverAddress }: Connect, text: string) {
+  const address = serverAddress(text);
+  if (address === null || address.port === 0) throw new Refusal("bad_server");
+  return address;
+}
+
+/** Asks a first factor whether it is there. A kept secret goes only to the server that it is kept for. */
+export async function testFirstFactor(
+  connect: Connect,
+  test: v.InferOutput<typeof FIRST_FACTOR_TEST>,
+): Promise<FirstFactorAnswer> {
+  if ("backend" in test) {
+    const outcome = await connect.probe(connect.config.radius.directory, test.backend);
+    if (outcome === null) throw new Refusal("unknown_backend");
+    return { answers: outcome.ok, detail: outcome.ok ? "" : outcome.fault.detail };
+  }
+  const server = "client" in test
+    ? connect.register.firstFactorServer(test.client)
+    : { ...test, address: serverAddressOf(connect, test.address) };
+  if (server === null) throw new Refusal("no_server_secret");
+  return { answers: await connect.askFirstFactor(server) !== "unavailable", detail: "" };
+}
+
+/** What the audit log has instead of a secret. */
+export const CHANGED = "changed";
+
+/** The values of a client that the audit log has; secrets are not among them. */
+export function clientAuditValues(
+  content: Omit<ClientContent, "name">,
+  { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},
+): AuditValues {
+  const values: Record<string, unknown> = {};
+  for (const name of CONSOLE_SETTINGS) {
+    const { type, console: { auditName = name } = {} } = clientSetting(name);
+    const value = type === "secret" ? (hasNewServerSecret ? CHANGED : undefined) : settingOf(content, name);
+    if (value === undefined || !isSettingUsed(name, (of) => settingOf(content, of))) continue;
+    values[auditName] = auditValue(type, value);
+  }
+  return values;
+}
+
+function auditValue(type: string, value: unknown): unknown {
+  if (type === "milliseconds") return `${Number(value) / 1000} s`;
+  return type === "peer" ? socketAddressText(value as SocketAddress) : value;
+}

@@ -1,0 +1,132 @@
+// Server-sent events: bounded streams with a heartbeat that ends them when their reader may not read any more.
+// https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+import type { Clock } from "../../../platform/runtime.ts";
+import { Refusal } from "../errors.ts";
+
+/** Where a stream's producer puts what is ready; it never waits. */
+export interface EventSink {
+  send(chunk: Uint8Array<ArrayBuffer>): void;
+}
+
+/** One stream to be opened. */
+export interface StreamRequest {
+  /** Whose it is; each owner has a limit of its own. */
+  readonly owner: string;
+  /** Starts producing; returns what stops it. */
+  readonly start: (sink: EventSink) => () => void;
+  /** Asked at each heartbeat. */
+  readonly isStillAllowed: () => Promise<boolean>;
+}
+
+export interface EventStreams {
+  /** @throws Refusal `too_many_streams`. */
+  open(request: StreamRequest): Response;
+  /** Ends all streams and opens no more, so that the listener can close. */
+  closeAll(): void;
+  openCount(): number;
+}
+
+export interface EventStreamsDeps {
+  readonly clock: Clock;
+  readonly maxOpen: number;
+  readonly maxPerOwner: number;
+  /** A reader that lets more than this pile up is cut off; it resumes by its last id. */
+  readonly maxBufferedOctets?: number;
+}
+
+const HEARTBEAT_MS = 15_000;
+const RETRY_MS = 1000;
+const MAX_BUFFERED_OCTETS = 4 * 1024 * 1024;
+const encoder = new TextEncoder();
+/** A comment for whatever is between us, and an event because EventSource does not show comments to the page. */
+const HEARTBEAT = encoder.encode(":\n\nevent: beat\ndata: {}\n\n");
+const SIGNED_OUT = eventChunk("signed_out", "{}");
+
+/** One event as it goes over the wire. `data` is JSON, which has no line break. */
+export function eventChunk(event: string, data: string, id?: string): Uint8Array<ArrayBuffer> {
+  const idLine = id === undefined ? "" : `id: ${id}\n`;
+  return encoder.encode(`${idLine}event: ${event}\ndata: ${data}\n\n`);
+}
+
+export function createEventStreams(deps: EventStreamsDeps): EventStreams {
+  const open = new Set<OpenStream>();
+  let closing = false;
+  return {
+    open(request) {
+      let owned = 0;
+      for (const stream of open) if (stream.owner === request.owner) owned += 1;
+      if (closing || open.size >= deps.maxOpen || owned >= deps.maxPerOwner) {
+        throw new Refusal("too_many_streams", { "retry-after": "10" });
+      }
+      const stream = openStream(request, { ...deps, onEnd: (ended) => open.delete(ended) });
+      open.add(stream);
+      return new Response(stream.body, {
+        headers: {
+          "content-type": "text/event-stream; charset=utf-8",
+          "cache-control": "no-store",
+          // A proxy that gathers answers would hold the events back.
+          "x-accel-buffering": "no",
+        },
+      });
+    },
+    closeAll() {
+      closing = true;
+      for (const stream of [...open]) stream.end();
+    },
+    openCount: () => open.size,
+  };
+}
+
+interface OpenStream {
+  readonly owner: string;
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  end(): void;
+}
+
+function openStream(
+  request: StreamRequest,
+  deps: EventStreamsDeps & { onEnd: (stream: OpenStream) => void },
+): OpenStream {
+  const capOctets = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
+  let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | null = null;
+  let stopProducing = () => {};
+  let stopTimer = () => {};
+
+  const release = (): typeof controller => {
+    const held = controller;
+    controller = null;
+    if (held === null) return null;
+    stopTimer();
+    stopProducing();
+    deps.onEnd(stream);
+    return held;
+  };
+  const send = (chunk: Uint8Array<ArrayBuffer>): void => {
+    if (controller === null) return;
+    // An error frees what is queued; closing would keep it until a reader that does not read has read it.
+    if ((controller.desiredSize ?? 0) < chunk.length) release()?.error(new Error("the reader is too slow"));
+    else controller.enqueue(chunk);
+  };
+  const beat = async (): Promise<void> => {
+    const allowed = await request.isStillAllowed().catch(() => false);
+    if (controller === null) return;
+    send(allowed ? HEARTBEAT : SIGNED_OUT);
+    if (allowed) stopTimer = deps.clock.after(HEARTBEAT_MS, beat);
+    else release()?.close();
+  };
+
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(opened) {
+      controller = opened;
+      send(encoder.encode(`retry: ${RETRY_MS}\n\n`));
+    },
+    cancel() {
+      release();
+    },
+  }, new ByteLengthQueuingStrategy({ highWaterMark: capOctets }));
+  const stream: OpenStream = { owner: request.owner, body, end: () => release()?.close() };
+  stopTimer = deps.clock.after(HEARTBEAT_MS, beat);
+  stopProducing = request.start({ send });
+  return stream;
+}

@@ -1,0 +1,211 @@
+// Why a login was refused, or a packet dropped: which reason, with which values, on what evidence. The sentences and the fix are words of
+// the page, by the reason's code; a row of the flow table or a drop without one is found by a test.
+
+import { type Denial, DENIAL_CAUSES } from "../../../radius/flow/denial_causes.ts";
+import type { ConversationMoment, ConversationView, DropTally, StrayPacket } from "../../../radius/ports.ts";
+
+/** What a sentence may name. */
+export type ExplanationValues = Readonly<Record<string, string | number>>;
+
+/** One link of the chain that led there. */
+export interface Evidence {
+  readonly atMs: number;
+  /** A row of the flow table. */
+  readonly row: string;
+}
+
+export interface Explanation {
+  /** Names the sentence `why_<code>` and the fix `fix_<code>`. */
+  readonly code: ReasonCode;
+  readonly values: ExplanationValues;
+  readonly evidence: readonly Evidence[];
+}
+
+/** Of each row that ends a login without an Accept: the reason that people are told. */
+export const ROW_REASONS = {
+  refused: "user_refused",
+  refused_meanwhile: "user_refused",
+  refused_after_first_factor: "user_refused",
+  refused_while_held: "user_refused",
+  refused_while_asking: "user_refused",
+  refused_while_pairing: "user_refused",
+  refused_at_code: "user_refused",
+  refused_while_asking_otp: "user_refused",
+  first_factor_wrong: "password_wrong",
+  first_factor_unavailable: "password_not_checked",
+  appended_unusable: "appended_unusable",
+  appended_unopened: "push_not_sent",
+  unsent_and_held: "push_not_sent",
+  no_request: "no_request",
+  denied_while_held: "phone_denied",
+  not_approved: "phone_denied",
+  held_to_the_end: "phone_silent",
+  pairing_denied: "pairing_denied",
+  pairing_unknown: "pairing_unknown",
+  typed_text_code_wrong: "passcode_wrong",
+  typed_call_code_wrong: "passcode_wrong",
+  text_code_wrong: "passcode_wrong",
+  call_code_wrong: "passcode_wrong",
+  code_wrong: "passcode_wrong",
+  otp_wrong: "passcode_wrong",
+  gone_device: "login_gone",
+  gone_elsewhere: "login_gone",
+  gone: "login_gone",
+  expired: "expired",
+  superseded: "superseded",
+  cancelled: "started_over",
+  user_left: "user_left",
+  not_me: "not_me",
+} as const;
+
+/** Why the gateway takes no notice of a datagram, or refuses a request before any login: each is its own reason. */
+export const STRAY_REASONS = [
+  "source_port_zero",
+  "unknown_client",
+  "too_short",
+  "too_long",
+  "truncated",
+  "code_not_served",
+  "wrong_port",
+  "malformed_attribute",
+  "wrong_message_authenticator",
+  "wrong_request_authenticator",
+  "missing_message_authenticator",
+  "unsigned_proxy_state",
+  "unsigned_status_server",
+  "unsigned_eap",
+  "incomplete_accounting",
+  "rate_limited",
+  "store_not_answering",
+  "duplicate_in_progress",
+  "overtaken",
+  "too_busy",
+  "first_factor_busy",
+  "store_failed",
+  "no_user_name",
+  "refused_user_name",
+  "two_states",
+  "two_passwords",
+  "bad_password_length",
+  "garbled_password",
+  "chap",
+  "eap",
+  "unknown_state",
+] as const;
+
+/** Of a refused user, what the directory or the limits said. */
+const REFUSED_FOR = {
+  inactive: "user_inactive",
+  deleted: "user_deleted",
+  unknown: "user_unknown",
+  locked: "user_locked",
+} as const;
+
+export type ReasonCode =
+  | typeof ROW_REASONS[keyof typeof ROW_REASONS]
+  | typeof DENIAL_CAUSES[keyof typeof DENIAL_CAUSES]["reason"]
+  | typeof STRAY_REASONS[number]
+  | typeof REFUSED_FOR[keyof typeof REFUSED_FOR]
+  | "other";
+
+/** Every code there is, for the words and their tests. */
+export const REASON_CODES: readonly ReasonCode[] = [
+  ...new Set<ReasonCode>([
+    ...Object.values(ROW_REASONS),
+    ...Object.values(DENIAL_CAUSES).map(({ reason }) => reason),
+    ...STRAY_REASONS,
+    ...Object.values(REFUSED_FOR),
+    "other",
+  ]),
+];
+
+const rows = new Map<string, ReasonCode>(Object.entries(ROW_REASONS));
+const strays = new Map<string, ReasonCode>(STRAY_REASONS.map((reason) => [reason, reason]));
+const refusals = new Map<string, ReasonCode>(Object.entries(REFUSED_FOR));
+
+/**
+ * The reason for the row that ended a login; `other` for a row that this version does not know.
+ *
+ * @param options.denial why the push was not approved. Without it, a denied push gets the general reason.
+ */
+export function reasonOfRow(
+  row: string,
+  { refusedFor = null, denial }: { refusedFor?: string | null; denial?: Denial | undefined } = {},
+): ReasonCode {
+  const reason = rows.get(row) ?? "other";
+  if (denial !== undefined && (DENIED_PUSHES.has(reason) || isRequestOver(row, denial))) {
+    return DENIAL_CAUSES[denial.cause].reason;
+  }
+  if (reason !== "user_refused" || refusedFor === null) return reason;
+  return refusals.get(refusedFor) ?? reason;
+}
+
+/** The general reasons of logins that end because their push was not approved. */
+const DENIED_PUSHES: ReadonlySet<ReasonCode> = new Set(["phone_denied", "expired"]);
+
+/** Whether a passcode was refused because its request was over, not because the passcode was wrong. */
+function isRequestOver(row: string, { cause }: Denial): boolean {
+  return row === "otp_wrong" && cause !== "wrong_passcode" && cause !== "service";
+}
+
+/** The reason for a datagram that was dropped or refused. */
+export function reasonOfStray(reason: string): ReasonCode {
+  return strays.get(reason) ?? rows.get(reason) ?? "other";
+}
+
+/** `null` for a login that goes on or was accepted: there is nothing to explain. */
+export function explainLogin(
+  login: Pick<ConversationView, "client" | "user" | "startedMs" | "passwordRight"> & {
+    readonly outcome: string | null;
+    readonly moments: readonly ConversationMoment[];
+  },
+  { refusedFor = null, denial }: { refusedFor?: string | null; denial?: Denial | undefined } = {},
+): Explanation | null {
+  const last = login.moments.at(-1);
+  if (login.outcome === null || login.outcome === "accepted" || last === undefined) return null;
+  const asked = login.moments.findLast(({ row }) => ASKED.has(row));
+  return {
+    code: reasonOfRow(last.row, { refusedFor, denial }),
+    values: {
+      user: login.user,
+      client: login.client,
+      seconds: secondsBetween(asked?.atMs ?? login.startedMs, last.atMs),
+      passwordRight: login.passwordRight === true ? 1 : 0,
+      ...(denial?.by === undefined ? {} : { by: denial.by }),
+    },
+    evidence: login.moments.map(({ atMs, row }) => ({ atMs, row })),
+  };
+}
+
+/** Rows after which the gateway waits for a person: the time that they took is measured from here. */
+const ASKED = new Set([
+  "pushed",
+  "pushed_and_held",
+  "device_picked",
+  "appended_push",
+  "text_sent",
+  "typed_text_sent",
+  "call_placed",
+  "typed_call_placed",
+  "opened_for_code",
+  "totp_picked",
+  "d_totp",
+]);
+
+function secondsBetween(fromMs: number, toMs: number): number {
+  return Math.round(Math.max(0, toMs - fromMs) / 100) / 10;
+}
+
+/** @param tally how often the same held for the same source, where that is known. */
+export function explainStray(stray: StrayPacket, tally: DropTally | undefined): Explanation {
+  return {
+    code: reasonOfStray(stray.reason),
+    values: {
+      source: stray.source,
+      client: stray.client ?? "",
+      count: Math.max(tally?.count ?? 0, stray.copies),
+      sinceMs: Math.min(tally?.firstMs ?? stray.atMs, stray.atMs),
+    },
+    evidence: [],
+  };
+}

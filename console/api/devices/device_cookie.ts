@@ -1,0 +1,31 @@
+// The cookie with a paired phone's token: HttpOnly, so that no script reads it, and kept as long as the phone is paired.
+
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import type { Context } from "hono";
+import { cookieName, cookieOptions, type HttpEnv } from "../hono_env.ts";
+import { Refusal } from "../errors.ts";
+
+const COOKIE = "countersign-phone";
+const ONE_YEAR_S = 365 * 24 * 60 * 60;
+const MAX_TOKEN_CHARACTERS = 128;
+
+/** The token, or "". */
+export function phoneToken(c: Context<HttpEnv>): string {
+  const token = getCookie(c, cookieName(c, COOKIE)) ?? "";
+  return token.length <= MAX_TOKEN_CHARACTERS ? token : "";
+}
+
+/** @throws Refusal `unknown_token` without one. */
+export function heldPhoneToken(c: Context<HttpEnv>): string {
+  const token = phoneToken(c);
+  if (token === "") throw new Refusal("unknown_token");
+  return token;
+}
+
+export function keepPhoneToken(c: Context<HttpEnv>, token: string): void {
+  setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c, { maxAgeS: ONE_YEAR_S }));
+}
+
+export function forgetPhoneToken(c: Context<HttpEnv>): void {
+  deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
+}

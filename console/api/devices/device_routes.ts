@@ -1,0 +1,123 @@
+// All pairings of all users: a list to search, and one taken away.
+
+import { Hono } from "hono";
+import * as v from "valibot";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { Pairing } from "../../../radius/factors/pairing.ts";
+import { HISTORY_KEPT_MS } from "../../../radius/conversation/login_record.ts";
+import { maskPhoneNumber } from "../../../platform/phone_number.ts";
+import type { DevicePage, DeviceRow } from "../groups/group_types.ts";
+import { createHistoryReader } from "../history/history.ts";
+import { browserLabel } from "../auth/browser_label.ts";
+import { type HttpEnv, jsonBody } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
+import { type People, required } from "../users/user_deps.ts";
+import { queryValues, wholeNumber } from "../query_values.ts";
+import { Refusal } from "../errors.ts";
+import { createUserFactors } from "../users/user_factors.ts";
+import type { FactorDeps } from "../users/factor_changes.ts";
+
+export type DeviceRouteDeps = Omit<FactorDeps, "people"> & { readonly people?: People };
+
+/** Finished logins that are looked at for when a factor was last used. */
+const LOGINS_LOOKED_AT = 2000;
+
+const LIST = v.object({
+  q: v.optional(v.pipe(v.string(), v.maxLength(200)), ""),
+  kind: v.optional(v.picklist(["", "device", "sms", "voice", "totp"]), ""),
+  page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
+  size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
+});
+const NOTHING = v.strictObject({});
+
+export function createDeviceRoutes(deps: DeviceRouteDeps) {
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer"), queryValues(LIST), async (c) => {
+      const { pairings } = required(deps.people);
+      const { q, kind, page, size } = c.req.valid("query");
+      const wanted = canonicalName(q.trim());
+      const fitting = [...pairings.all()]
+        .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
+        .sort(byUser);
+      const shown = fitting.slice((page - 1) * size, page * size);
+      const { used, sinceMs } = await lastUses(deps, shown);
+      const rows = shown.map((pairing): DeviceRow => ({
+        id: pairing.id,
+        kind: pairing.kind,
+        user: pairing.shownUser,
+        createdMs: pairing.createdMs,
+        phone: pairing.kind === "device" ? pairing.name ?? pairing.id : null,
+        totpLength: pairing.kind === "device" ? pairing.totpLength : null,
+        number: "number" in pairing ? maskPhoneNumber(pairing.number) : null,
+        usedMs: usedOf(pairing, used),
+        unusedSinceMs: pairing.createdMs >= sinceMs ? null : sinceMs,
+      }));
+      return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
+    })
+    .get("/:id", may("viewer"), (c) => {
+      const { shownUser } = pairingById(required(deps.people), c.req.param("id"));
+      return c.json({ user: shownUser });
+    })
+    .delete("/:id", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
+      const people = required(deps.people);
+      const id = c.req.param("id");
+      const pairing = pairingById(people, id);
+      const deed = {
+        user: pairing.shownUser,
+        actor: c.var.session.admin.name,
+        source: c.env.remoteAddress,
+        browser: browserLabel(c),
+      };
+      await createUserFactors({ ...deps, people }).revoke(deed, id);
+      return c.json({ revoked: id });
+    });
+}
+
+/** @throws Refusal `unknown_pairing`. */
+function pairingById({ pairings }: People, id: string): Pairing {
+  const owner = pairings.ownerOf(id);
+  const pairing = owner === null ? undefined : pairings.of(owner).find((one) => one.id === id);
+  if (pairing === undefined) throw new Refusal("unknown_pairing");
+  return pairing;
+}
+
+/** By its user's name, or by the phone's own. */
+function fits(pairing: Pairing, wanted: string): boolean {
+  const phone = pairing.kind === "device" ? canonicalName(pairing.name ?? "") : "";
+  return pairing.user.includes(wanted) || phone.includes(wanted);
+}
+
+function byUser(a: Pairing, b: Pairing): number {
+  return a.user < b.user ? -1 : a.user > b.user ? 1 : a.createdMs - b.createdMs;
+}
+
+function useKey(user: string, kind: string): string {
+  return `${kind} ${user}`;
+}
+
+/** The last login by this factor; one before it was paired was by another factor of the same kind. */
+function usedOf(pairing: Pairing, used: ReadonlyMap<string, number>): number | null {
+  const usedMs = used.get(useKey(pairing.user, pairing.kind)) ?? null;
+  return usedMs !== null && usedMs >= pairing.createdMs ? usedMs : null;
+}
+
+/** When each kind of factor last let each user in, and from when on logins were looked at: a bounded number. */
+async function lastUses(
+  { store, clock }: Pick<DeviceRouteDeps, "store" | "clock">,
+  shown: readonly Pairing[],
+): Promise<{ used: Map<string, number>; sinceMs: number }> {
+  const used = new Map<string, number>();
+  const keptFromMs = clock.nowMs() - HISTORY_KEPT_MS;
+  if (shown.length === 0) return { used, sinceMs: keptFromMs };
+  const filter = { outcome: "accepted", user: "", client: "", fromMs: null, toMs: null };
+  const { items, next, searchedToMs } = await createHistoryReader({ store }).page(filter, {
+    before: null,
+    limit: LOGINS_LOOKED_AT,
+  });
+  for (const { user, factor, endedMs } of items) {
+    const key = useKey(canonicalName(user), factor ?? "");
+    if (factor !== null && !used.has(key)) used.set(key, endedMs);
+  }
+  const oldestMs = searchedToMs ?? (next === null ? null : items.at(-1)?.startedMs ?? null);
+  return { used, sinceMs: oldestMs ?? keptFromMs };
+}

@@ -1,0 +1,171 @@
+// Groups as the console shows and changes them.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { ReplyRegister } from "../../../radius/factors/reply_attribute_registry.ts";
+import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
+import type { GroupContent, Stored } from "../../../scim/schema/resource.ts";
+import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_types.ts";
+import type { People } from "../users/user_deps.ts";
+import { Refusal } from "../errors.ts";
+import { DetailedRefusal, ofTarget } from "../targets/target_errors.ts";
+import { userRow } from "../users/user_views.ts";
+
+/** What groups are shown with. */
+export interface GroupDeps {
+  readonly people: People;
+  /** Absent: users of this target do not log in. */
+  readonly replies?: Pick<ReplyRegister, "find" | "effective"> | undefined;
+}
+
+/** A target, a group in it, and who asks. */
+export interface GroupDeed {
+  readonly target: Target;
+  readonly name: string;
+  readonly actor: Actor;
+  /** Absent: all of the target's. */
+  readonly backends?: readonly string[] | undefined;
+}
+
+type StoredGroup = Stored<GroupContent>;
+
+/** One page of groups in order of name. @throws Refusal `bad_filter`. */
+export async function listGroups(
+  deps: GroupDeps,
+  target: Target,
+  { q, page, size }: { q: string; page: number; size: number },
+): Promise<GroupPage> {
+  const { directory } = target;
+  const found = q.trim() === ""
+    ? { ok: true as const, page: await directory.page("group", { page, size }) }
+    : await directory.search("group", q, { page, size });
+  if (!found.ok) throw new DetailedRefusal("bad_filter", { message: found.problem.detail });
+  return {
+    target: target.name,
+    targets: deps.people.targets.names,
+    backends: target.backends,
+    total: found.page.total,
+    page,
+    size,
+    rows: found.page.resources.map((stored) => groupRow(deps, target, stored)),
+  };
+}
+
+function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored): GroupRow {
+  return {
+    name: content.name,
+    members: content.kind === "group" ? content.members.length : 0,
+    replies: Object.keys(repliesOf(deps, target, content.name).attributes).length,
+    backends: Object.entries(backends).map(([name, { state, differs, notStored }]) => ({
+      name,
+      state,
+      differs: differs === true,
+      ...notStored === undefined ? {} : { notStored: notStored.count },
+    })),
+  };
+}
+
+const NOTHING = { from: null, attributes: {}, version: 0 } as const;
+
+/** What members get at a login; only the directory of the logins counts. */
+function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
+  return target.name === people.loginTarget ? replies?.find(name) ?? NOTHING : NOTHING;
+}
+
+function repliesView(
+  deps: GroupDeps,
+  target: Target,
+  name: string,
+): Pick<GroupView, "replies" | "repliesFrom" | "repliesVersion" | "effective"> {
+  const { from, attributes, version } = repliesOf(deps, target, name);
+  const logsIn = target.name === deps.people.loginTarget;
+  const effective = logsIn ? deps.replies?.effective(name) ?? [] : [];
+  return {
+    replies: Object.entries(attributes).map(([attribute, value]) => ({
+      name: attribute,
+      value: String(value),
+    })),
+    repliesFrom: from,
+    repliesVersion: version,
+    effective: effective.map((one) => ({ ...one, value: String(one.value) })),
+  };
+}
+
+/** @throws Refusal `unknown_object`. */
+export async function readGroup(target: Target, name: string): Promise<StoredGroup> {
+  const stored = await target.directory.read("group", canonicalName(name));
+  if (stored === null || stored.content.kind !== "group") throw new Refusal("unknown_object");
+  return { ...stored, content: stored.content };
+}
+
+export function groupView(deps: GroupDeps, target: Target, stored: StoredGroup): GroupView {
+  const { content, createdMs, modifiedMs, version, backends } = stored;
+  return {
+    target: target.name,
+    name: content.name,
+    members: content.members.length,
+    createdMs,
+    modifiedMs,
+    version,
+    ...repliesView(deps, target, content.name),
+    logsIn: target.name === deps.people.loginTarget,
+    backends: target.backends.map((backend) => ({ ...backend, state: backends[backend.name] ?? null })),
+  };
+}
+
+/** A page of the members whose name holds `q`, in order of name. */
+export async function listMembers(
+  { people }: GroupDeps,
+  { target, name }: Pick<GroupDeed, "target" | "name">,
+  { q, page, size }: { q: string; page: number; size: number },
+): Promise<MemberPage> {
+  const { content } = await readGroup(target, name);
+  const wanted = canonicalName(q.trim());
+  const keyed = content.members.map((member) => ({ member, key: canonicalName(member) }));
+  const fitting = keyed.filter(({ key }) => key.includes(wanted))
+    .sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+  const shown = fitting.slice((page - 1) * size, page * size);
+  const rows = await Promise.all(shown.map(async ({ member, key }) => {
+    const stored = await target.directory.read("user", key);
+    if (stored === null) return { name: member, displayName: "", known: false, active: false };
+    const { displayName, active } = userRow(people, target, stored);
+    return { name: stored.content.name, displayName, known: true, active };
+  }));
+  return { total: fitting.length, page, size, rows };
+}
+
+/** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */
+/** The rules for names are those of SCIM. @throws Refusal `bad_value`, `object_exists`. */
+export async function createGroup(
+  people: Pick<People, "readContent">,
+  deed: GroupDeed,
+  members: readonly string[],
+): Promise<Written> {
+  const read = people.readContent("group", { displayName: deed.name }, {
+    mapping: deed.target.mapping,
+    newName: () => deed.name,
+  });
+  if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
+  const content: GroupContent = { kind: "group", name: read.content.name, attributes: {}, members };
+  return await ofTarget(deed.target.create(content, optionsOf(deed)));
+}
+
+export function removeGroup(
+  deed: GroupDeed,
+  { version }: { version?: string | undefined },
+): Promise<Written> {
+  const options = { ...optionsOf(deed), ...(version === undefined ? {} : { ifVersion: version }) };
+  return ofTarget(deed.target.remove("group", deed.name, options));
+}
+
+/** Puts members in and takes others out, in one change. */
+export async function changeMembers(
+  deed: GroupDeed,
+  change: { add: readonly string[]; remove: readonly string[] },
+): Promise<Receipt> {
+  const { receipt } = await ofTarget(deed.target.changeMembers(deed.name, change, optionsOf(deed)));
+  return receipt;
+}
+
+function optionsOf({ actor, backends }: GroupDeed): WriteOptions {
+  return { actor, ...(backends === undefined ? {} : { backends }) };
+}

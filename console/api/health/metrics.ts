@@ -1,0 +1,79 @@
+// What monitoring asks: alive, ready, and how many of what (Prometheus text format 0.0.4). No names, no secrets.
+
+import { Hono } from "hono";
+import type { SessionList } from "../../../radius/accounting/session_table.ts";
+import type { GatewayWatch } from "../../../radius/ports.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { HttpEnv } from "../hono_env.ts";
+import type { People } from "../users/user_deps.ts";
+
+/** Whether the gateway can answer logins, and each part's state in a word or a sentence. */
+export interface Readiness {
+  readonly ok: boolean;
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+export interface MonitoringDeps {
+  readonly ready: () => Readiness;
+  readonly watch: GatewayWatch;
+  readonly vpnSessions?: Pick<SessionList, "connectedCount">;
+  readonly desk: SecondFactorAdmin | null;
+  readonly residentOctets: () => number;
+  readonly openStreams: () => number;
+  /** Absent where the console runs without a directory. */
+  readonly people?: Pick<People, "limits" | "factors"> | undefined;
+}
+
+export function createMonitoringRoutes(deps: MonitoringDeps) {
+  return new Hono<HttpEnv>()
+    .get("/healthz", (c) => c.text("ok\n"))
+    .get("/readyz", (c) => {
+      const state = deps.ready();
+      return c.json(state, state.ok ? 200 : 503);
+    })
+    .get("/metrics", (c) => c.body(metricsText(deps), 200, { "content-type": "text/plain; version=0.0.4" }));
+}
+
+/** All metrics: counters of the gateway, then gauges. */
+export function metricsText(deps: MonitoringDeps): string {
+  const { watch, vpnSessions, desk, ready, residentOctets, openStreams, people } = deps;
+  const lines: string[] = [];
+  const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
+    lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
+  };
+  for (const [name, value] of Object.entries(watch.counters()).toSorted(([a], [b]) => a < b ? -1 : 1)) {
+    add(`countersign_${metricName(name)}_total`, { type: "counter", value });
+  }
+  const gauges: readonly (readonly [string, number])[] = [
+    ["conversations_live", watch.alive()],
+    ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
+    ["approvals_pending", desk?.pendingCount() ?? 0],
+    ["live_streams_open", openStreams()],
+    ["ready", ready().ok ? 1 : 0],
+    ["resident_memory_bytes", residentOctets()],
+    ...(people === undefined ? [] : limitGauges(people)),
+  ];
+  for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
+  return lines.join("\n") + "\n";
+}
+
+/** What limits count over the last hour. */
+function limitGauges(
+  { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
+): (readonly [string, number])[] {
+  const figures = limits.figures();
+  return [
+    ["sends_last_hour", figures.sends],
+    ["sends_limit_per_hour", sends.totalPerHour],
+    ["failures_last_hour", figures.failures],
+    ["failures_warning_per_hour", lockout.warnFailuresPerHour],
+    ["locks_last_hour", figures.locks],
+    ["locks_warning_per_hour", lockout.warnLocksPerHour],
+  ];
+}
+
+/** Letters, digits and underscores; other characters are written as underscores. */
+function metricName(name: string): string {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
+  return words.replace(/[^a-z0-9_]/g, "_").replace(/_total$/, "");
+}

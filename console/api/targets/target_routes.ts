@@ -1,0 +1,266 @@
+// Targets: their backends and how those stand, what is still owed to them, bringing them up to date, and a mapping tried on a real
+// user. The settings of a target are the file's; nothing here writes them.
+
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
+import type { Log } from "../../../platform/log.ts";
+import type { Actor, RefreshReport, Target } from "../../../scim/ports.ts";
+import type { FrontEnd, MappingRow } from "../../../scim/schema/resource.ts";
+import { readPath, writePath } from "../../../scim/schema/attribute_path.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import type { AuditAction } from "../../../platform/audit_actions.ts";
+import { type Connect, connected } from "../clients/client_deps.ts";
+import { actorOf, type HttpEnv, jsonBody } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
+import { Refusal } from "../errors.ts";
+import { DetailedRefusal, ofTarget } from "./target_errors.ts";
+import type {
+  BackendRow,
+  MappingPreview,
+  OneTarget,
+  RefreshState,
+  TargetList,
+  TargetSample,
+} from "./target_types.ts";
+import { readStored } from "../users/user_writes.ts";
+
+export interface TargetRouteDeps {
+  readonly connect?: Connect;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const MOST_OWED = 200;
+/** Users that are shown as they are mapped. */
+const SAMPLE = 3;
+const MOST_DETAIL_CHARACTERS = 300;
+const BACKEND = v.strictObject({ backend: v.pipe(v.string(), v.maxLength(64)) });
+const ROWS = v.record(
+  v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
+  v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
+);
+const PREVIEW = v.strictObject({
+  user: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  rows: v.pipe(ROWS, v.check((rows) => Object.keys(rows).length <= 200)),
+});
+
+export function createTargetRoutes(deps: TargetRouteDeps) {
+  const { connect, clock } = deps;
+  const refreshes = createRefreshes(deps);
+
+  const targetOf = (name: string): Target => {
+    const target = connected(connect).targets.get(name);
+    if (target === null) throw new Refusal("unknown_target");
+    return target;
+  };
+  const backendOf = (target: Target, backend: string): string => {
+    if (!target.backends.some(({ name }) => name === backend)) throw new Refusal("unknown_backend");
+    return backend;
+  };
+  const one = (name: string): OneTarget => {
+    const target = targetOf(name);
+    const port = connected(connect);
+    const settings = port.config.targets.find((setting) => setting.name === name);
+    const owed = target.owed(MOST_OWED).map((write) => ({
+      ...write,
+      why: write.why?.slice(0, MOST_DETAIL_CHARACTERS) ?? null,
+    }));
+    return {
+      nowMs: clock.nowMs(),
+      ...summary(port, target),
+      mapping: rowsOf(target.mapping.user, summary(port, target).backends),
+      settings: settings === undefined ? [] : settingRows(settings),
+      owed,
+      refresh: refreshes.state(name),
+    };
+  };
+
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer"), (c) => {
+      const port = connected(connect);
+      const items = port.targets.names.map((name) => summary(port, targetOf(name)));
+      return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
+    })
+    .get("/:id", may("viewer", { countsAsUse: false }), (c) => c.json(one(c.req.param("id"))))
+    .get("/:id/sample", may("viewer"), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const port = connected(connect);
+      const mapping = mappingOf(port, target.name);
+      const { resources } = await target.directory.page("user", { page: 1, size: SAMPLE });
+      const users = resources.map(({ content }) => ({
+        user: content.name,
+        rows: [...port.previewMapping(content, mapping)].map(([name, values]) => ({ name, values })),
+      }));
+      return c.json({ users } satisfies TargetSample);
+    })
+    .post("/:id/test", may("operator"), jsonBody(BACKEND), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const backend = backendOf(target, c.req.valid("json").backend);
+      await connected(connect).probe(target.name, backend);
+      return c.json(one(target.name));
+    })
+    .post("/:id/retry", may("user_manager"), jsonBody(BACKEND), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const backend = backendOf(target, c.req.valid("json").backend);
+      // The request before the work: what cannot be recorded is not begun. The outcome is a record of its own.
+      await record(deps, c, { action: "outbox.retry", target: target.name, after: backend });
+      const tried = await ofTarget(target.retryDeadLetters({ backend }));
+      await record(deps, c, { action: "outbox.retried", target: target.name, after: `${backend}: ${tried}` });
+      return c.json({ ...one(target.name), tried });
+    })
+    .post("/:id/refresh", may("user_manager"), jsonBody(v.strictObject({})), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      if (!refreshes.state(target.name).running) {
+        // Its end is recorded by the target itself, or, when it broke off, by what runs it.
+        await record(deps, c, { action: "target.refresh", target: target.name });
+        refreshes.begin(target, actorOf(c));
+      }
+      return c.json(one(target.name));
+    })
+    .post("/:id/preview", may("viewer"), jsonBody(PREVIEW), async (c) => {
+      const target = targetOf(c.req.param("id"));
+      const { user, rows } = c.req.valid("json");
+      const { content } = await readStored(target, user);
+      const port = connected(connect);
+      const present = mappingOf(port, target.name);
+      try {
+        const now = port.previewMapping(content, present);
+        const then = port.previewMapping(content, { ...present, user: rows });
+        return c.json({ user: content.name, rows: compared(now, then) } satisfies MappingPreview);
+      } catch (fault) {
+        if (!(fault instanceof RangeError)) throw fault;
+        throw new DetailedRefusal("bad_value", { message: fault.message });
+      }
+    });
+}
+
+function mappingOf({ config }: Connect, target: string): TargetSettings["mapping"] {
+  return config.targets.find(({ name }) => name === target)?.mapping ?? { user: {}, group: {} };
+}
+
+async function record(
+  deps: TargetRouteDeps,
+  c: Context<HttpEnv>,
+  { action, target, after }: { action: AuditAction; target: string; after?: string },
+): Promise<void> {
+  const { name: actor } = c.var.session.admin;
+  const told = { actor, source: c.env.remoteAddress, action, object: `target:${target}` };
+  const audit = auditEntry({ ...told, ...(after === undefined ? {} : { after }) });
+  await deps.store.commit({ mutations: [audit] });
+}
+
+/** How a target and its backends stand. */
+export function summary(port: Connect, target: Target): TargetList["items"][number] {
+  const owed = target.owed(MOST_OWED);
+  const backends: BackendRow[] = target.backends.map(({ name, kind, mode }) => {
+    const mine = owed.filter(({ backend }) => backend === name);
+    const dead = mine.filter(({ nextMs }) => nextMs === null).length;
+    const { lastGoodMs = null, lastFault = null } = port.standing(target.name, name) ?? {};
+    const readOnly = readOnlyOf(port, { target: target.name, backend: name });
+    return { name, kind, mode, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
+  });
+  return {
+    name: target.name,
+    logsIn: port.config.radius.directory === target.name,
+    users: target.directory.count("user"),
+    groups: target.directory.count("group"),
+    backends,
+  };
+}
+
+/** The rows of a mapping, and those of attributes that a backend keeps under their own names. */
+function rowsOf(mapping: readonly MappingRow[], backends: readonly BackendRow[]): readonly MappingRow[] {
+  const others = new Set(backends.flatMap(({ readOnly }) => readOnly));
+  for (const { scim } of mapping) others.delete(scim);
+  return [...mapping, ...[...others].map((scim) => ({ scim, frontEnd: scim }))];
+}
+
+/** What the settings say that a backend keeps for itself. */
+function readOnlyOf({ config }: Connect, wanted: { target: string; backend: string }): readonly string[] {
+  const backend = config.targets.find(({ name }) => name === wanted.target)?.backends
+    .find(({ name }) => name === wanted.backend);
+  if (backend === undefined || backend.kind === "store") return [];
+  return (backend.readOnly ?? []).map((path) => writePath(readPath("user", path)));
+}
+
+/** The settings in words of the file; no secret is among them. */
+function settingRows({ pageSize, maxDropPercent, backends, mapping }: TargetSettings): OneTarget["settings"] {
+  const rows = [
+    { name: "page_size", value: String(pageSize) },
+    { name: "max_drop_percent", value: String(maxDropPercent) },
+    ...Object.entries(mapping.user).map(([scim, frontEnd]) => ({
+      name: `mapping.user.${scim}`,
+      value: frontEnd,
+    })),
+  ];
+  return [...rows, ...backends.flatMap(backendRows)];
+}
+
+function backendRows(backend: BackendSettings): OneTarget["settings"] {
+  const rows: Record<string, string> = { kind: backend.kind, mode: backend.mode };
+  if (backend.kind !== "store") {
+    Object.assign(rows, { url: backend.url, connections: String(backend.connections) });
+    rows.timeout = `${backend.timeoutMs / 1000} s`;
+    rows.read_only = (backend.readOnly ?? []).join(", ");
+  }
+  if (backend.kind === "ldap") {
+    const { bindDn, usersDn, groupsDn, schema } = backend;
+    Object.assign(rows, { bind_dn: bindDn, users_dn: usersDn, groups_dn: groupsDn, schema });
+  }
+  return Object.entries(rows).filter(([, value]) => value !== "")
+    .map(([name, value]) => ({ name: `${backend.name}.${name}`, value }));
+}
+
+function compared(now: FrontEnd, then: FrontEnd): MappingPreview["rows"] {
+  return [...new Set([...now.keys(), ...then.keys()])].sort()
+    .map((name) => ({ name, now: now.get(name) ?? [], then: then.get(name) ?? [] }));
+}
+
+interface Refreshes {
+  begin(target: Target, actor: Actor): void;
+  state(target: string): RefreshState;
+}
+
+/** One refresh a target at a time; the last report is kept until the next. */
+function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" | "store">): Refreshes {
+  const { clock, log, store } = deps;
+  const states = new Map<string, RefreshState>();
+  const idle: RefreshState = { running: false, startedMs: null, read: [], report: null, problem: null };
+  const ended = (name: string, end: { report?: RefreshReport; problem?: string }): void => {
+    const state = states.get(name) ?? idle;
+    states.set(name, { ...state, running: false, report: end.report ?? null, problem: end.problem ?? null });
+  };
+  const recordFailure = async (name: string, { name: asked, source }: Actor): Promise<void> => {
+    const told = { actor: asked, source, action: "target.refresh_failed" as const, object: `target:${name}` };
+    await store.commit({ mutations: [auditEntry(told)] }).catch((fault: unknown) =>
+      log.error("the end of a refresh could not be recorded", { target: name, fault: String(fault) })
+    );
+  };
+  return {
+    state: (name) => states.get(name) ?? idle,
+    begin(target, actor) {
+      if (states.get(target.name)?.running === true) return;
+      const read = new Map<string, { backend: string; kind: string; read: number }>();
+      const startedMs = clock.nowMs();
+      states.set(target.name, { ...idle, running: true, startedMs });
+      target.refreshAll(actor, {
+        onProgress(progress) {
+          read.set(`${progress.backend} ${progress.kind}`, { ...progress });
+          states.set(target.name, { ...idle, running: true, startedMs, read: [...read.values()] });
+        },
+      }).then(
+        (report) => ended(target.name, { report }),
+        (fault: unknown) => {
+          log.error("a refresh failed", { target: target.name, fault: String(fault) });
+          ended(target.name, { problem: "The refresh did not end well. The server's log says why." });
+          void recordFailure(target.name, actor);
+        },
+      );
+    },
+  };
+}

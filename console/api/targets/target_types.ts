@@ -1,0 +1,101 @@
+// What the calls about targets and about health give.
+
+import type { BackendStanding } from "../../../scim/backends/guarded_backend.ts";
+import type { BackendInfo, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
+import type { MappingRow } from "../../../scim/schema/resource.ts";
+
+export interface BackendRow extends BackendInfo, BackendStanding {
+  /** SCIM attributes of users that it keeps for itself, as the mapping spells them. */
+  readonly readOnly: readonly string[];
+  /** Writes under way to it, and dead letters; of the oldest 200. */
+  readonly owed: number;
+  readonly dead: number;
+}
+
+export interface TargetRow {
+  readonly name: string;
+  /** Whether its users log in. */
+  readonly logsIn: boolean;
+  readonly users: number;
+  readonly groups: number;
+  readonly backends: readonly BackendRow[];
+}
+
+export interface TargetList {
+  readonly nowMs: number;
+  readonly items: readonly TargetRow[];
+}
+
+export interface RefreshState {
+  readonly running: boolean;
+  readonly startedMs: number | null;
+  readonly read: readonly { readonly backend: string; readonly kind: string; readonly read: number }[];
+  readonly report: RefreshReport | null;
+  readonly problem: string | null;
+}
+
+export interface OneTarget extends TargetRow {
+  readonly nowMs: number;
+  readonly mapping: readonly MappingRow[];
+  /** Of the settings file, without secrets. */
+  readonly settings: readonly { readonly name: string; readonly value: string }[];
+  readonly owed: readonly OwedWrite[];
+  readonly refresh: RefreshState;
+}
+
+export interface MappingPreview {
+  readonly user: string;
+  readonly rows: readonly {
+    readonly name: string;
+    readonly now: readonly string[];
+    readonly then: readonly string[];
+  }[];
+}
+
+/** A few users of a target as its mapping has them. */
+export interface TargetSample {
+  readonly users: readonly {
+    readonly user: string;
+    readonly rows: readonly { readonly name: string; readonly values: readonly string[] }[];
+  }[];
+}
+
+export const HEALTH_KINDS = [
+  "radius",
+  "http",
+  "certificate",
+  "store",
+  "backend",
+  "outbox",
+  "second_factor",
+  "telephony",
+  "unsigned",
+  "sends",
+  "client_sends",
+  "failures",
+  "locks",
+] as const;
+
+export interface HealthPart {
+  /** What its test is asked by: `backend:default/ldap`. */
+  readonly id: string;
+  readonly kind: typeof HEALTH_KINDS[number];
+  readonly name: string;
+  /** `unknown`: nothing was asked of it yet. */
+  readonly state: "ok" | "warning" | "bad" | "unknown";
+  readonly lastGoodMs: number | null;
+  /** A figure of its kind: milliseconds of the store, days of a certificate, writes owed. */
+  readonly figure: number | null;
+  /** Of a count of the last hour: the limit, or the count above which it is a warning. */
+  readonly limit?: number;
+  /** What it met, in its own words, or "". */
+  readonly detail: string;
+  /** What the page warns of: nothing is sent, or no phone reaches `name`. */
+  readonly note?: "not_sent" | "loopback_url";
+  readonly testable: boolean;
+}
+
+export interface HealthReport {
+  readonly nowMs: number;
+  readonly parts: readonly HealthPart[];
+}

@@ -1,0 +1,182 @@
+// Changes of users in the directory: each with the backends that were chosen, and what each of them said.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { contactProblems, contactProblemText } from "../../../scim/schema/contact_values.ts";
+import { reducePhoneNumber } from "../../../platform/phone_number.ts";
+import type { Random } from "../../../platform/runtime.ts";
+import type { Actor, Target, WriteOptions, Written } from "../../../scim/ports.ts";
+import type { Content, JsonObject, Stored } from "../../../scim/schema/resource.ts";
+import type { People } from "./user_deps.ts";
+import { Refusal } from "../errors.ts";
+import { DetailedRefusal, ofTarget } from "../targets/target_errors.ts";
+import type { GroupChange } from "./user_types.ts";
+
+/** A target, a name in it, and who asks. */
+export interface UserDeed {
+  readonly target: Target;
+  readonly name: string;
+  readonly actor: Actor;
+}
+
+/** Absent: all of the target's. */
+type Backends = readonly string[] | undefined;
+
+/**
+ * Reads what a form sends as the identity interface reads a body. New e-mail addresses and phone numbers must be such; values that the
+ * user has already may stay.
+ *
+ * @throws Refusal `bad_value`, `bad_contact`.
+ */
+export async function readUser(
+  people: People,
+  { target, user, pathName, random }: { target: Target; user: JsonObject; pathName?: string; random: Random },
+): Promise<{ content: Content; password: string | undefined }> {
+  const read = people.readContent("user", user, {
+    mapping: target.mapping,
+    ...(pathName === undefined ? {} : { pathName }),
+    newName: () => random.bytes(16).toHex(),
+  });
+  if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
+  const { attributes } = read.content;
+  if (contactProblems(attributes).length > 0) {
+    const stored = pathName === undefined
+      ? null
+      : await target.directory.read("user", canonicalName(pathName));
+    const [problem] = contactProblems(attributes, stored?.content.attributes);
+    if (problem !== undefined) {
+      throw new DetailedRefusal("bad_contact", { message: contactProblemText(problem) });
+    }
+  }
+  return read;
+}
+
+/**
+ * Whether a write gives a person a way to sign in: a password, a phone number that passcodes go to, or an account that is active again. Pure.
+ *
+ * @param before the user as stored; `null` for a new one.
+ */
+export function givesAccess(
+  { content, password }: { content: Content; password: string | undefined },
+  before: Content | null,
+): boolean {
+  const known = new Set(before === null ? [] : phoneNumbersOf(before));
+  const isReactivated = content.kind === "user" && content.active && before?.kind === "user" &&
+    !before.active;
+  return password !== undefined || isReactivated ||
+    phoneNumbersOf(content).some((number) => !known.has(number));
+}
+
+/** The phone numbers of a user, reduced to + and digits; one that cannot be reduced counts as it is. */
+function phoneNumbersOf({ attributes }: Content): string[] {
+  const entries = attributes.phoneNumbers;
+  if (!Array.isArray(entries)) return [];
+  return entries.flatMap((entry) => {
+    const value = typeof entry === "object" && entry !== null && "value" in entry ? entry.value : entry;
+    return typeof value === "string" && value !== "" ? [reducePhoneNumber(value) ?? value] : [];
+  });
+}
+
+/** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */
+export function createUser(
+  { target, actor }: UserDeed,
+  { content, password, backends }: { content: Content; password: string | undefined; backends: Backends },
+): Promise<Written> {
+  return ofTarget(target.create(content, options({ actor, backends, password })));
+}
+
+/** @throws Refusal `changed_meanwhile` when the user does not stand at `version` any more. */
+export function replaceUser(
+  { target, actor }: UserDeed,
+  { content, password, backends, version }: {
+    content: Content;
+    password?: string | undefined;
+    backends: Backends;
+    version: string;
+  },
+): Promise<Written> {
+  return ofTarget(target.replace(content, { ...options({ actor, backends, password }), ifVersion: version }));
+}
+
+/** Writes a user with one thing changed: the version given, or whatever version it has now. */
+export async function changeUser(
+  { target, name, actor }: UserDeed,
+  { change, password, backends, version }: {
+    change: (content: Content) => Content;
+    password?: string;
+    backends?: Backends;
+    version?: string;
+  },
+): Promise<Written> {
+  const stored = await readStored(target, name);
+  const changed = change(stored.content);
+  return await ofTarget(
+    target.replace(changed, {
+      ...options({ actor, backends, password }),
+      ifVersion: version ?? stored.version,
+    }),
+  );
+}
+
+export function removeUser(
+  { target, name, actor }: UserDeed,
+  { backends, version }: { backends: Backends; version: string | undefined },
+): Promise<Written> {
+  return ofTarget(
+    target.remove("user", name, {
+      ...options({ actor, backends }),
+      ...(version === undefined ? {} : { ifVersion: version }),
+    }),
+  );
+}
+
+/** Puts a user into groups and takes them out of others; one group that fails leaves the others be. */
+export async function changeGroups(
+  { target, name, actor }: UserDeed,
+  { add, remove }: { add: readonly string[]; remove: readonly string[] },
+): Promise<GroupChange[]> {
+  const stored = await readStored(target, name);
+  const member = stored.content.name;
+  const outcomes: GroupChange[] = [];
+  const change = async (group: string, members: { add: string[]; remove: string[] }): Promise<void> => {
+    try {
+      const { receipt } = await ofTarget(target.changeMembers(group, members, { actor }));
+      outcomes.push({ group, receipt, problem: null });
+    } catch (fault) {
+      if (!(fault instanceof Refusal)) throw fault;
+      outcomes.push({ group, receipt: fault.receipt, problem: fault.message });
+    }
+  };
+  for (const group of add) await change(group, { add: [member], remove: [] });
+  for (const group of remove) await change(group, { add: [], remove: [member] });
+  return outcomes;
+}
+
+/** Asks a backend again for what it owes; a deletion that it owes is a dead letter of its own. */
+export async function retryOwed({ target, name, actor }: UserDeed, backend: string): Promise<Written | null> {
+  const stored = await readStored(target, name);
+  const state = stored.backends[backend];
+  if (state?.operation === "remove") {
+    await target.retryDeadLetters({ backend });
+    return null;
+  }
+  return await ofTarget(
+    target.replace(stored.content, { actor, backends: [backend], ifVersion: stored.version }),
+  );
+}
+
+/** @throws Refusal `unknown_object`. */
+export async function readStored(target: Target, name: string): Promise<Stored> {
+  const stored = await target.directory.read("user", canonicalName(name));
+  if (stored === null) throw new Refusal("unknown_object");
+  return stored;
+}
+
+function options(
+  { actor, backends, password }: { actor: Actor; backends?: Backends; password?: string | undefined },
+): WriteOptions {
+  return {
+    actor,
+    ...(backends === undefined ? {} : { backends }),
+    ...(password === undefined ? {} : { password }),
+  };
+}

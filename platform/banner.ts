@@ -1,0 +1,160 @@
+// What the first start says: addresses, where the secrets are, what to try next. Secrets go into a private file, and to a terminal; never into the log.
+
+import type { Config, SocketAddress } from "./config/config.ts";
+import { socketAddressText } from "./socket_address.ts";
+import { writePrivate } from "./data_dir.ts";
+
+export interface BannerFacts {
+  readonly config: Config;
+  readonly radius: readonly SocketAddress[];
+  /** Empty if the accounting port is in use by another program. */
+  readonly accounting: readonly SocketAddress[];
+  readonly http: SocketAddress;
+  /** The generated shared secret, or `null` when there are clients or a secret is given. */
+  readonly generatedSecret: string | null;
+  /** Whether there are clients, of the settings or of the console. */
+  readonly hasClients: boolean;
+  readonly setupLink: string | null;
+  readonly warnings: readonly string[];
+  /** How commands are started here, as it can be typed: "deno task", or that by npx. */
+  readonly task: string;
+}
+
+const RULE = "─".repeat(78);
+
+/** The text for everybody; it holds no secret. */
+export function bannerText(
+  facts: BannerFacts,
+  options: { terminal: boolean },
+): string {
+  const { config, radius, accounting, http, generatedSecret, setupLink, warnings, hasClients } = facts;
+  const secretFile = `${config.server.dataDir}/first-start.txt`;
+  const scheme = config.http.tls === null ? "http" : "https";
+  const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
+  const lines = [
+    RULE,
+    "Countersign is up.",
+    "",
+    `  RADIUS   ${radius.map((address) => `udp ${socketAddressText(address)}`).join(", ")}`,
+    ...accounting.length === 0
+      ? []
+      : [`           accounting ${
+        accounting.map((address) => `udp ${socketAddressText(address)}`).join(", ")
+      }`],
+    `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${socketAddressText(http)})`,
+    `  People   ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
+    `  Phones   ${
+      config.secondFactor.url === ""
+        ? `${config.http.publicUrl}/device   (embedded second-factor service)`
+        : config.secondFactor.url
+    }`,
+    `  Calls    ${
+      config.telephony.url === ""
+        ? "embedded outbox, for evaluation: nothing is really sent"
+        : config.telephony.url
+    }`,
+    `  Data     ${config.server.dataDir}`,
+  ];
+  if (generatedSecret !== null || setupLink !== null) {
+    lines.push("", `  Secrets  ${secretFile}   (only this user can read it)`);
+  }
+  if (shown !== null) lines.push(`           RADIUS secret  ${shown}`);
+  const notes = hasClients ? warnings : [...warnings, ANY_ADDRESS_NOTE];
+  if (notes.length > 0) lines.push("", ...notes.map((note) => `  Note     ${note}`));
+  lines.push("", "Try next:", ...nextLines(facts, { secretFile, terminal: options.terminal }), RULE);
+  return lines.join("\n");
+}
+
+const ANY_ADDRESS_NOTE =
+  "any client address is accepted with the one RADIUS secret, until you add a client ([[radius.client]] or the console)";
+/** What the gateway calls every sender while there is no client. */
+const ANY_SENDER = "any";
+const MAX_NAMES = 8;
+
+/** What the banner says of clients whose unsigned requests are accepted. */
+export function unsignedNotes(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const shown = names.map((name) => name === ANY_SENDER ? "any address" : name);
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+  return [
+    `unsigned requests of ${
+      shown.slice(0, MAX_NAMES).join(", ")
+    }${more} are accepted (message_authenticator)`,
+  ];
+}
+
+/** Three things to try, each with what it does; the commands work as they stand here. */
+function nextLines(
+  { config, radius, generatedSecret, hasClients, setupLink, task }: BannerFacts,
+  { secretFile, terminal }: { secretFile: string; terminal: boolean },
+): readonly string[] {
+  const pairing = config.secondFactor.url === "" ? "--invite" : "--device <pairing_id>";
+  const secret = generatedSecret !== null
+    ? "it asks for the RADIUS secret of the file above"
+    : !hasClients
+    ? "it asks for radius.secret"
+    : "from a host that is a client of yours, with its secret";
+  return [
+    `  1  ${task} pair ada ${pairing}`,
+    config.secondFactor.url === ""
+      ? "     a link and a QR code that pair the phone, or the browser here, that opens them"
+      : "     gives a user a device that the second-factor service knows",
+    `  2  ${task} try ${reachable(radius[0])} --user ada`,
+    `     a login in the terminal; ${secret}`,
+    ...setupLink === null
+      ? [`  3  open ${config.http.publicUrl}`, "     the console, where you watch it live"]
+      : [
+        terminal ? `  3  open ${setupLink}` : `  3  open the set-up link in ${secretFile}`,
+        "     makes you the owner of the console, where you watch it live; valid once, for an hour",
+      ],
+  ];
+}
+
+/** An address of the gateway that can be sent to from this host; a wildcard cannot. */
+function reachable(address: SocketAddress | undefined): string {
+  if (address === undefined) return "127.0.0.1";
+  const { hostname, port } = address;
+  return hostname === "::" || hostname === "0.0.0.0" ? `127.0.0.1:${port}` : socketAddressText(address);
+}
+
+const SET_UP_LINK = "Console set-up link";
+const SHARED_SECRET = "RADIUS shared secret";
+
+/** Writes `first-start.txt` (mode 0600) when there is something secret to tell; otherwise removes an old one. */
+export async function writeFirstStart({ config, generatedSecret, setupLink }: BannerFacts): Promise<void> {
+  const file = `${config.server.dataDir}/first-start.txt`;
+  if (generatedSecret === null && setupLink === null) {
+    await Deno.remove(file).catch((fault: unknown) => {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    });
+    return;
+  }
+  const lines = [
+    "Countersign: what the first start made. Keep it private; each start writes it anew.",
+    "",
+  ];
+  if (generatedSecret !== null) lines.push(`${SHARED_SECRET}: ${generatedSecret}`, "");
+  if (setupLink !== null) {
+    lines.push(`${SET_UP_LINK} (once, one hour; the next start makes a new one): ${setupLink}`, "");
+  }
+  await writePrivate(file, lines.join("\n"));
+}
+
+/** Removes the used set-up link from `first-start.txt`, and the file when it holds nothing else. */
+export async function removeSetUpLink({ server }: Config): Promise<void> {
+  const file = `${server.dataDir}/first-start.txt`;
+  const text = await Deno.readTextFile(file).catch((fault: unknown) => {
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw fault;
+  });
+  if (text === null || !text.includes(SET_UP_LINK)) return;
+  const rest = text.split("\n").filter((line) => !line.startsWith(SET_UP_LINK));
+  if (rest.some((line) => line.startsWith(SHARED_SECRET))) await writePrivate(file, rest.join("\n"));
+  else await Deno.remove(file);
+}
+
+/** The one target, or how many there are to choose from. */
+function targetNames({ targets }: Config): string {
+  const [first] = targets;
+  return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
+}

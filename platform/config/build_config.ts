@@ -1,0 +1,149 @@
+// Puts parsed settings together into the Config that the program uses.
+
+import { resolve } from "node:path";
+import type { Config, ReplyAttributes, ScimCredentialSettings, TargetSettings } from "./config.ts";
+import type { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
+import { toClientPolicy, toClientSettings } from "./client_rows.ts";
+import type { Rows, ValuesOf } from "./setting_row.ts";
+
+const DAY_MS = 24 * 3600_000;
+
+export type General = ValuesOf<typeof GENERAL_ROWS>;
+export type Admin = ValuesOf<typeof ADMIN_ROWS>;
+
+/** All settings as the file has them, parsed. */
+export interface Parts {
+  readonly file: string | null;
+  readonly cwd: string;
+  readonly general: General;
+  readonly anyClient: ValuesOf<Rows>;
+  readonly clients: readonly ValuesOf<Rows>[];
+  readonly admins: readonly Admin[];
+  readonly replyDefault: ReplyAttributes;
+  readonly replyGroups: Config["radius"]["replyGroups"];
+  readonly targets: readonly TargetSettings[];
+  readonly credentials: readonly ScimCredentialSettings[];
+  readonly tls: Config["http"]["tls"];
+  /** `http.public_url` as the file has it, else where `http.listen` is. */
+  readonly publicUrl: string;
+  /** Whether the file has `radius.accounting_listen`. */
+  readonly accountingListenIsGiven: boolean;
+}
+
+function factorsOf(general: General): Config["factors"] {
+  return {
+    enabled: general["factors.enabled"],
+    terminalName: general["factors.terminal_name"],
+    requesterName: general["factors.requester_name"],
+    phoneNumbers: general["factors.phone_numbers"],
+    enrolAtLogin: general["factors.enrol_at_login"],
+    countryCodes: general["factors.country_codes"],
+    device: {
+      continueWaitMs: general["factors.device.continue_wait_ms"],
+      numberMatching: general["factors.device.number_matching"],
+    },
+    passcode: {
+      smsDigits: general["factors.passcode.sms_digits"],
+      voiceDigits: general["factors.passcode.voice_digits"],
+      lifetimeMs: general["factors.passcode.lifetime_s"],
+    },
+    pushes: { perUser: general["factors.pushes.per_user"], windowMs: general["factors.pushes.window_s"] },
+    lockout: {
+      failures: general["factors.lockout.failures"],
+      lockMs: general["factors.lockout.minutes"],
+      hardLimit: general["factors.lockout.hard_limit"],
+      warnLocksPerHour: general["factors.lockout.warn_locks_per_hour"],
+      warnFailuresPerHour: general["factors.lockout.warn_failures_per_hour"],
+    },
+    sends: {
+      perUser: general["factors.sends.per_user"],
+      perNumber: general["factors.sends.per_number"],
+      windowMs: general["factors.sends.window_s"],
+      totalPerHour: general["factors.sends.total_per_hour"],
+      perClientPerHour: general["factors.sends.per_client_per_hour"],
+    },
+  };
+}
+
+function servicesOf(general: General): Pick<Config, "secondFactor" | "telephony"> {
+  return {
+    secondFactor: {
+      url: general["second_factor.url"],
+      consumerKey: general["second_factor.consumer_key"],
+      consumerSecret: general["second_factor.consumer_secret"],
+      timeoutMs: general["second_factor.timeout_ms"],
+    },
+    telephony: {
+      url: general["telephony.url"],
+      accountId: general["telephony.account_id"],
+      authToken: general["telephony.auth_token"],
+      from: general["telephony.from"],
+      twimlEchoUrl: general["telephony.twiml_echo_url"],
+      connectionsPerRoute: general["telephony.connections_per_route"],
+      connectionsTotal: general["telephony.connections_total"],
+      timeoutMs: general["telephony.timeout_ms"],
+    },
+  };
+}
+
+function oidcOf(general: General): Config["console"]["oidc"] {
+  const issuer = general["console.oidc.issuer"];
+  return issuer === "" ? null : {
+    issuer,
+    name: general["console.oidc.name"] || new URL(issuer).hostname,
+    clientId: general["console.oidc.client_id"],
+    clientSecret: general["console.oidc.client_secret"],
+    scopes: general["console.oidc.scopes"],
+    roleClaim: general["console.oidc.role_claim"],
+    owners: general["console.oidc.owners"],
+    userManagers: general["console.oidc.user_managers"],
+    operators: general["console.oidc.operators"],
+    viewers: general["console.oidc.viewers"],
+  };
+}
+
+/** The Config of `parts`; nothing is checked here. */
+export function assemble(parts: Parts): Config {
+  const { general } = parts;
+  return {
+    file: parts.file,
+    server: {
+      dataDir: resolve(parts.cwd, general["server.data_dir"]),
+      logFormat: general["server.log_format"],
+      logLevel: general["server.log_level"],
+    },
+    http: {
+      listen: general["http.listen"],
+      publicUrl: parts.publicUrl,
+      tls: parts.tls,
+      trustedProxies: general["http.trusted_proxies"],
+    },
+    radius: {
+      listen: general["radius.listen"],
+      accounting: {
+        listen: general["radius.accounting_listen"],
+        isGiven: parts.accountingListenIsGiven,
+      },
+      secret: general["radius.secret"],
+      state: general["radius.state"],
+      directory: general["radius.directory"],
+      conversationTtlMs: general["radius.conversation_ttl_s"],
+      loginJoinWindowMs: general["radius.login_join_window_s"],
+      anyClient: toClientPolicy(parts.anyClient),
+      clients: parts.clients.map(toClientSettings),
+      replyDefault: parts.replyDefault,
+      replyGroups: parts.replyGroups,
+    },
+    factors: factorsOf(general),
+    ...servicesOf(general),
+    targets: parts.targets,
+    scim: { credentials: parts.credentials },
+    console: {
+      sessionMs: general["console.session_hours"],
+      idleMs: general["console.idle_minutes"],
+      auditKeptMs: general["console.audit_days"] * DAY_MS,
+      admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
+      oidc: oidcOf(general),
+    },
+  };
+}

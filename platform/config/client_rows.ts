@@ -1,0 +1,81 @@
+// The keys of [[radius.client]], and of the policy in [radius] for any client address, by the rows of platform/client_settings.ts.
+
+import { CLIENT_SETTINGS, type ClientSettingRow, type SettingTypes } from "../client_settings.ts";
+import {
+  type ClientPolicy,
+  type ClientSetting,
+  clientSetting,
+  type ClientSettings,
+  POLICY_SETTINGS,
+  settingsObject,
+} from "../client_values.ts";
+import type { Row, Rows, ValuesOf } from "./setting_row.ts";
+import * as value from "./value_types.ts";
+
+const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => value.Kind<unknown> } = {
+  boolean: () => value.boolean,
+  choice: ({ choices = [] }) => value.choice(choices),
+  domains: () => value.domains,
+  ip: () => value.ip,
+  milliseconds: ({ min = 0, max = Infinity }) => value.milliseconds({ min, max }),
+  peer: () => value.peer,
+  ranges: () => value.ranges,
+  realms: () => value.realms,
+  seconds: ({ min = 0, max = Infinity }) => value.seconds({ min, max }),
+  secret: () => value.secret(),
+  separator: () => value.separator,
+  text: ({ max = Infinity }) => value.text({ max }),
+};
+
+/** The settings that the file has, in its order, each with its key. */
+const FILE_SETTINGS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS).flatMap(([name, row]) =>
+  row.key === undefined ? [] : [{ name: name as ClientSetting, key: row.key, row }]
+);
+
+function rowsOf(settings: typeof FILE_SETTINGS): Rows {
+  return Object.fromEntries(settings.map(({ key, row }) => [key, rowOf(row)]));
+}
+
+function rowOf(row: ClientSettingRow): Row<unknown> {
+  const { type, default: preset, doc = "", example, isRequired } = row;
+  return {
+    kind: KINDS[type](row),
+    preset,
+    doc,
+    ...(example === undefined ? {} : { example }),
+    ...(isRequired ? { required: true } : {}),
+  };
+}
+
+/** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
+export const POLICY_ROWS: Rows = rowsOf(FILE_SETTINGS.filter(({ row }) => row.isPolicy));
+/** Each [[radius.client]]. */
+export const CLIENT_ROWS: Rows = rowsOf(FILE_SETTINGS);
+
+/** The policy of parsed values. What belongs to another first factor is left out. */
+export function toClientPolicy(values: ValuesOf<Rows>): ClientPolicy {
+  return withOneFirstFactor(toSettings(POLICY_SETTINGS, values) as ClientPolicy);
+}
+
+/** The client of parsed values. */
+export function toClientSettings(values: ValuesOf<Rows>): ClientSettings {
+  return withOneFirstFactor(toSettings(FILE_SETTINGS.map(({ name }) => name), values) as ClientSettings);
+}
+
+function toSettings(names: readonly ClientSetting[], values: ValuesOf<Rows>): unknown {
+  return settingsObject(names, (name) => values[clientSetting(name).key ?? name]);
+}
+
+function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
+  const hasServer = of.firstFactor === "radius" && isAddress(of.firstFactorServer?.address);
+  return {
+    ...of,
+    firstFactorBackend: of.firstFactor === "ldap" ? of.firstFactorBackend : "",
+    firstFactorServer: hasServer ? of.firstFactorServer : null,
+  };
+}
+
+/** An address that the file does not have is parsed as "". */
+function isAddress(parsed: unknown): boolean {
+  return parsed !== "" && parsed !== undefined;
+}

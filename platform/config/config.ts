@@ -1,0 +1,247 @@
+// The settings as the program sees them: one frozen Config with units in its names. What each key of the file means
+// stands in the table of settings (platform/config/settings.ts).
+
+import type { ClientPolicy, ClientSettings } from "../client_values.ts";
+import type { SocketAddress } from "../socket_address.ts";
+
+export type { ClientPolicy, ClientSettings, SocketAddress };
+
+export type Factor = "device" | "sms" | "voice" | "totp";
+
+export interface FactorSettings {
+  readonly enabled: readonly Factor[];
+  readonly terminalName: string;
+  readonly requesterName: string;
+  readonly phoneNumbers: "registered" | "any";
+  readonly enrolAtLogin: "after_first_factor" | "never" | "always";
+  /** Country calling codes without +; empty allows all but satellite and premium-rate numbers. */
+  readonly countryCodes: readonly string[];
+  readonly device: { readonly continueWaitMs: number; readonly numberMatching: boolean };
+  readonly passcode: {
+    readonly smsDigits: number;
+    readonly voiceDigits: number;
+    readonly lifetimeMs: number;
+  };
+  readonly pushes: { readonly perUser: number; readonly windowMs: number };
+  readonly lockout: {
+    readonly failures: number;
+    readonly lockMs: number;
+    readonly hardLimit: number;
+    /** With more in an hour, a warning. */
+    readonly warnLocksPerHour: number;
+    readonly warnFailuresPerHour: number;
+  };
+  readonly sends: {
+    readonly perUser: number;
+    readonly perNumber: number;
+    readonly windowMs: number;
+    readonly totalPerHour: number;
+    readonly perClientPerHour: number;
+  };
+}
+
+export interface AdminSettings {
+  readonly name: string;
+  readonly password: string;
+  readonly role: "owner" | "user_manager" | "operator" | "viewer";
+}
+
+/** Sign-in to the console through an OpenID Connect provider. */
+export interface OidcSettings {
+  /** Without a slash at the end. */
+  readonly issuer: string;
+  readonly name: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes: string;
+  readonly roleClaim: string;
+  /** Values of the claim that give each role. */
+  readonly owners: readonly string[];
+  readonly userManagers: readonly string[];
+  readonly operators: readonly string[];
+  readonly viewers: readonly string[];
+}
+
+/** Attributes of an Access-Accept, by name. */
+export type ReplyAttributes = Readonly<Record<string, string | number>>;
+
+interface BackendHead {
+  readonly name: string;
+  readonly mode: "sync" | "async";
+}
+
+export interface StoreBackendSettings extends BackendHead {
+  readonly kind: "store";
+}
+
+export interface LdapBackendSettings extends BackendHead {
+  readonly kind: "ldap";
+  /** `ldap://host:port` or `ldaps://host:port`. */
+  readonly url: string;
+  readonly startTls: boolean;
+  /** Certificates of the authorities to trust instead of the host's, or "". */
+  readonly caPem: string;
+  readonly bindDn: string;
+  readonly bindPassword: string;
+  readonly usersDn: string;
+  /** "" when the backend holds no groups. */
+  readonly groupsDn: string;
+  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  readonly readOnly?: readonly string[];
+  readonly schema: "openldap" | "active_directory";
+  /** Front-end attribute → LDAP attribute; only what differs from the schema's own table. */
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly connections: number;
+  readonly timeoutMs: number;
+}
+
+export interface ScimBackendSettings extends BackendHead {
+  readonly kind: "scim";
+  /** The service's base URL, without a trailing slash. */
+  readonly url: string;
+  /** A Bearer token, or "" when user name and password are given. */
+  readonly token: string;
+  readonly userName: string;
+  readonly password: string;
+  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  readonly readOnly?: readonly string[];
+  readonly connections: number;
+  readonly timeoutMs: number;
+}
+
+export type BackendSettings = StoreBackendSettings | LdapBackendSettings | ScimBackendSettings;
+
+/** One target of the identity interface. */
+export interface TargetSettings {
+  /** The `<target_id>` of the path. */
+  readonly name: string;
+  readonly pageSize: number;
+  /** A refresh that would drop more of the target than this stops, 1 to 100. */
+  readonly maxDropPercent: number;
+  /** What differs from the document's table: SCIM attribute → front-end attribute. */
+  readonly mapping: {
+    readonly user: Readonly<Record<string, string>>;
+    readonly group: Readonly<Record<string, string>>;
+  };
+  /** In the order of the file; where they disagree, the first wins. At least one. */
+  readonly backends: readonly BackendSettings[];
+}
+
+export interface ScimCredentialSettings {
+  readonly name: string;
+  readonly password: string;
+  /** Names of targets. */
+  readonly targets: readonly string[];
+  readonly access: "read" | "write";
+}
+
+/** All settings. Holds secrets in clear; printing it or turning it into JSON masks them. */
+export interface Config {
+  /** The file that was read, absolute; `null` when there is none and everything has its default. */
+  readonly file: string | null;
+  readonly server: {
+    /** Absolute. */
+    readonly dataDir: string;
+    readonly logFormat: "text" | "json";
+    readonly logLevel: "debug" | "info" | "warn" | "error";
+  };
+  readonly http: {
+    readonly listen: SocketAddress;
+    /** Without a trailing slash. */
+    readonly publicUrl: string;
+    readonly tls: { readonly certPem: string; readonly keyPem: string } | null;
+    /** Canonical addresses and ranges whose X-Forwarded-For is trusted. */
+    readonly trustedProxies: readonly string[];
+  };
+  readonly radius: {
+    readonly listen: readonly SocketAddress[];
+    readonly accounting: {
+      readonly listen: readonly SocketAddress[];
+      /** Whether the file has `radius.accounting_listen`. If not, a port that is in use is no reason not to start. */
+      readonly isGiven: boolean;
+    };
+    /** For any client address, while no client is known; "" asks for a generated one. */
+    readonly secret: string;
+    readonly state: "auto" | "name" | "token";
+    readonly directory: string;
+    readonly conversationTtlMs: number;
+    readonly loginJoinWindowMs: number;
+    readonly anyClient: ClientPolicy;
+    readonly clients: readonly ClientSettings[];
+    readonly replyDefault: ReplyAttributes;
+    /** In the order of the file, which is the order in which they count. */
+    readonly replyGroups: readonly { readonly group: string; readonly attributes: ReplyAttributes }[];
+  };
+  readonly factors: FactorSettings;
+  readonly secondFactor: {
+    /** "" for the embedded service. */
+    readonly url: string;
+    readonly consumerKey: string;
+    readonly consumerSecret: string;
+    readonly timeoutMs: number;
+  };
+  readonly telephony: {
+    /** "" for the embedded outbox. */
+    readonly url: string;
+    readonly accountId: string;
+    readonly authToken: string;
+    readonly from: string;
+    readonly twimlEchoUrl: string;
+    readonly connectionsPerRoute: number;
+    readonly connectionsTotal: number;
+    readonly timeoutMs: number;
+  };
+  /** At least one; "default" is always among them. */
+  readonly targets: readonly TargetSettings[];
+  readonly scim: { readonly credentials: readonly ScimCredentialSettings[] };
+  readonly console: {
+    readonly sessionMs: number;
+    readonly idleMs: number;
+    /** How long a record of the audit log is kept. */
+    readonly auditKeptMs: number;
+    readonly admins: readonly AdminSettings[];
+    /** `null`: no provider. */
+    readonly oidc: OidcSettings | null;
+  };
+}
+
+/** What stops the start: `key` as in the file, `problem` a sentence that says what it is and what it should be. */
+export interface ConfigFault {
+  readonly key: string;
+  readonly problem: string;
+}
+
+/** One setting as a page shows it. Holds no secret. */
+export interface ShownSetting {
+  /** As in the file: `radius.state`. */
+  readonly key: string;
+  readonly doc: string;
+  readonly isSecret: boolean;
+  /** Whether the file has the key. */
+  readonly isGiven: boolean;
+  /** Whether what it has is not empty. */
+  readonly isSet: boolean;
+  /** As TOML; "" for a secret. */
+  readonly value: string;
+  readonly preset: string;
+}
+
+/** What is allowed, but should be known. */
+export type ConfigWarning = ConfigFault;
+
+/** Where settings come from, and what checks the names that only the RADIUS dictionary knows. */
+export interface ConfigSources {
+  readonly env: (name: string) => string | undefined;
+  /** Throws as `Deno.readTextFileSync` does. */
+  readonly readTextFile: (path: string) => string;
+  /** Permission bits of a file; `null` where the host has none. */
+  readonly fileMode?: (path: string) => number | null;
+  /** The working directory, absolute; relative paths start there. */
+  readonly cwd: string;
+  /** Says what is wrong with an attribute of a reply, or `null`. */
+  readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+}
+
+export type ConfigOutcome =
+  | { ok: true; config: Config; warnings: ConfigWarning[]; settings: readonly ShownSetting[] }
+  | { ok: false; faults: ConfigFault[] };

@@ -1,0 +1,183 @@
+// What must hold between settings: each check sees the whole Config and names what is wrong.
+
+import { resolve } from "node:path";
+import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "./config.ts";
+import { socketAddressText } from "../socket_address.ts";
+import { isWildcard } from "./addresses.ts";
+import { entryPrefix } from "./parse_tables.ts";
+import type { Parts } from "./build_config.ts";
+
+/** What a check sees. `given` holds the keys that the file has. */
+export interface View {
+  readonly config: Config;
+  readonly parts: Parts;
+  readonly given: ReadonlySet<string>;
+}
+
+export type Check = (view: View) => Iterable<ConfigFault>;
+
+/** Unix domain sockets have 104 to 108 octets for their path; some are left for a temporary name. */
+const MAX_SOCKET_PATH_OCTETS = 100;
+
+/** Where commands reach a running server. */
+export function controlSocketPath(config: Config): string {
+  return resolve(config.server.dataDir, "control.sock");
+}
+
+function* controlSocketFits({ config }: View): Iterable<ConfigFault> {
+  const octets = new TextEncoder().encode(controlSocketPath(config)).length;
+  if (octets > MAX_SOCKET_PATH_OCTETS) {
+    yield {
+      key: "server.data_dir",
+      problem: `the path of control.sock in it has ${octets} octets; a socket's path may have ` +
+        `${MAX_SOCKET_PATH_OCTETS}, so the directory needs a shorter path`,
+    };
+  }
+}
+
+function* listensAreApart({ config: { radius } }: View): Iterable<ConfigFault> {
+  const accounting = radius.accounting.isGiven ? radius.accounting.listen : [];
+  const seen = new Set<string>();
+  const wildcards = new Map<number, string>();
+  const all = [
+    ...radius.listen.map((address) => ({ key: "radius.listen", address })),
+    ...accounting.map((address) => ({ key: "radius.accounting_listen", address })),
+  ];
+  for (const { key, address } of all) {
+    if (address.port === 0) continue;
+    const text = socketAddressText(address);
+    const other = wildcards.get(address.port);
+    if (seen.has(text)) yield { key, problem: `${text} is there twice; each address must be there once` };
+    else if (isWildcard(address.hostname) && other !== undefined) {
+      yield {
+        key,
+        problem: `${other} and ${text} are both every address on one port; [::] alone takes IPv4 as well`,
+      };
+    }
+    seen.add(text);
+    if (isWildcard(address.hostname)) wildcards.set(address.port, text);
+  }
+  for (const { key, address: { hostname, port } } of all) {
+    const wildcard = wildcards.get(port);
+    if (port === 0 || wildcard === undefined || isWildcard(hostname)) continue;
+    // 0.0.0.0 does not contain IPv6 addresses.
+    if (wildcard.startsWith("0.0.0.0:") && hostname.includes(":")) continue;
+    yield {
+      key,
+      problem: `${wildcard} is every address of this host, so it already contains ${
+        socketAddressText({ hostname, port })
+      }; list ${wildcard} alone, or only the addresses`,
+    };
+  }
+}
+
+/** Names of one kind must differ, compared without case. */
+export function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
+  const seen = new Map<string, number>();
+  for (const [at, name] of names.entries()) {
+    const canonical = name.normalize("NFC").toLowerCase();
+    const first = seen.get(canonical);
+    if (first !== undefined && name !== "") {
+      const key = `${entryPrefix(list, at)}name`;
+      yield {
+        key,
+        problem: `${JSON.stringify(name)} is the name of ${list}[${first}] already; names must differ`,
+      };
+    } else seen.set(canonical, at);
+  }
+}
+
+function* clientsDiffer({ config: { radius } }: View): Iterable<ConfigFault> {
+  const seen = new Map<string, ClientSettings>();
+  for (const [at, client] of radius.clients.entries()) {
+    for (const range of client.address) {
+      const id = JSON.stringify([range, client.nasIdentifier, client.nasIpAddress]);
+      const other = seen.get(id);
+      if (other !== undefined) {
+        yield {
+          key: `${entryPrefix("radius.client", at)}address`,
+          problem: other === client
+            ? `${range} is there twice; each range must be there once`
+            : `${range} belongs to ${
+              JSON.stringify(other.name)
+            } already; clients behind one address must differ ` +
+              `in nas_identifier or nas_ip_address`,
+        };
+      }
+      seen.set(id, client);
+    }
+  }
+}
+
+function* firstFactorHasServer(prefix: string, policy: ClientPolicy): Iterable<ConfigFault> {
+  if (policy.firstFactor !== "radius") return;
+  const need = 'first_factor = "radius" needs first_factor_server = { address = "…", secret = "…" }';
+  const server = policy.firstFactorServer;
+  if (server === null) yield { key: `${prefix}first_factor_server.address`, problem: `it is empty; ${need}` };
+  else if (server.secret === "") {
+    yield { key: `${prefix}first_factor_server.secret`, problem: `it is empty; ${need}` };
+  }
+}
+
+function* firstFactorsHaveServers({ config: { radius } }: View): Iterable<ConfigFault> {
+  yield* firstFactorHasServer("radius.", radius.anyClient);
+  for (const [at, client] of radius.clients.entries()) {
+    yield* firstFactorHasServer(entryPrefix("radius.client", at), client);
+  }
+}
+
+function* servicesHaveKeys({ parts: { general } }: View): Iterable<ConfigFault> {
+  const needs = {
+    "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
+    "telephony.url": ["telephony.account_id", "telephony.auth_token", "telephony.from"],
+  } as const;
+  for (const url of ["second_factor.url", "telephony.url"] as const) {
+    if (general[url] === "") continue;
+    for (const key of needs[url]) {
+      if (general[key] === "") yield { key, problem: `it is empty; it must be given, because ${url} is` };
+    }
+  }
+}
+
+function* routesFitTotal({ config: { telephony } }: View): Iterable<ConfigFault> {
+  const { connectionsPerRoute, connectionsTotal } = telephony;
+  if (connectionsPerRoute > connectionsTotal) {
+    yield {
+      key: "telephony.connections_per_route",
+      problem: `${connectionsPerRoute} is more than telephony.connections_total, ${connectionsTotal}; ` +
+        `it must not be`,
+    };
+  }
+}
+
+function* providerIsWhole({ parts: { general } }: View): Iterable<ConfigFault> {
+  const issuer = general["console.oidc.issuer"];
+  if (issuer === "") return;
+  for (const key of ["console.oidc.client_id", "console.oidc.client_secret"] as const) {
+    if (general[key] === "") {
+      yield { key, problem: "it is empty; it must be given, because console.oidc.issuer is" };
+    }
+  }
+  const { protocol, hostname } = new URL(issuer);
+  if (protocol === "http:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) {
+    yield {
+      key: "console.oidc.issuer",
+      problem: `${JSON.stringify(issuer)} is not https; it must be, except on this machine`,
+    };
+  }
+  if (!general["console.oidc.scopes"].split(" ").includes("openid")) {
+    yield { key: "console.oidc.scopes", problem: 'it lacks "openid"; it must have it' };
+  }
+}
+
+export const FAULT_CHECKS: readonly Check[] = [
+  controlSocketFits,
+  listensAreApart,
+  ({ config }) => namesDiffer("radius.client", config.radius.clients.map(({ name }) => name)),
+  clientsDiffer,
+  firstFactorsHaveServers,
+  servicesHaveKeys,
+  routesFitTotal,
+  providerIsWhole,
+  ({ config }) => namesDiffer("console.admin", config.console.admins.map(({ name }) => name)),
+];

@@ -1,0 +1,211 @@
+// Errors and warnings about targets, their backends and credentials, and about what the gateway takes from them.
+
+import { canonicalName } from "../canonical_name.ts";
+import type {
+  BackendSettings,
+  ClientPolicy,
+  ConfigFault,
+  ConfigWarning,
+  LdapBackendSettings,
+  ReplyAttributes,
+  ScimBackendSettings,
+} from "./config.ts";
+import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/codes.ts";
+import { encodeReplyAttribute } from "../../radius/protocol/attributes.ts";
+import { isLoopback } from "./addresses.ts";
+import { joinKey } from "./parse_toml.ts";
+import { type Check, namesDiffer, type View } from "./validate.ts";
+import { entryPrefix } from "./parse_tables.ts";
+
+const quoted = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(", ");
+
+function* directoryIsTarget({ config: { radius, targets } }: View): Iterable<ConfigFault> {
+  const names = targets.map(({ name }) => name);
+  if (names.includes(radius.directory)) return;
+  yield {
+    key: "radius.directory",
+    problem: `there is no target ${JSON.stringify(radius.directory)}; there is ${quoted(names)}`,
+  };
+}
+
+/** Rejects sibling tables whose names differ only in case. */
+function* tablesDiffer(path: string, names: readonly string[]): Iterable<ConfigFault> {
+  const seen = new Map<string, string>();
+  for (const name of names) {
+    const canonical = canonicalName(name);
+    const other = seen.get(canonical);
+    if (other !== undefined) {
+      yield {
+        key: joinKey(path, name),
+        problem: `${JSON.stringify(other)} is there already; names must differ`,
+      };
+    }
+    seen.set(canonical, name);
+  }
+}
+
+function* targetsDiffer({ config: { targets } }: View): Iterable<ConfigFault> {
+  yield* tablesDiffer("targets", targets.map(({ name }) => name));
+  for (const { name, backends } of targets) {
+    yield* tablesDiffer(`${joinKey("targets", name)}.backends`, backends.map((backend) => backend.name));
+  }
+}
+
+function* eachBackend({ config: { targets } }: View): Iterable<{ key: string; backend: BackendSettings }> {
+  for (const { name, backends } of targets) {
+    const path = `${joinKey("targets", name)}.backends`;
+    for (const backend of backends) yield { key: joinKey(path, backend.name), backend };
+  }
+}
+
+function* ldapFaults(key: string, backend: LdapBackendSettings): Iterable<ConfigFault> {
+  const { url, startTls, caPem, bindDn, bindPassword } = backend;
+  if (startTls && url.startsWith("ldaps:")) {
+    yield {
+      key: `${key}.start_tls`,
+      problem: "it is true, but url begins with ldaps: already; leave one of them",
+    };
+  }
+  if (caPem !== "" && !startTls && url.startsWith("ldap:")) {
+    yield { key: `${key}.ca_cert`, problem: "it needs TLS: an ldaps: url, or start_tls = true" };
+  }
+  // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and most servers report success.
+  if (bindDn !== "" && bindPassword === "") {
+    yield { key: `${key}.bind_password`, problem: "it is empty; bind_dn is given, and needs it" };
+  }
+  if (bindDn === "" && bindPassword !== "") {
+    yield { key: `${key}.bind_dn`, problem: "it is empty; bind_password is given, and needs it" };
+  }
+}
+
+function* scimFaults(
+  key: string,
+  { token, userName, password }: ScimBackendSettings,
+): Iterable<ConfigFault> {
+  if (token !== "" && (userName !== "" || password !== "")) {
+    yield {
+      key: `${key}.token`,
+      problem: "user_name or password is given as well; it must be one or the other",
+    };
+  } else if (token === "" && userName === "" && password === "") {
+    yield { key: `${key}.token`, problem: "it is empty; it must be given, or user_name and password" };
+  } else if (token === "" && userName === "") {
+    yield { key: `${key}.user_name`, problem: "it is empty; password is given, and needs it" };
+  } else if (token === "" && password === "") {
+    yield { key: `${key}.password`, problem: "it is empty; user_name is given, and needs it" };
+  }
+}
+
+function* backendsAreWhole(view: View): Iterable<ConfigFault> {
+  for (const { key, backend } of eachBackend(view)) {
+    if (backend.kind === "ldap") yield* ldapFaults(key, backend);
+    if (backend.kind === "scim") yield* scimFaults(key, backend);
+  }
+}
+
+function* credentialsFitTargets({ config: { scim, targets } }: View): Iterable<ConfigFault> {
+  const names = new Set(targets.map(({ name }) => name));
+  for (const [at, credential] of scim.credentials.entries()) {
+    const missing = credential.targets.filter((name) => !names.has(name));
+    if (missing.length > 0) {
+      yield {
+        key: `${entryPrefix("scim.credential", at)}targets`,
+        problem: `there is no target ${quoted(missing)}; there is ${quoted([...names])}`,
+      };
+    }
+  }
+}
+
+function* firstFactorBackend(prefix: string, policy: ClientPolicy, { config }: View): Iterable<ConfigFault> {
+  if (policy.firstFactor !== "ldap") return;
+  const directory = config.targets.find(({ name }) => name === config.radius.directory);
+  const ldap = directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
+  if (ldap.includes(policy.firstFactorBackend)) return;
+  const given = policy.firstFactorBackend === ""
+    ? "it is empty"
+    : `${JSON.stringify(policy.firstFactorBackend)} is none`;
+  yield {
+    key: `${prefix}first_factor_backend`,
+    problem:
+      `${given}; it must name an ldap backend of ${joinKey("targets", config.radius.directory)}: there is ` +
+      (ldap.length === 0 ? "none" : quoted(ldap)),
+  };
+}
+
+function* firstFactorsHaveBackends(view: View): Iterable<ConfigFault> {
+  yield* firstFactorBackend("radius.", view.config.radius.anyClient, view);
+  for (const [at, client] of view.config.radius.clients.entries()) {
+    yield* firstFactorBackend(entryPrefix("radius.client", at), client, view);
+  }
+}
+
+function* replyGroupsDiffer({ config: { radius } }: View): Iterable<ConfigFault> {
+  yield* tablesDiffer("radius.reply.group", radius.replyGroups.map(({ group }) => group));
+}
+
+/** What cannot be encoded is a fault of its own. */
+function octetsOf(attributes: ReplyAttributes): number {
+  return Object.entries(attributes).reduce((sum, [name, value]) => {
+    const encoded = encodeReplyAttribute(name, value);
+    return encoded.ok ? sum + encoded.value.length : sum;
+  }, 0);
+}
+
+/** A user can be in every group. */
+function* repliesFit({ config: { radius } }: View): Iterable<ConfigFault> {
+  const own = octetsOf(radius.replyDefault);
+  const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own);
+  const room = `an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}`;
+  if (own > MAX_ACCEPT_ATTRIBUTE_OCTETS) {
+    yield { key: "radius.reply.default", problem: `its attributes have ${own} octets; ${room}` };
+  } else if (all > MAX_ACCEPT_ATTRIBUTE_OCTETS) {
+    yield {
+      key: "radius.reply.group",
+      problem: `all groups' attributes and those of radius.reply.default have ${all} octets; ${room}`,
+    };
+  }
+}
+
+export const TARGET_FAULT_CHECKS: readonly Check[] = [
+  directoryIsTarget,
+  targetsDiffer,
+  backendsAreWhole,
+  ({ config }) => namesDiffer("scim.credential", config.scim.credentials.map(({ name }) => name)),
+  credentialsFitTargets,
+  firstFactorsHaveBackends,
+  replyGroupsDiffer,
+  repliesFit,
+];
+
+/** Whether passwords and tokens go over the network in clear. */
+function isPlain(backend: BackendSettings): boolean {
+  if (backend.kind === "store") return false;
+  const url = URL.parse(backend.url);
+  if (url === null || isLoopback(url.hostname)) return false;
+  return backend.kind === "ldap" ? url.protocol === "ldap:" && !backend.startTls : url.protocol === "http:";
+}
+
+function* backendsAreSecret(view: View): Iterable<ConfigWarning> {
+  for (const { key, backend } of eachBackend(view)) {
+    if (!isPlain(backend)) continue;
+    const remedy = backend.kind === "ldap" ? "ldaps: or start_tls = true" : "https:";
+    yield {
+      key: `${key}.url`,
+      problem: `anyone on the network path reads what is sent, passwords included; use ${remedy}`,
+    };
+  }
+}
+
+/** JavaScript enumerates keys of digits first, whatever their order in the file. */
+function* groupsKeepOrder({ config: { radius } }: View): Iterable<ConfigWarning> {
+  if (radius.replyGroups.length < 2) return;
+  for (const { group } of radius.replyGroups) {
+    if (!/^[0-9]+$/.test(group)) continue;
+    yield {
+      key: joinKey("radius.reply.group", group),
+      problem: "its name is digits alone: it counts before all groups with letters, wherever it stands",
+    };
+  }
+}
+
+export const TARGET_WARNING_CHECKS: readonly Check[] = [backendsAreSecret, groupsKeepOrder];

@@ -1,0 +1,120 @@
+// The control socket: a Unix domain socket in the data directory. Through it, commands of this machine's operator use the
+// console's API. Only the owner of the data directory can open it.
+
+import type { Log } from "./log.ts";
+import type { Clock } from "./runtime.ts";
+import { DataDirFault } from "./data_dir.ts";
+import { withTimeout } from "./timeout.ts";
+
+export interface ControlListener {
+  /** Accepts no further requests, removes the socket, and waits at most {@link DRAIN_MS} for those in progress. */
+  close(): Promise<void>;
+}
+
+export interface ControlListenerDeps {
+  /** At most 100 octets, in a directory that only its owner may enter. */
+  readonly path: string;
+  /** Answers a request; never rejects. */
+  readonly answer: (request: Request) => Promise<Response>;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** `Deno.serve` unless given. */
+  readonly serve?: (options: Deno.ServeUnixOptions, answer: ControlListenerDeps["answer"]) => Serving;
+}
+
+type Serving = Pick<Deno.HttpServer, "finished" | "shutdown">;
+
+/** How long requests in progress may take after {@link ControlListener.close}. */
+const DRAIN_MS = 10_000;
+const REOPEN_MS = 1000;
+
+/**
+ * Listens at `path`, for the owner of the file alone (mode 0600). A socket that an earlier process left there is removed:
+ * the caller holds the lock of the data directory, so no process serves it.
+ *
+ * @throws DataDirFault when it cannot listen there.
+ */
+export async function listenControl(deps: ControlListenerDeps): Promise<ControlListener> {
+  const listener = new ReopeningListener(deps);
+  try {
+    await listener.open();
+  } catch (fault) {
+    throw new DataDirFault(`Cannot listen at the control socket "${deps.path}": ${messageOf(fault)}`);
+  }
+  return listener;
+}
+
+/** Deno's server ends when it cannot accept a connection, for example without a free file descriptor. This one opens it again. */
+class ReopeningListener implements ControlListener {
+  readonly #deps: ControlListenerDeps;
+  #serving: Serving | null = null;
+  #opening: Promise<void> = Promise.resolve();
+  #isClosed = false;
+  #cancelReopen = () => {};
+
+  constructor(deps: ControlListenerDeps) {
+    this.#deps = deps;
+  }
+
+  async open(): Promise<void> {
+    this.#opening = this.#open();
+    await this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const { path, answer, log, serve = (options, handler) => Deno.serve(options, handler) } = this.#deps;
+    await removeStale(path);
+    if (this.#isClosed) return;
+    const serving = serve({
+      path,
+      onListen: () => undefined,
+      onError(fault) {
+        log.error("a request of the control socket failed", { fault: messageOf(fault) });
+        return new Response(null, { status: 500 });
+      },
+    }, answer);
+    this.#serving = serving;
+    serving.finished.then(() => this.#ended("it ended"), (fault) => this.#ended(messageOf(fault)));
+    // Until here only the mode of the directory (0700) keeps others out.
+    await Deno.chmod(path, 0o600);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelReopen();
+    // What fails here was reported by the caller of open().
+    await this.#opening.catch(() => undefined);
+    const serving = this.#serving;
+    if (serving === null) return;
+    const { clock, log } = this.#deps;
+    // Aborting a server of Deno that shuts down throws (2.9.6). What is still in progress ends with the process.
+    const drained = await withTimeout(serving.shutdown().catch(() => undefined), {
+      clock,
+      timeoutMs: DRAIN_MS,
+    });
+    if (!drained.inTime) log.warn("requests of the control socket did not end in time");
+  }
+
+  #ended(why: string): void {
+    this.#serving = null;
+    if (this.#isClosed) return;
+    this.#deps.log.warn("the control socket stopped accepting connections; opening it again", { why });
+    this.#cancelReopen = this.#deps.clock.after(REOPEN_MS, () => {
+      this.open().catch((fault: unknown) => this.#ended(messageOf(fault)));
+    });
+  }
+}
+
+async function removeStale(path: string): Promise<void> {
+  try {
+    const { isSocket } = await Deno.lstat(path);
+    if (isSocket !== true) throw new Error("something else than a socket is there; move it away");
+    await Deno.remove(path);
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}

@@ -1,0 +1,254 @@
+// The effects that reach outside: what is prepared before the claim is recorded, and the call itself. What comes back is noted in the attempt; the
+// flow table decides what follows.
+
+import { randomDigits } from "../../platform/runtime.ts";
+import type { Mutation } from "../../platform/store.ts";
+import type { Effect } from "../flow/flow.ts";
+import { readCode } from "../protocol/password.ts";
+import {
+  awaitDecision,
+  CONTINUE_POLL_MS,
+  decisionOf,
+  denialOf,
+  POLL_MS,
+  POLL_WITH_NOTICE_MS,
+} from "./poll_approval.ts";
+import type { Attempt } from "../server/request_context.ts";
+import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
+import { type Conversation, newSecretId } from "./conversation.ts";
+import { passcodeDigest } from "./flow_context.ts";
+import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "../factors/message_policy.ts";
+import type { DevicePairing, Fault, Outcome } from "../ports.ts";
+import { noteFault, type OutsideDeps, type ServiceCall } from "./upstream_deps.ts";
+
+/** Too many passwords wait to be checked: the request gets no answer, so that the client sends it again. */
+export class FirstFactorBusy extends Error {
+  constructor() {
+    super("Cannot check a password now: too many wait already");
+    this.name = "FirstFactorBusy";
+  }
+}
+
+/** An effect that is ready: the mutations of its claim, and the call. */
+export interface Prepared {
+  readonly mutations: readonly Mutation[];
+  /** Makes the call. Rejects with {@link FirstFactorBusy} alone. */
+  perform(): Promise<void>;
+}
+
+/** Prepares one effect. Everything random or counted happens here, so that it stands in the claim. */
+export function prepare(
+  deps: OutsideDeps,
+  effect: Effect,
+  at: ServiceCall,
+): Prepared {
+  switch (effect) {
+    case "push":
+      return preparePush(deps, at);
+    case "text":
+    case "call":
+      return prepareMessage(deps, effect, at);
+    case "create_pairing":
+      return calling(() => createPairing(deps, at));
+    case "check_first_factor":
+      return calling(() => checkFirstFactor(deps, at));
+    case "hold": {
+      const until = at.attempt.receivedMs + at.attempt.client.policy.holdMs;
+      return calling(() =>
+        awaitDecision(deps, at, until, deps.secondFactor.embedded ? POLL_WITH_NOTICE_MS : POLL_MS)
+      );
+    }
+    case "ask_approval": {
+      const until = deps.clock.nowMs() + deps.settings.device.continueWaitMs;
+      return calling(() => awaitDecision(deps, at, until, CONTINUE_POLL_MS));
+    }
+    case "ask_null":
+      return calling(() => deps.nullAsks.askTwice(at.conversation.client));
+    case "ask_pairing":
+      return calling(() => askPairing(deps, at));
+    case "ask_otp":
+      return calling(() => askOtp(deps, at));
+    default:
+      throw new Error(`Cannot prepare "${effect}": it does not reach outside`);
+  }
+}
+
+function calling(perform: () => Promise<void>): Prepared {
+  return { mutations: [], perform };
+}
+
+function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Prepared {
+  const forCode = attempt.appended?.kind === "code" ||
+    (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
+  const wanted = deps.pairings.usable(conversation.user).find((pairing) =>
+    pairing.kind === "device" && (!forCode || pairing.totpLength > 0)
+  );
+  const pairingId = conversation.newPairingId ?? wanted?.id ?? "";
+  conversation.factor = "device";
+  conversation.pairingId = pairingId;
+  conversation.phone = (wanted?.id === pairingId && wanted.kind === "device" ? wanted.name : null) ?? null;
+  conversation.requestId = null;
+  conversation.numberToMatch = null;
+  const hasPrompt = facts.held === "no";
+  return {
+    mutations: [deps.limits.countPush(conversation.user)],
+    async perform() {
+      const opened = await deps.secondFactor.initiate({
+        pairingId,
+        terminalName: deps.settings.terminalName,
+        context: { ...whence(conversation), hasPrompt },
+      });
+      if (!opened.ok) return noteFault(deps, "initiate", conversation, opened.fault);
+      conversation.requestId = opened.value.id;
+      conversation.numberToMatch = hasPrompt ? opened.value.numberToMatch ?? null : null;
+    },
+  };
+}
+
+/**
+ * Where a login comes from, as a person knows it: the client by its name, or by its address while no client has one; and
+ * what the client says of the place. The client's own address is not the place of the person behind it.
+ */
+function whence({ client, source, place }: Conversation): { client: string; place: string } {
+  return { client: client === ANY_ADDRESS_CLIENT ? source : client, place };
+}
+
+function prepareMessage(
+  deps: OutsideDeps,
+  effect: "text" | "call",
+  { conversation, attempt, facts }: ServiceCall,
+): Prepared {
+  const factor = effect === "text" ? "sms" : "voice";
+  const typed = conversation.at === "GET_SMS_PHONE_NUMBER" || conversation.at === "GET_VOICE_PHONE_NUMBER";
+  const known = effect === "text" ? facts.smsNumbers : facts.voiceNumbers;
+  const number = (typed ? facts.number : known[0]) ?? null;
+  conversation.factor = factor;
+  conversation.passcode = null;
+  const { user, client } = conversation;
+  if (number === null) return calling(() => Promise.resolve());
+  // A typed number was allowed by the row that led here; the others are numbers of the user.
+  const forbidden = whyNotSent(deps, { user, client, number, allowed: true });
+  if (forbidden !== null) {
+    noteNotSent(deps, effect, conversation, forbidden);
+    return calling(() => Promise.resolve());
+  }
+  const mutations = deps.limits.countSend({ user, client, number });
+  deps.counters.count("sends");
+  const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
+  const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
+  const intro = spokenIntro(deps, spokenName(conversation.shownUser, { exists: facts.userExists }));
+  if (conversation.secretId === "") conversation.secretId = newSecretId(deps.random.bytes(16));
+  conversation.passcode = {
+    factor,
+    number,
+    digest: passcodeDigest(deps.vault, conversation.secretId, passcode),
+    expiresMs: deps.clock.nowMs() + lifetimeMs,
+  };
+  return {
+    mutations,
+    async perform() {
+      const sent = effect === "text"
+        ? await deps.telephony.text({
+          to: number,
+          body:
+            `${passcode} is your passcode for ${deps.settings.terminalName}. ${deps.settings.requesterName}`,
+          validitySeconds: Math.ceil(lifetimeMs / 1000),
+        })
+        : await deps.telephony.call({ to: number, intro, digits: passcode });
+      attempt.messageSent = sent.ok;
+      if (sent.ok) return;
+      noteFault(deps, effect, conversation, sent.fault);
+      // Where nothing was delivered there is no passcode to guess. After a lost answer there may be one.
+      if (NOT_DELIVERED.has(sent.fault.kind)) conversation.passcode = null;
+    },
+  };
+}
+
+const NOT_DELIVERED: ReadonlySet<Fault["kind"]> = new Set(["refused", "unknown", "busy", "not_called"]);
+
+function spokenIntro({ settings }: OutsideDeps, name: string): string {
+  return `This is ${settings.requesterName}. The passcode of ${name} for ${settings.terminalName} is:`;
+}
+
+async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
+  const verdict = await deps.firstFactor.verify({
+    client: conversation.client,
+    policy: attempt.client.policy,
+    user: conversation.user,
+    userName: conversation.shownUser,
+    password: attempt.password,
+  });
+  if (verdict === "busy") throw new FirstFactorBusy();
+  attempt.passwordChecked = verdict === "right" || verdict === "wrong";
+  attempt.firstFactor = verdict === "unchecked" ? "wrong" : verdict;
+}
+
+async function createPairing(
+  deps: OutsideDeps,
+  { conversation, attempt, facts }: ServiceCall,
+): Promise<void> {
+  const created = await deps.secondFactor.createPairing({
+    phrase: facts.answer,
+    userName: conversation.shownUser,
+  });
+  notePairing(deps, { conversation, attempt }, created);
+  conversation.newPairingId = created.ok ? created.value.id : null;
+}
+
+async function askPairing(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
+  const { newPairingId } = conversation;
+  if (newPairingId === null) {
+    attempt.pairing = "unknown";
+    return;
+  }
+  notePairing(deps, { conversation, attempt }, await deps.secondFactor.pairing(newPairingId));
+}
+
+function notePairing(
+  deps: OutsideDeps,
+  { conversation, attempt }: { conversation: Conversation; attempt: Attempt },
+  answer: Outcome<DevicePairing>,
+): void {
+  if (!answer.ok) {
+    attempt.pairing = answer.fault.kind === "unknown" ? "unknown" : null;
+    return noteFault(deps, "pairing", conversation, answer.fault);
+  }
+  const { id, enabled, pending, deactivated, totpLength, name } = answer.value;
+  const owner = deps.pairings.ownerOf(id);
+  attempt.newPairingTotpLength = totpLength;
+  attempt.newPairingName = name;
+  // A service that answers with another user's phone must not hand it over.
+  const refused = deactivated || (owner !== null && owner !== conversation.user);
+  attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
+}
+
+async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Promise<void> {
+  const { requestId } = conversation;
+  if (requestId === null) return;
+  const code = attempt.appended?.kind === "code" ? attempt.appended.code : readCode(facts.answer);
+  const answer = await deps.secondFactor.otpAuth(requestId, code);
+  if (answer.ok) {
+    attempt.decision = decisionOf(answer);
+    // An external service refuses a wrong code and a request that is over alike: then the code was wrong.
+    attempt.denial = deps.secondFactor.embedded ? denialOf(deps, answer) : undefined;
+    return;
+  }
+  // A 4xx about the code is a wrong code; 401 and 403 speak of our own keys.
+  const { fault } = answer;
+  const refused = fault.kind === "unknown" ||
+    (fault.kind === "refused" && fault.status !== 401 && fault.status !== 403);
+  attempt.decision = refused ? "denied" : null;
+  noteFault(deps, "otp_auth", conversation, fault);
+}
+
+/** Counts and logs a message that is not sent. The user reads the same words as after a fault. */
+export function noteNotSent(
+  { log, counters }: Pick<OutsideDeps, "log" | "counters">,
+  call: "text" | "call",
+  { orderedId, shownUser, client }: Conversation,
+  reason: NotSentReason,
+): void {
+  counters.count(`sends_refused_${reason}`);
+  const why = NOT_SENT_REASONS[reason];
+  log.warn(`not sent: ${call}`, { conversation: orderedId, user: shownUser, client, reason, why });
+}

@@ -1,0 +1,61 @@
+// Ends conversations at their deadline, once a second: in the history, the log, the console and at the second-factor service.
+
+import type { Log } from "../../platform/log.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
+import type { SessionTable } from "../accounting/session_table.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Conversations } from "./conversation_store.ts";
+import type { Counters } from "../server/counters.ts";
+import { recordEnded } from "./login_history.ts";
+import type { SecondFactorService } from "../ports.ts";
+
+export interface ExpirySweepDeps {
+  readonly sessions: Pick<SessionTable, "sweep">;
+  readonly conversations: Pick<Conversations, "sweep">;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: Pick<Counters, "count">;
+  /** The target whose users log in. */
+  readonly target: string;
+  readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry">;
+  readonly changed: (conversation: Conversation) => void;
+}
+
+const SWEEP_MS = 1000;
+
+/** Sweeps each second. Returns what stops it. */
+export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
+  const { clock } = deps;
+  const again = (): void => {
+    sweep(deps);
+    cancel = clock.after(SWEEP_MS, again);
+  };
+  let cancel = clock.after(SWEEP_MS, again);
+  return () => cancel();
+}
+
+function sweep(
+  { sessions, conversations, store, log, counters, target, secondFactor, changed }: ExpirySweepDeps,
+): void {
+  sessions.sweep();
+  const expired = conversations.sweep();
+  /** Why a login that waited for a phone was not approved before it expired. */
+  const denialOf = ({ at, requestId }: Conversation) =>
+    requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
+      ? undefined
+      : secondFactor.denialOnExpiry?.(requestId);
+  recordEnded({ store, log, target, denialOf }, expired);
+  for (const conversation of expired) {
+    counters.count("expired");
+    log.info("conversation expired", {
+      conversation: conversation.orderedId,
+      user: conversation.shownUser,
+      step: conversation.at,
+    });
+    changed(conversation);
+    // Otherwise the phone would go on showing a request whose approval has no effect.
+    if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
+  }
+}

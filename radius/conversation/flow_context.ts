@@ -1,0 +1,255 @@
+// The inputs of the flow table's conditions, for one packet on one conversation. Each is computed when a row asks for it.
+
+import type { Facts } from "../flow/context.ts";
+import type { Appended } from "../protocol/password.ts";
+import { type Factor, FACTOR_ORDER } from "../flow/factors.ts";
+import { readCode } from "../protocol/password.ts";
+import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
+import { matchTotp } from "../factors/totp.ts";
+import { rejectsUnknownUsers } from "../protocol/user_name.ts";
+import type { Attempt } from "../server/request_context.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Limits } from "../factors/limits.ts";
+import { readRecoveryCode } from "../factors/recovery_code.ts";
+import type { RecoveryCodes } from "../factors/recovery_codes.ts";
+import { whyNotSent } from "../factors/message_policy.ts";
+import type { Pairings } from "../factors/pairings.ts";
+import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";
+import type { Directory, DirectoryUser } from "../ports.ts";
+import type { FactorSettings } from "../../platform/config/config.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import { equalDigests, type Vault } from "../../platform/vault.ts";
+
+export interface FactDeps {
+  readonly settings: FactorSettings;
+  readonly enabled: ReadonlySet<Factor>;
+  readonly directory: Directory;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly recoveryCodes: RecoveryCodes;
+  readonly clock: Clock;
+  readonly vault: Vault;
+}
+
+/** RFC 6238 §5.2: one step of delay is tolerated, before and after. */
+const TOTP_TOLERANCE_STEPS = 1;
+const TOTP_DIGITS = 6;
+
+/** Gathers the facts for the next row. Everything slow or rare is computed only when a row asks for it. */
+export function gatherFacts(deps: FactDeps, conversation: Conversation, attempt: Attempt): Facts {
+  return new LazyFacts(deps, conversation, attempt);
+}
+
+class LazyFacts implements Facts {
+  readonly #deps: FactDeps;
+  readonly #conversation: Conversation;
+  readonly #attempt: Attempt;
+  /** Those that count for a login. */
+  readonly #pairings: readonly Pairing[];
+  #user: DirectoryUser | null = null;
+
+  constructor(deps: FactDeps, conversation: Conversation, attempt: Attempt) {
+    this.#deps = deps;
+    this.#conversation = conversation;
+    this.#attempt = attempt;
+    this.#pairings = deps.pairings.usable(conversation.user);
+  }
+
+  get answer(): string {
+    return this.#attempt.answer ?? "";
+  }
+  get passwordEmpty(): boolean {
+    return this.#attempt.password.length === 0 && this.#attempt.appended === null;
+  }
+  get appended(): Appended | null {
+    return this.#attempt.appended;
+  }
+  get user(): DirectoryUser {
+    this.#user ??= this.#deps.directory.lookUp(this.#conversation.user);
+    return this.#user;
+  }
+  get userRefused(): boolean {
+    const { status } = this.user;
+    const isStranger = status === "unknown" && rejectsUnknownUsers(this.#attempt.client.policy);
+    const refusedFor = status === "inactive" || status === "deleted" || isStranger
+      ? status
+      : this.#deps.limits.isLocked(this.#conversation.user)
+      ? "locked"
+      : null;
+    this.#attempt.refusedFor = refusedFor;
+    return refusedFor !== null;
+  }
+  get firstFactor(): Facts["firstFactor"] {
+    if (this.#attempt.firstFactor !== null) return this.#attempt.firstFactor;
+    if (this.#attempt.client.policy.firstFactor === "none") return "not_configured";
+    return this.#conversation.firstFactorRight ? "right" : "asked";
+  }
+  get enabled(): ReadonlySet<Factor> {
+    return this.#deps.enabled;
+  }
+  get ready(): Facts["ready"] {
+    const has = (kind: Factor) =>
+      this.enabled.has(kind) && this.#pairings.some((pairing) => pairing.kind === kind);
+    return {
+      device: has("device"),
+      deviceCodes: this.enabled.has("device") &&
+        this.#pairings.some((pairing) => pairing.kind === "device" && pairing.totpLength > 0),
+      sms: has("sms"),
+      voice: has("voice"),
+      totp: has("totp"),
+    };
+  }
+  get pick(): Factor | null {
+    if (this.#pairings.length === 0) return null;
+    const { ready } = this;
+    const preferred = this.#deps.pairings.preferred(this.#conversation.user);
+    if (preferred !== null && ready[preferred]) return preferred;
+    return FACTOR_ORDER.find((factor) => ready[factor]) ?? null;
+  }
+  get pushesLeft(): boolean {
+    return this.#deps.limits.pushesLeft(this.#conversation.user);
+  }
+  get mayEnrol(): boolean {
+    // "always" lets every user without a pairing enrol; that is its purpose.
+    return this.mayStoreNumber && (this.#deps.settings.enrolAtLogin === "always" || !this.#hasOwnFactor);
+  }
+  get mayStoreNumber(): boolean {
+    const { enrolAtLogin } = this.#deps.settings;
+    if (enrolAtLogin === "never" || this.user.status !== "active" || this.#isPaired) return false;
+    return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
+  }
+  get smsNumbers(): readonly string[] {
+    return this.#numbers("sms");
+  }
+  get voiceNumbers(): readonly string[] {
+    return this.#numbers("voice");
+  }
+  #numbers(kind: "sms" | "voice"): readonly string[] {
+    const verified = this.#pairings.flatMap((pairing) => pairing.kind === kind ? [pairing.number] : []);
+    return [...new Set([...verified, ...this.user.phoneNumbers])].slice(0, 9);
+  }
+  get number(): string | null {
+    const { numbers } = this.#conversation;
+    if (/^[1-9]$/.test(this.answer)) return numbers[Number(this.answer) - 1] ?? null;
+    return reducePhoneNumber(this.answer);
+  }
+  get numberUsable(): boolean {
+    const { number } = this;
+    if (number === null) return false;
+    const { user, client } = this.#conversation;
+    const allowed = this.#isAllowed(number);
+    const why = whyNotSent(this.#deps, { user, client, number, allowed });
+    this.#attempt.notSent = why;
+    return why === null;
+  }
+  #isAllowed(number: string): boolean {
+    const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
+    if (this.#numbers(kind).includes(number)) return true;
+    return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
+  }
+  get #isPaired(): boolean {
+    // An unconfirmed factor also counts: with a password alone, no other factor can be added.
+    const { pairings, recoveryCodes } = this.#deps;
+    const { user } = this.#conversation;
+    return pairings.of(user).length > 0 || recoveryCodes.standing(user).left > 0;
+  }
+  /** A number of the directory is a factor as soon as a passcode may be sent to it: an attacker with only the password cannot add another. */
+  get #hasOwnFactor(): boolean {
+    if (this.#isPaired) return true;
+    if (!this.enabled.has("sms") && !this.enabled.has("voice")) return false;
+    const { countryCodes } = this.#deps.settings;
+    return this.user.phoneNumbers.some((number) => isCountryAllowed(number, countryCodes));
+  }
+  get held(): Facts["held"] {
+    if (this.#attempt.appended?.kind === "push") return "to_the_end";
+    const { device } = this.#attempt.client.policy;
+    // Only the login itself is held; a user who came through the menu has a prompt to answer.
+    if (this.#attempt.answer !== null || device === "challenge") return "no";
+    return device === "hold" ? "to_the_end" : "then_challenge";
+  }
+  get requestOpened(): boolean {
+    return this.#conversation.requestId !== null;
+  }
+  get decision(): Facts["decision"] {
+    return this.#attempt.decision;
+  }
+  get pairing(): Facts["pairing"] {
+    return this.#attempt.pairing;
+  }
+  get messageSent(): boolean {
+    return this.#attempt.messageSent;
+  }
+  get passcodeOutstanding(): boolean {
+    const { passcode } = this.#conversation;
+    return passcode !== null && passcode.expiresMs > this.#deps.clock.nowMs();
+  }
+  get guessChecked(): boolean {
+    if (this.#attempt.firstFactor === "wrong") return this.#attempt.passwordChecked;
+    return this.#code !== "" && (this.ready.totp || this.hasRecoveryCodes);
+  }
+  get userExists(): boolean {
+    return this.#pairings.length > 0 || this.user.status !== "unknown";
+  }
+  get passcodeMatches(): boolean {
+    const { passcode, secretId } = this.#conversation;
+    if (passcode === null || !this.passcodeOutstanding) return false;
+    return equalDigests(passcodeDigest(this.#deps.vault, secretId, this.#code), passcode.digest);
+  }
+  get answerIsCode(): boolean {
+    return /^[0-9]{6,8}$/.test(this.#code);
+  }
+  get hasRecoveryCodes(): boolean {
+    const { left, addedBy } = this.#deps.recoveryCodes.standing(this.#conversation.user);
+    return left > 0 && this.#deps.pairings.isConfirmed(this.#conversation.user, addedBy);
+  }
+  get answerIsRecoveryCode(): boolean {
+    return readRecoveryCode(this.answer) !== null;
+  }
+  get recoveryCodeMatches(): boolean {
+    const { recoveryCode } = this.#attempt;
+    if (recoveryCode !== undefined) return recoveryCode !== null;
+    this.#attempt.recoveryCode = this.hasRecoveryCodes
+      ? this.#deps.recoveryCodes.find(this.#conversation.user, this.answer)
+      : null;
+    return this.#attempt.recoveryCode !== null;
+  }
+  get totpStep(): number | null {
+    return this.#totp()?.step ?? null;
+  }
+  /** A live conversation is at a step of its own; only a State whose conversation is gone is asked this. */
+  get stateWasDevice(): boolean {
+    return false;
+  }
+
+  get #code(): string {
+    const { appended } = this.#attempt;
+    return appended?.kind === "code" ? appended.code : readCode(this.answer);
+  }
+  #totp(): { pairing: TotpPairingRow; step: number } | null {
+    if (this.#attempt.totp === undefined) this.#attempt.totp = this.#findTotp();
+    return this.#attempt.totp;
+  }
+  #findTotp(): { pairing: TotpPairingRow; step: number } | null {
+    if (!this.enabled.has("totp") || !/^[0-9]{6}$/.test(this.#code)) return null;
+    for (const pairing of this.#pairings) {
+      if (pairing.kind !== "totp") continue;
+      const seed = this.#deps.pairings.seedOf(pairing);
+      if (seed === null) continue;
+      const step = matchTotp({
+        seed,
+        code: this.#code,
+        nowMs: this.#deps.clock.nowMs(),
+        digits: TOTP_DIGITS,
+        lastStep: pairing.lastStep,
+        toleranceSteps: TOTP_TOLERANCE_STEPS,
+      });
+      if (step !== null) return { pairing, step };
+    }
+    return null;
+  }
+}
+
+/** The keyed hash of a passcode, bound to its conversation. */
+export function passcodeDigest(vault: Vault, secretId: string, passcode: string): string {
+  return vault.digest("passcode", `${secretId} ${passcode}`);
+}

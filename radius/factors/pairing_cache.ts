@@ -1,0 +1,139 @@
+// The pairings in memory: what the store holds, by user and by id, so that a login reads no store.
+
+import type { Factor } from "../flow/factors.ts";
+import type { AddingPhone, Pairing } from "./pairing.ts";
+
+/** What {@link PairingCache.takeUser} took. */
+export interface TakenPairings {
+  readonly pairings: readonly Pairing[];
+  readonly preference: Factor | undefined;
+  /** Puts everything back: the commit failed. */
+  putBack(): void;
+}
+
+/** Most pairings of one user: a phone, numbers and seeds beyond that are a fault of the caller that stores them. */
+export const MAX_PER_USER = 20;
+/** Pairings whose commit is under way. Beyond that the oldest counts as abandoned. */
+const MAX_PREPARED = 1000;
+
+const NONE: readonly Pairing[] = [];
+
+/** Reads and changes memory only. The caller writes the store. */
+export class PairingCache {
+  readonly #byUser = new Map<string, Pairing[]>();
+  readonly #byId = new Map<string, Pairing>();
+  readonly #preferences = new Map<string, Factor>();
+  /** Prepared and not adopted yet. */
+  readonly #prepared = new Set<Pairing>();
+  /** Removed with their user while their commit was in progress. `adopted`: {@link adopt} was called after that. */
+  readonly #taken = new WeakMap<Pairing, { adopted: boolean }>();
+
+  /** A user's pairings, oldest first. */
+  of(user: string): readonly Pairing[] {
+    return this.#byUser.get(user) ?? NONE;
+  }
+
+  get(id: string): Pairing | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): Iterable<Pairing> {
+    return this.#byId.values();
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  preference(user: string): Factor | null {
+    return this.#preferences.get(user) ?? null;
+  }
+
+  setPreference(user: string, factor: Factor | null): void {
+    if (factor === null) this.#preferences.delete(user);
+    else this.#preferences.set(user, factor);
+  }
+
+  /** Adds a pairing, or replaces the one with the same id. Does nothing if {@link takeUser} removed the user during the commit. */
+  adopt(pairing: Pairing): void {
+    this.#prepared.delete(pairing);
+    const gone = this.#taken.get(pairing);
+    if (gone !== undefined) {
+      gone.adopted = true;
+      return;
+    }
+    this.drop(pairing.id);
+    const list = this.#byUser.get(pairing.user) ?? [];
+    list.push(pairing);
+    list.sort((a, b) => a.createdMs - b.createdMs);
+    this.#byUser.set(pairing.user, list);
+    this.#byId.set(pairing.id, pairing);
+  }
+
+  drop(id: string): void {
+    const known = this.#byId.get(id);
+    if (known === undefined) return;
+    this.#byId.delete(id);
+    const rest = this.of(known.user).filter((pairing) => pairing.id !== id);
+    if (rest.length === 0) this.#byUser.delete(known.user);
+    else this.#byUser.set(known.user, rest);
+  }
+
+  /** A pairing whose commit begins: {@link takeUser} finds it before it is adopted. */
+  addPrepared(pairing: Pairing): void {
+    const [oldest] = this.#prepared;
+    if (this.#prepared.size >= MAX_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
+    this.#prepared.add(pairing);
+  }
+
+  dropPrepared(pairing: Pairing): void {
+    this.#prepared.delete(pairing);
+  }
+
+  /** Takes out everything that a user has, also what is being written into the store. */
+  takeUser(user: string): TakenPairings {
+    const known = this.of(user);
+    const coming = [...this.#prepared].filter((pairing) => pairing.user === user);
+    const preference = this.#preferences.get(user);
+    for (const { id } of known) this.drop(id);
+    for (const pairing of coming) {
+      this.#prepared.delete(pairing);
+      this.#taken.set(pairing, { adopted: false });
+    }
+    this.#preferences.delete(user);
+    return {
+      pairings: [...known, ...coming],
+      preference,
+      putBack: () => {
+        for (const pairing of known) this.adopt(pairing);
+        for (const pairing of coming) this.#putBackPrepared(pairing);
+        if (preference !== undefined) this.#preferences.set(user, preference);
+      },
+    };
+  }
+
+  #putBackPrepared(pairing: Pairing): void {
+    const wasAdopted = this.#taken.get(pairing)?.adopted === true;
+    this.#taken.delete(pairing);
+    if (wasAdopted) this.adopt(pairing);
+    else this.#prepared.add(pairing);
+  }
+
+  /** The phones that led to a factor, newest first; `null` ends the list if one of them is not paired any more. */
+  *addersOf(user: string, addedBy: AddingPhone | undefined): Generator<string | null> {
+    const own = this.of(user);
+    let phone = addedBy;
+    for (let depth = 0; phone !== undefined; depth += 1) {
+      yield phone.id;
+      const { id } = phone;
+      const known = depth < MAX_PER_USER ? own.find((pairing) => pairing.id === id) : undefined;
+      if (known === undefined) return yield null;
+      phone = known.addedBy;
+    }
+  }
+
+  /** Whether a factor with this `addedBy` counts: its phone, and each phone that added that phone, is still paired. */
+  isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean {
+    return addedBy === undefined || ![...this.addersOf(user, addedBy)].includes(null);
+  }
+}

@@ -1,0 +1,116 @@
+// Keeps the gateway's pairings the same as the phones of the embedded service, and both the same as the directory.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Log } from "../../platform/log.ts";
+import { auditEntry } from "../../platform/audit.ts";
+import type { AddingPhone } from "./pairing.ts";
+import { addedByPhone } from "./unconfirmed_factors.ts";
+import type { Mutation } from "../../platform/store.ts";
+import type { Radius } from "../radius.ts";
+import { userNotice } from "../../platform/user_notice.ts";
+import { type FindUserRecord, isUsableFor } from "../../platform/user_record.ts";
+
+/** Where the user did something on the phone page. */
+interface PhoneOrigin {
+  readonly source: string;
+  readonly browser?: string | undefined;
+}
+
+/** The events of the embedded second-factor service, and how a pairing of it ends. */
+export interface PhonePairingEvents {
+  revokePairing(pairingId: string): Promise<boolean>;
+  /** If the callback returns `false`, the pairing ends. */
+  onPaired(
+    notify: (
+      pairing: PhoneOrigin & {
+        readonly pairingId: string;
+        readonly userName: string;
+        readonly recordId: string;
+        readonly totpLength: number;
+        readonly name?: string | undefined;
+        readonly addedBy?: AddingPhone | undefined;
+      },
+    ) => Promise<boolean>,
+  ): () => void;
+  onUnpaired(
+    notify: (pairing: { pairingId: string; userName: string }, origin: PhoneOrigin) => Promise<void>,
+  ): () => void;
+}
+
+export interface FollowingDeps {
+  readonly admin: PhonePairingEvents;
+  readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
+  readonly findUserRecord: FindUserRecord;
+  readonly log: Log;
+}
+
+/** A phone that pairs by invitation becomes a factor of its user. One that unpairs stops being one. The phone of a user who leaves is unpaired. */
+export function followPhones(
+  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: FollowingDeps,
+): void {
+  onRevoked(({ pairingId }) =>
+    void admin.revokePairing(pairingId).catch((fault: unknown) =>
+      log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
+    )
+  );
+  admin.onPaired(async ({ pairingId, userName, recordId, totpLength, name, addedBy, source, browser }) => {
+    // The user may have left since the phone used the invitation.
+    const record = await findUserRecord(userName);
+    const device = { id: pairingId, userName, totpLength, name, addedBy };
+    const origin = { source, browser };
+    const isStored = isUsableFor(recordId, record) &&
+      await pairings.addDevice(device, {
+        checks: [record.check],
+        also: ({ createdMs }) => [
+          userNotice(userName, { atMs: createdMs, what: "device", by: "phone", recordId }, pairingId),
+          phoneEntry("pairing.add", { id: pairingId, userName, name, how: "invitation", origin, addedBy }),
+        ],
+      });
+    if (!isStored) {
+      log.warn("a phone was unpaired: its user is gone or inactive", {
+        user: userName,
+        status: record.status,
+      });
+    }
+    return isStored;
+  });
+  admin.onUnpaired(async ({ pairingId, userName }, origin) => {
+    const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
+    const name = known?.kind === "device" ? known.name : undefined;
+    // The phone's cookie alone does this, so what the phone added waits for a confirmation by another factor.
+    const canonical = canonicalName(userName);
+    const unconfirmed = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
+    await pairings.revoke(pairingId, [
+      phoneEntry("pairing.revoke", { id: pairingId, userName, name, how: "phone", origin, unconfirmed }),
+    ]);
+  });
+}
+
+/** What a person did on the phone page, with the phone's address and browser. */
+function phoneEntry(
+  action: "pairing.add" | "pairing.revoke",
+  { id, userName, name, how, origin, addedBy, unconfirmed }: {
+    id: string;
+    userName: string;
+    name: string | undefined;
+    how: string;
+    origin: PhoneOrigin;
+    addedBy?: AddingPhone | undefined;
+    unconfirmed?: readonly string[] | undefined;
+  },
+): Mutation {
+  const user = `user:${userName}`;
+  return auditEntry({
+    action,
+    actor: user,
+    source: origin.source,
+    browser: origin.browser,
+    object: user,
+    pairing: id,
+    factor: "device",
+    phone: name,
+    how,
+    addedBy: addedBy === undefined ? undefined : addedBy.name ?? addedBy.id,
+    unconfirmed: unconfirmed?.length === 0 ? undefined : unconfirmed,
+  });
+}

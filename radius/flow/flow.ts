@@ -1,0 +1,244 @@
+// The flow of a conversation: one ordered table of rows. At a place the first row whose conditions all hold is taken. The diagram in the
+// docs, the console's picture and the tests are derived from these rows. The rows of the wire's own document are marked "wire".
+
+import type { Condition } from "./conditions.ts";
+import type { Prompt } from "./prompts.ts";
+import type { End, Place } from "../protocol/steps.ts";
+
+/**
+ * What a row has done. At most one of a row's effects reaches outside, and it comes last. `claimed`: it must happen at most once, so the
+ * conversation is recorded inside the passage before the effect is made.
+ */
+export const EFFECTS = {
+  check_first_factor: { outside: true, does: "asks the first factor" },
+  note_first_factor: { outside: false, does: "notes that the first factor was right" },
+  count_failure: { outside: false, does: "counts a failure of the user" },
+  count_failure_if_checked: {
+    outside: false,
+    does: "counts a failure of the user if a password or a code was checked",
+  },
+  count_failure_if_passcode: {
+    outside: false,
+    does: "counts a failure of the user if a passcode is outstanding",
+  },
+  count_refused_send: { outside: false, does: "counts a refused send for the user" },
+  clear_failures: { outside: false, does: "clears the user's failures" },
+  push: { outside: true, claimed: true, does: "initiate" },
+  hold: { outside: true, claimed: true, does: "waits for the decision inside the request" },
+  ask_approval: { outside: true, does: "asks for the status" },
+  ask_null: {
+    outside: true,
+    does: "asks for the status of the literal null, twice; at most 10 times a minute and client",
+  },
+  text: { outside: true, claimed: true, does: "Messages.json" },
+  call: { outside: true, claimed: true, does: "Calls.json" },
+  create_pairing: { outside: true, claimed: true, does: "pairings/create" },
+  ask_pairing: { outside: true, does: "asks for the pairing" },
+  store_pairing: { outside: false, does: "stores the pairing" },
+  remember_number: { outside: false, does: "stores the number as verified, where enrolment is allowed" },
+  take_totp_step: { outside: false, does: "uses up the time step" },
+  take_recovery_code: { outside: false, does: "uses up the recovery code" },
+  ask_otp: { outside: true, does: "otp_auth" },
+  start_over: { outside: false, does: "a new conversation id; the request is cancelled" },
+  drop_request: { outside: false, does: "cancels the request" },
+} as const satisfies Record<string, { outside: boolean; claimed?: true; does: string }>;
+
+export type Effect = keyof typeof EFFECTS;
+
+export interface FlowRow {
+  /** What the row is called in logs, audit, console and tests. */
+  readonly name: string;
+  /** `*`: every step of a live conversation. */
+  readonly from: Place | "*";
+  readonly when: readonly Condition[];
+  readonly then: readonly Effect[];
+  /** What the Reply-Message says; a row into a passage says nothing. */
+  readonly say: Prompt | null;
+  readonly to: Place | End;
+}
+
+type Tail = [when: readonly Condition[], then: readonly Effect[], say: Prompt | null, to: Place | End];
+
+function rows(from: Place | "*", tails: Record<string, Tail>): FlowRow[] {
+  return Object.entries(tails).map(([name, [when, then, say, to]]) => ({ name, from, when, then, say, to }));
+}
+
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
+const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+const PHRASE = "SECONDFACTOR_GET_PAIRING_PHRASE";
+const PAIRING = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
+const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+const GET_SMS = "GET_SMS_PHONE_NUMBER";
+const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
+
+/** The four steps at which a delivered passcode is awaited differ in their names alone. */
+function passcodeRows(from: Place, kind: string): FlowRow[] {
+  return rows(from, {
+    [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
+    [`${kind}_right`]: [["passcode_matches"], ["remember_number", "clear_failures"], "accepted", "accept"],
+    [`${kind}_wrong`]: [["always"], ["count_failure_if_passcode"], "mismatch", "reject"],
+  });
+}
+
+// deno-fmt-ignore
+export const FLOW: readonly FlowRow[] = [
+  ...rows("*", {
+    refused_meanwhile: [["user_refused"], ["drop_request"], "denied", "reject"],
+    cancelled: [["answer_is_cancel"], ["start_over"], "menu", MENU],
+  }),
+
+  ...rows("start", {
+    refused: [["user_refused"], [], "denied", "reject"],
+    first_factor_asked: [["first_factor_configured"], ["check_first_factor"], null, "first_factor"],
+    empty_password: [["password_empty"], [], "menu", MENU],
+    no_first_factor: [["always"], [], null, "factor"],
+  }),
+  ...rows("first_factor", {
+    first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
+    refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
+    first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
+    first_factor_right: [["always"], ["note_first_factor"], null, "factor"],
+  }),
+  ...rows("factor", {
+    appended_code: [["appended_code", "has_totp"], [], null, "code"],
+    appended_device_code: [["appended_code", "has_device_codes", "pushes_left"], ["push"], null, "pushing_for_code"],
+    appended_push: [["appended_push", "has_device", "pushes_left"], ["push"], null, "pushing"],
+    appended_sms: [["appended_sms", "verified_sms_number"], ["text"], null, "texting"],
+    appended_call: [["appended_call", "verified_voice_number"], ["call"], null, "calling"],
+    appended_unusable: [["appended"], [], "denied", "reject"],
+    device_exhausted: [["picks_device", "pushes_used_up"], [], "too_many_pushes", MENU],
+    device_picked: [["picks_device"], ["push"], null, "pushing"],
+    sms_picked: [["picks_sms"], ["text"], null, "texting"],
+    voice_picked: [["picks_voice"], ["call"], null, "calling"],
+    totp_picked: [["picks_totp"], [], "ask_device_code", CODE],
+    nothing_paired: [["always"], [], "menu", MENU],
+  }),
+
+  ...rows(MENU, {
+    s_exhausted: [["chose_s", "has_device", "pushes_used_up"], [], "too_many_pushes", MENU],
+    s_device: [["chose_s", "has_device"], ["push"], null, "pushing"],
+    s_enrol: [["chose_s", "may_enrol"], [], "ask_phrase", PHRASE],
+    s_nothing: [["chose_s"], [], "no_device", MENU],
+    t_which: [["chose_t", "several_sms_numbers"], [], "which_sms_number", GET_SMS],
+    t_known: [["chose_t", "one_sms_number"], ["text"], null, "texting"],
+    t_ask: [["chose_t"], [], "ask_sms_number", GET_SMS],
+    p_which: [["chose_p", "several_voice_numbers"], [], "which_voice_number", GET_VOICE],
+    p_known: [["chose_p", "one_voice_number"], ["call"], null, "calling"],
+    p_ask: [["chose_p"], [], "ask_voice_number", GET_VOICE],
+    d_totp: [["chose_d", "has_totp"], [], "ask_device_code", CODE],
+    d_exhausted: [["chose_d", "has_device_codes", "pushes_used_up"], [], "too_many_pushes", MENU],
+    d_device: [["chose_d", "has_device_codes"], ["push"], null, "pushing_for_code"],
+    d_recovery: [["chose_d", "has_recovery_codes"], [], "ask_device_code", CODE],
+    d_nothing: [["chose_d"], [], "no_device_code", MENU],
+    not_a_choice: [["always"], [], "menu", MENU],
+  }),
+
+  ...rows("pushing", {
+    pushed_and_held: [["push_sent", "is_held"], ["hold"], null, "holding"],
+    unsent_and_held: [["is_held_to_the_end"], [], "not_given", "reject"],
+    pushed: [["push_sent"], [], "approve_on_device", DEVICE],
+    push_unsent: [["always"], [], "push_unsent", DEVICE],
+  }),
+  ...rows("holding", {
+    refused_while_held: [["user_refused"], ["drop_request"], "denied", "reject"],
+    approved_while_held: [["approved"], ["clear_failures"], "accepted", "accept"],
+    denied_while_held: [["denied"], [], "not_given", "reject"],
+    held_to_the_end: [["is_held_to_the_end"], ["drop_request"], "not_given", "reject"],
+    hold_over: [["always"], [], "approve_on_device", DEVICE],
+  }),
+  ...rows(DEVICE, {
+    typed_code: [["answer_is_code"], [], null, "code"],
+    typed_recovery_code: [["answer_is_recovery_code"], [], null, "code"],
+    no_request: [["no_request"], ["ask_null"], "not_given", "reject"],
+    continued: [["always"], ["ask_approval"], null, "asking"],
+  }),
+  ...rows("asking", {
+    refused_while_asking: [["user_refused"], ["drop_request"], "denied", "reject"],
+    approved: [["approved"], ["clear_failures"], "accepted", "accept"],
+    not_approved: [["denied"], [], "not_given", "reject"],
+    still_pending: [["pending"], [], "still_waiting", DEVICE],
+    service_down: [["always"], [], "service_down", DEVICE],
+  }),
+
+  ...rows(PHRASE, {
+    phrase_empty: [["answer_empty"], [], "menu", MENU],
+    phrase_forbidden: [["may_not_enrol"], [], "no_device", MENU],
+    phrase_typed: [["always"], ["create_pairing"], null, "pairing"],
+  }),
+  ...rows("pairing", {
+    pairing_created: [["pairing_created"], [], "confirm_pairing", PAIRING],
+    phrase_unknown: [["unknown_to_service"], [], "unknown_phrase", PHRASE],
+    pairing_failed: [["always"], [], "phrase_not_checked", PHRASE],
+  }),
+  ...rows(PAIRING, {
+    pairing_asked: [["always"], ["ask_pairing"], null, "asking_pairing"],
+  }),
+  ...rows("asking_pairing", {
+    refused_while_pairing: [["user_refused"], [], "denied", "reject"],
+    pairing_forbidden: [["pairing_enabled", "may_not_enrol"], [], "no_device", MENU],
+    paired_exhausted: [["pairing_enabled", "pushes_used_up"], ["store_pairing"], "too_many_pushes", MENU],
+    paired: [["pairing_enabled"], ["store_pairing", "push"], null, "pushing"],
+    pairing_pending: [["pairing_pending"], [], "pairing_still_pending", PAIRING],
+    pairing_denied: [["pairing_denied"], [], "pairing_denied", "reject"],
+    pairing_unknown: [["unknown_to_service"], [], "pairing_denied", "reject"],
+    pairing_not_checked: [["always"], [], "pairing_not_checked", PAIRING],
+  }),
+
+  ...rows(GET_SMS, {
+    sms_number_empty: [["answer_empty"], [], "menu", MENU],
+    sms_number_typed: [["number_usable"], ["text"], null, "texting_typed"],
+    sms_number_refused: [["always"], ["count_refused_send"], "ask_sms_number", GET_SMS],
+  }),
+  ...rows("texting_typed", {
+    typed_text_sent: [["message_sent"], [], "enter_texted_code", "VERIFY_SMS_PHONE_NUMBER"],
+    typed_text_refused: [["always"], [], "ask_sms_number", GET_SMS],
+  }),
+  ...rows("texting", {
+    text_sent: [["message_sent"], [], "enter_texted_code", "AWAIT_SMS_DELIVERED_PASSCODE"],
+    text_refused: [["always"], [], "text_not_sent", MENU],
+  }),
+  ...rows(GET_VOICE, {
+    voice_number_empty: [["answer_empty"], [], "menu", MENU],
+    voice_number_malformed: [["no_phone_number"], [], "ask_voice_number", GET_VOICE],
+    voice_number_typed: [["number_usable"], ["call"], null, "calling_typed"],
+    voice_number_refused: [["always"], ["count_refused_send"], "enter_spoken_code", "VERIFY_VOICE_PHONE_NUMBER"],
+  }),
+  ...rows("calling_typed", {
+    typed_call_placed: [["always"], [], "enter_spoken_code", "VERIFY_VOICE_PHONE_NUMBER"],
+  }),
+  ...rows("calling", {
+    call_placed: [["always"], [], "enter_spoken_code", "AWAIT_VOICE_DELIVERED_PASSCODE"],
+  }),
+  ...passcodeRows("VERIFY_SMS_PHONE_NUMBER", "typed_text_code"),
+  ...passcodeRows("VERIFY_VOICE_PHONE_NUMBER", "typed_call_code"),
+  ...passcodeRows("AWAIT_SMS_DELIVERED_PASSCODE", "text_code"),
+  ...passcodeRows("AWAIT_VOICE_DELIVERED_PASSCODE", "call_code"),
+
+  ...rows("pushing_for_code", {
+    opened_for_appended: [["push_sent", "appended_code"], [], null, "code"],
+    opened_for_code: [["push_sent"], [], "ask_device_code", CODE],
+    appended_unopened: [["appended_code"], [], "denied", "reject"],
+    not_opened: [["always"], [], "code_not_possible", MENU],
+  }),
+  ...rows(CODE, {
+    code_typed: [["always"], [], null, "code"],
+  }),
+  ...rows("code", {
+    refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
+    totp_right: [["totp_matches"], ["take_totp_step", "clear_failures", "drop_request"], "accepted", "accept"],
+    recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
+    code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
+    code_wrong: [["always"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
+  }),
+  ...rows("asking_otp", {
+    refused_while_asking_otp: [["user_refused"], ["drop_request"], "denied", "reject"],
+    otp_right: [["approved"], ["clear_failures"], "accepted", "accept"],
+    otp_wrong: [["answered"], ["count_failure", "drop_request"], "mismatch", "reject"],
+    otp_not_checked: [["always"], [], "code_not_checked", CODE],
+  }),
+
+  ...rows("gone", {
+    gone_device: [["state_was_device"], ["ask_null"], "not_given", "reject"],
+    gone_elsewhere: [["always"], [], "gone", "reject"],
+  }),
+];

@@ -1,0 +1,232 @@
+// Encodes attribute values from settings and describes received ones for the log.
+
+import { MAX_VALUE_OCTETS } from "./codes.ts";
+import {
+  attributeByName,
+  attributeByType,
+  INTEGER_NAMES,
+  typeOf,
+  type ValueKind,
+  vendorAttributeByName,
+} from "./dictionary.ts";
+import { stepByName } from "./steps.ts";
+import { forEachAttribute } from "./packet.ts";
+
+export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
+
+const utf8 = new TextEncoder();
+const text = new TextDecoder("utf-8", { fatal: false });
+const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
+const STATE = typeOf("State");
+
+/** Four octets, network order. */
+export function encodeInteger(value: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value);
+}
+
+/** The four octets of a dotted address, or `null`. */
+export function parseIpv4(address: string): Uint8Array<ArrayBuffer> | null {
+  const parts = address.split(".");
+  if (parts.length !== 4) return null;
+  const octets = new Uint8Array(4);
+  for (const [i, part] of parts.entries()) {
+    const value = /^\d{1,3}$/.test(part) ? Number(part) : 256;
+    if (value > 255) return null;
+    octets[i] = value;
+  }
+  return octets;
+}
+
+/** The sixteen octets of an IPv6 address (RFC 4291 §2.2), or `null`. A zone is not taken. */
+export function parseIpv6(address: string): Uint8Array<ArrayBuffer> | null {
+  let source = address;
+  const lastColon = source.lastIndexOf(":");
+  if (source.includes(".") && lastColon >= 0) {
+    const tail = parseIpv4(source.slice(lastColon + 1));
+    if (tail === null) return null;
+    source = `${source.slice(0, lastColon + 1)}${tail.subarray(0, 2).toHex()}:${tail.subarray(2).toHex()}`;
+  }
+  const halves = source.split("::");
+  if (halves.length > 2) return null;
+  const words = (half: string) => half === "" ? [] : half.split(":");
+  const head = words(halves[0] ?? "");
+  const tail = words(halves[1] ?? "");
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return null;
+  const all = [...head, ...Array<string>(halves.length === 2 ? missing : 0).fill("0"), ...tail];
+  const octets = new Uint8Array(16);
+  for (const [i, word] of all.entries()) {
+    if (!/^[0-9a-fA-F]{1,4}$/.test(word)) return null;
+    const value = Number.parseInt(word, 16);
+    octets[2 * i] = value >>> 8;
+    octets[2 * i + 1] = value;
+  }
+  return octets;
+}
+
+/**
+ * Encodes one setting of `[radius.reply.…]` as the whole attribute.
+ *
+ * @param name an RFC name, `Name:tag` for a tagged one (RFC 2868), a vendor's name, or `26.<vendor>.<type>`.
+ * @param value text or a number; `0x…` gives octets.
+ */
+export function encodeReplyAttribute(name: string, value: string | number): Encoded {
+  const vendor = vendorOf(name);
+  if (vendor !== null) {
+    const body = encodeValue(vendor.kind, value, name);
+    if (!body.ok) return body;
+    if (body.value.length > MAX_VALUE_OCTETS - 6) return tooLong(body.value.length, MAX_VALUE_OCTETS - 6);
+    const inner = Uint8Array.of(
+      ...encodeInteger(vendor.vendor),
+      vendor.type,
+      body.value.length + 2,
+      ...body.value,
+    );
+    return { ok: true, value: Uint8Array.of(VENDOR_SPECIFIC, inner.length + 2, ...inner) };
+  }
+  const [typed = "", tagText] = splitTag(name);
+  const row = attributeByName(typed);
+  if (row === null) {
+    return {
+      ok: false,
+      problem:
+        `"${typed}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>", with a type of 1 to 255`,
+    };
+  }
+  const base = attributeByType(row.type)?.name ?? typed;
+  if (row.inAccept !== true) {
+    return { ok: false, problem: `${base} does not belong into an Access-Accept by configuration` };
+  }
+  const body = encodeValue(row.kind, value, base);
+  if (!body.ok) return body;
+  const tagged = withTag(body.value, { tagged: row.tagged === true, kind: row.kind, tagText, name: base });
+  if (!tagged.ok) return tagged;
+  if (tagged.value.length > MAX_VALUE_OCTETS) return tooLong(tagged.value.length, MAX_VALUE_OCTETS);
+  return { ok: true, value: Uint8Array.of(row.type, tagged.value.length + 2, ...tagged.value) };
+}
+
+function tooLong(length: number, most: number): Encoded {
+  return { ok: false, problem: `${length} octets are too many; at most ${most} fit` };
+}
+
+function splitTag(name: string): [string, string | undefined] {
+  const colon = name.indexOf(":");
+  return colon < 0 ? [name, undefined] : [name.slice(0, colon), name.slice(colon + 1)];
+}
+
+function vendorOf(name: string): { vendor: number; type: number; kind: ValueKind } | null {
+  const byName = vendorAttributeByName(name);
+  if (byName !== null) return byName;
+  const byNumber = /^26\.(\d{1,8})\.(\d{1,3})$/.exec(name);
+  if (byNumber === null) return null;
+  const vendor = Number(byNumber[1]);
+  const type = Number(byNumber[2]);
+  return vendor > 0 && vendor <= 0xffffff && type > 0 && type <= 255 ? { vendor, type, kind: "text" } : null;
+}
+
+function withTag(
+  value: Uint8Array<ArrayBuffer>,
+  { tagged, kind, tagText, name }: {
+    tagged: boolean;
+    kind: ValueKind;
+    tagText: string | undefined;
+    name: string;
+  },
+): Encoded {
+  if (tagText === undefined && !tagged) return { ok: true, value };
+  if (!tagged) return { ok: false, problem: `${name} takes no tag` };
+  const tag = tagText === undefined ? 0 : Number(tagText);
+  if (!Number.isInteger(tag) || tag < 0 || tag > 31) {
+    return { ok: false, problem: `"${tagText}" is no tag from 0 to 31` };
+  }
+  // RFC 2868 §3.1: of an integer the tag takes the first of its four octets.
+  if (kind === "integer") {
+    if ((value[0] as number) !== 0) return { ok: false, problem: "a tagged integer has at most 24 bits" };
+    return { ok: true, value: Uint8Array.of(tag, ...value.subarray(1)) };
+  }
+  return { ok: true, value: tagText === undefined ? value : Uint8Array.of(tag, ...value) };
+}
+
+function encodeValue(kind: ValueKind, value: string | number, name: string): Encoded {
+  if (kind === "integer") return encodeNumber(value, name);
+  if (typeof value === "number") return encodeValue(kind, String(value), name);
+  if (kind === "ipv4" || kind === "ipv6") {
+    const octets = kind === "ipv4" ? parseIpv4(value) : parseIpv6(value);
+    return octets === null
+      ? { ok: false, problem: `"${value}" is no ${kind === "ipv4" ? "IPv4" : "IPv6"} address` }
+      : { ok: true, value: octets };
+  }
+  if (/^0x(?:[0-9a-fA-F]{2})+$/.test(value)) return { ok: true, value: Uint8Array.fromHex(value.slice(2)) };
+  const octets = utf8.encode(value);
+  return octets.length === 0
+    ? { ok: false, problem: "an attribute cannot be empty (RFC 2865 §5)" }
+    : { ok: true, value: octets };
+}
+
+function encodeNumber(value: string | number, name: string): Encoded {
+  const known = INTEGER_NAMES[name];
+  const number = typeof value === "number"
+    ? value
+    : known?.[value] ?? (/^\d{1,10}$/.test(value) ? Number(value) : Number.NaN);
+  if (Number.isInteger(number) && number >= 0 && number <= 0xffffffff) {
+    return { ok: true, value: encodeInteger(number) };
+  }
+  const names = known === undefined ? "" : `, or one of ${Object.keys(known).join(", ")}`;
+  return { ok: false, problem: `"${value}" is no whole number from 0 to 4294967295${names}` };
+}
+
+/** Longest value that a log line shows. */
+const SHOWN_OCTETS = 64;
+
+/**
+ * The attributes of a sound packet as `Name="value"` for a log line; secret-bearing ones masked, unknown types listed apart.
+ * The log escapes control characters.
+ */
+export function describeAttributes(
+  octets: Uint8Array,
+  lengthOctets: number,
+): { shown: string; unknown: number[] } {
+  const parts: string[] = [];
+  const unknown: number[] = [];
+  forEachAttribute(octets, lengthOctets, (type, at, valueOctets) => {
+    const known = attributeByType(type);
+    if (known === null) {
+      if (unknown.length < 16) unknown.push(type);
+      return;
+    }
+    if (parts.length >= 64) return;
+    const value = octets.subarray(at, at + valueOctets);
+    const shown = type === STATE
+      ? describeState(value)
+      : known.row.secret === true || (type === VENDOR_SPECIFIC && isOfMicrosoft(value))
+      ? "***"
+      : describeValue(known.row.kind, value);
+    parts.push(`${known.name}=${shown}`);
+  });
+  return { shown: parts.join(" "), unknown };
+}
+
+/** RFC 2548 §2: vendor 311 carries MS-CHAP responses, from which a password can be guessed. */
+function isOfMicrosoft(value: Uint8Array): boolean {
+  return value.length >= 4 && readInteger(value) === 311;
+}
+
+/** The step's name is no secret; the token behind it is. */
+function describeState(value: Uint8Array): string {
+  const [name = "", token] = text.decode(value).split(".", 2);
+  return stepByName(name) === null ? "***" : token === undefined ? name : `${name}.***`;
+}
+
+function describeValue(kind: ValueKind, value: Uint8Array): string {
+  if (kind === "integer" && value.length === 4) return String(readInteger(value));
+  if (kind === "ipv4" && value.length === 4) return value.join(".");
+  if (kind === "text") return JSON.stringify(text.decode(value.subarray(0, SHOWN_OCTETS)));
+  const more = value.length > SHOWN_OCTETS ? "…" : "";
+  return `0x${value.subarray(0, SHOWN_OCTETS).toHex()}${more}`;
+}
+
+/** Reads four octets, network order. */
+export function readInteger(value: Uint8Array): number {
+  return (((value[0] as number) << 24) | ((value[1] as number) << 16) | ((value[2] as number) << 8) |
+    (value[3] as number)) >>> 0;
+}

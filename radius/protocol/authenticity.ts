@@ -1,0 +1,231 @@
+// Everything that a shared secret is used for: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
+// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway sees a secret.
+
+import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PASSWORD_OCTETS } from "./codes.ts";
+import { typeOf } from "./dictionary.ts";
+import { createHmacMd5, type HmacMd5, MD5_OCTETS, md5Into } from "./md5.ts";
+import { forEachAttribute, type PacketWriter } from "./packet.ts";
+import { createSlab } from "./buffer_arena.ts";
+
+const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
+const ZEROS = new Uint8Array(MD5_OCTETS);
+const slab = createSlab();
+/** The longest shared secret; it must fit behind a packet in one buffer. */
+export const MAX_SECRET_OCTETS = 256;
+
+/** One shared secret, ready for use. It has no way to be read back. */
+export class SharedSecret {
+  readonly #octets: Uint8Array;
+  readonly #hmac: HmacMd5;
+  readonly #scratch = new Uint8Array(4096 + MAX_SECRET_OCTETS);
+  readonly #expected = new Uint8Array(MD5_OCTETS);
+
+  /** @param secret as configured; 1 to 256 octets of UTF-8. */
+  constructor(secret: string) {
+    this.#octets = new TextEncoder().encode(secret);
+    if (this.#octets.length === 0 || this.#octets.length > MAX_SECRET_OCTETS) {
+      throw new RangeError("A shared secret has 1 to 256 octets");
+    }
+    this.#hmac = createHmacMd5(this.#octets);
+  }
+
+  /**
+   * Whether the Message-Authenticator whose value stands at `valueAt` verifies (RFC 3579 §3.2).
+   *
+   * @param requestAuthenticator for a reply, the authenticator of its request; `null` for a request.
+   */
+  isAuthentic(
+    packet: Uint8Array,
+    place: { lengthOctets: number; valueAt: number; valueOctets: number },
+    requestAuthenticator: Uint8Array | null = null,
+  ): boolean {
+    if (place.valueOctets !== MD5_OCTETS) return false;
+    const scratch = this.#scratch;
+    for (let i = 0; i < place.lengthOctets; i++) scratch[i] = packet[i] as number;
+    if (requestAuthenticator !== null) scratch.set(requestAuthenticator, 4);
+    scratch.fill(0, place.valueAt, place.valueAt + MD5_OCTETS);
+    this.#hmac.signInto(scratch, 0, place.lengthOctets, this.#expected, 0);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (packet[place.valueAt + i] as number);
+    }
+    return difference === 0;
+  }
+
+  /**
+   * Whether a reply's Response Authenticator verifies (RFC 2865 §3).
+   *
+   * @param reply exactly the packet, without padding.
+   */
+  isAnswerTo(reply: Uint8Array, requestAuthenticator: Uint8Array): boolean {
+    this.#scratch.set(reply);
+    this.#scratch.set(requestAuthenticator, 4);
+    this.#responseAuthenticator(reply.length, this.#expected);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (reply[4 + i] as number);
+    }
+    return difference === 0;
+  }
+
+  /**
+   * Whether the Request Authenticator of an Accounting-Request verifies (RFC 2866 §3): MD5 over the packet with 16 zero octets in its
+   * place, and the secret.
+   */
+  isAccountingRequest(packet: Uint8Array, lengthOctets: number): boolean {
+    const scratch = this.#scratch;
+    for (let i = 0; i < lengthOctets; i++) scratch[i] = packet[i] as number;
+    scratch.set(ZEROS, AUTHENTICATOR_AT);
+    this.#responseAuthenticator(lengthOctets, this.#expected);
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (packet[AUTHENTICATOR_AT + i] as number);
+    }
+    return difference === 0;
+  }
+
+  /**
+   * Whether the Message-Authenticator of an Accounting-Request verifies. The Request Authenticator is computed after it, so 16 zero octets
+   * take its place, as in RFC 5176 §3.4.
+   */
+  isSignedAccountingRequest(
+    packet: Uint8Array,
+    place: { lengthOctets: number; valueAt: number; valueOctets: number },
+  ): boolean {
+    return this.isAuthentic(packet, place, ZEROS);
+  }
+
+  #responseAuthenticator(lengthOctets: number, out: Uint8Array): void {
+    this.#scratch.set(this.#octets, lengthOctets);
+    md5Into(this.#scratch, 0, lengthOctets + this.#octets.length, out, 0);
+  }
+
+  /** Reserves the place of Message-Authenticator: it is the first attribute of every packet that we send. */
+  beginSigned(writer: PacketWriter, code: number, identifier: number): void {
+    writer.begin(code, identifier);
+    writer.attribute(MESSAGE_AUTHENTICATOR, ZEROS);
+  }
+
+  /**
+   * Signs a reply begun with {@link beginSigned}: Length, Message-Authenticator over the Request Authenticator
+   * (RFC 3579 §3.2), then the Response Authenticator (RFC 2865 §3).
+   *
+   * @param request the packet that is answered.
+   * @returns the finished octets, a copy.
+   */
+  signReply(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    for (let i = 4; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
+    this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
+    octets.set(this.#octets, lengthOctets);
+    md5Into(octets, 0, lengthOctets + this.#octets.length, octets, 4);
+    octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
+    return slab.copy(octets, lengthOctets);
+  }
+
+  /**
+   * Completes an Accounting-Response: Length and Response Authenticator (RFC 2866 §3), without a Message-Authenticator
+   * (RFC 2869 §5.19 does not allow one there).
+   *
+   * @param request the packet that is answered.
+   * @returns the finished octets, a copy.
+   */
+  finishAccountingResponse(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    for (let i = AUTHENTICATOR_AT; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
+    octets.set(this.#octets, lengthOctets);
+    md5Into(octets, 0, lengthOctets + this.#octets.length, octets, AUTHENTICATOR_AT);
+    octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
+    return slab.copy(octets, lengthOctets);
+  }
+
+  /** Signs a request begun with {@link beginSigned}; `authenticator` is random (RFC 2865 §3). Returns a copy. */
+  signRequest(writer: PacketWriter, authenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+    writer.finish();
+    const { octets, lengthOctets } = writer;
+    octets.set(authenticator, 4);
+    this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
+    return octets.slice(0, lengthOctets);
+  }
+
+  /**
+   * Reveals User-Password (RFC 2865 §5.2). The padding of NUL octets is removed, a NUL inside stays.
+   *
+   * @returns `null` if the length is not a multiple of 16 up to 128. No octets are an empty password: RFC 2865 §5 does not allow them, and
+   * radcli (ocserv) and Authen::Radius send them for an empty answer.
+   */
+  revealPassword(hidden: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
+    const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+    const lengthOctets = this.revealPasswordInto(plain, hidden, {
+      authenticator: requestAuthenticator,
+      at: 0,
+    });
+    return lengthOctets < 0 ? null : plain.slice(0, lengthOctets);
+  }
+
+  /**
+   * As {@link revealPassword}, into `plain`, which has 128 octets and may be used again: an array for each packet costs more than the
+   * revealing.
+   *
+   * @param authenticator where the Request Authenticator's 16 octets stand.
+   * @returns the length, or -1.
+   */
+  revealPasswordInto(
+    plain: Uint8Array,
+    hidden: Uint8Array,
+    { authenticator, at }: { authenticator: Uint8Array; at: number },
+  ): number {
+    const length = hidden.length;
+    if (length % 16 !== 0 || length > MAX_PASSWORD_OCTETS) return -1;
+    for (let block = 0; block < length; block += AUTHENTICATOR_OCTETS) {
+      if (block === 0) this.#mask(authenticator, at);
+      else this.#mask(hidden, block - AUTHENTICATOR_OCTETS);
+      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
+        plain[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
+      }
+    }
+    let end = length;
+    while (end > 0 && plain[end - 1] === 0) end--;
+    return end;
+  }
+
+  /**
+   * Hides a password of at most 128 octets (RFC 2865 §5.2).
+   *
+   * @throws RangeError when it is longer.
+   */
+  hidePassword(plain: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> {
+    if (plain.length > MAX_PASSWORD_OCTETS) throw new RangeError("A password has at most 128 octets");
+    const hidden = new Uint8Array(Math.max(16, Math.ceil(plain.length / 16) * 16));
+    hidden.set(plain);
+    for (let block = 0; block < hidden.length; block += AUTHENTICATOR_OCTETS) {
+      this.#mask(block === 0 ? requestAuthenticator : hidden, Math.max(0, block - AUTHENTICATOR_OCTETS));
+      for (let i = block; i < block + AUTHENTICATOR_OCTETS; i++) {
+        hidden[i] = (hidden[i] as number) ^ (this.#expected[i - block] as number);
+      }
+    }
+    return hidden;
+  }
+
+  /** b(i) = MD5(secret + c(i-1)), c(0) being the Request Authenticator: into `#expected`, from 16 octets of `before` at `at`. */
+  #mask(before: Uint8Array, at: number): void {
+    const scratch = this.#scratch;
+    const secretOctets = this.#octets.length;
+    for (let i = 0; i < secretOctets; i++) scratch[i] = this.#octets[i] as number;
+    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) scratch[secretOctets + i] = before[at + i] as number;
+    md5Into(scratch, 0, secretOctets + AUTHENTICATOR_OCTETS, this.#expected, 0);
+  }
+}
+
+/** Where a packet's first Message-Authenticator stands, or `null`. */
+export function findMessageAuthenticator(
+  packet: Uint8Array,
+): { valueAt: number; valueOctets: number } | null {
+  let found: { valueAt: number; valueOctets: number } | null = null;
+  forEachAttribute(packet, packet.length, (type, at, valueOctets) => {
+    if (type === MESSAGE_AUTHENTICATOR) found ??= { valueAt: at, valueOctets };
+  });
+  return found;
+}

@@ -1,0 +1,137 @@
+// Client discovery: records senders that are unknown or use another secret, only while an administrator adds a client. Bounded in
+// senders and in packets a second; the records are deleted one minute after the last request for them.
+
+import { PacketView } from "../protocol/packet.ts";
+import { SharedSecret } from "../protocol/authenticity.ts";
+import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../protocol/codes.ts";
+import { looksGarbled } from "../protocol/password.ts";
+import { decodeText } from "../protocol/utf8.ts";
+import type { Clock } from "../../platform/runtime.ts";
+
+interface Sound {
+  readonly octets: Uint8Array;
+  readonly source: string;
+  /** A drop reason, or `any_address` for what is served because no client is known yet. */
+  readonly reason: string;
+  /** The client whose secret did not fit. */
+  readonly client: string | null;
+}
+
+/** One sender, as the console shows it. */
+export interface HeardSender {
+  readonly source: string;
+  readonly nasIdentifier: string;
+  readonly reason: string;
+  readonly client: string | null;
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** Whether its last packet brings a Message-Authenticator. */
+  readonly signed: boolean;
+  /** How the last packet fits a candidate: by its signature, or by its password being text. */
+  readonly fits: "signed" | "likely" | "wrong" | "unknown";
+}
+
+export interface Ear {
+  hear(sound: Sound): void;
+  /** Opens the ear for a minute more and tells what it heard, newest first. `secret`: a candidate to try. */
+  heard(secret?: string): HeardSender[];
+  forget(source: string): void;
+}
+
+type Kept = Omit<HeardSender, "fits" | "count" | "lastMs" | "signed"> & {
+  count: number;
+  lastMs: number;
+  signed: boolean;
+  octets: Uint8Array;
+};
+
+const OPEN_MS = 60_000;
+const MOST_SENDERS = 100;
+const MOST_PER_SECOND = 100;
+const REASONS = new Set(["unknown_client", "wrong_message_authenticator", "any_address"]);
+
+export function createEar({ clock }: { clock: Pick<Clock, "nowMs"> }): Ear {
+  const senders = new Map<string, Kept>();
+  const view = new PacketView();
+  let openUntilMs = 0;
+  let second = 0;
+  let inSecond = 0;
+
+  const mayKeep = (nowMs: number): boolean => {
+    if (nowMs >= openUntilMs) {
+      senders.clear();
+      return false;
+    }
+    const now = Math.floor(nowMs / 1000);
+    if (now !== second) [second, inSecond] = [now, 0];
+    inSecond += 1;
+    return inSecond <= MOST_PER_SECOND;
+  };
+
+  return {
+    hear({ octets, source, reason, client }) {
+      if (openUntilMs === 0 || !REASONS.has(reason)) return;
+      const nowMs = clock.nowMs();
+      if (!mayKeep(nowMs) || view.read(octets, octets.length) !== null) return;
+      const given = view.value("nasIdentifier");
+      const nasIdentifier = given === null ? "" : decodeText(given);
+      const key = `${source} ${nasIdentifier}`;
+      const known = senders.get(key);
+      senders.delete(key);
+      if (senders.size >= MOST_SENDERS) {
+        for (const oldest of senders.keys()) {
+          senders.delete(oldest);
+          break;
+        }
+      }
+      senders.set(key, {
+        source,
+        nasIdentifier,
+        reason,
+        client,
+        count: (known?.count ?? 0) + 1,
+        firstMs: known?.firstMs ?? nowMs,
+        lastMs: nowMs,
+        signed: view.slots.messageAuthenticator.count > 0,
+        octets: octets.slice(0, view.lengthOctets),
+      });
+    },
+    heard(secret) {
+      const nowMs = clock.nowMs();
+      if (nowMs >= openUntilMs) senders.clear();
+      openUntilMs = nowMs + OPEN_MS;
+      const candidate = secret === undefined ? null : new SharedSecret(secret);
+      return [...senders.values()].reverse().map(({ octets, ...sender }) => ({
+        ...sender,
+        fits: candidate === null ? "unknown" : fitOf(octets, { view, candidate }),
+      }));
+    },
+    forget(source) {
+      for (const [key, sender] of senders) if (sender.source === source) senders.delete(key);
+    },
+  };
+}
+
+function fitOf(
+  octets: Uint8Array,
+  { view, candidate }: { view: PacketView; candidate: SharedSecret },
+): HeardSender["fits"] {
+  if (view.read(octets, octets.length) !== null) return "unknown";
+  const { messageAuthenticator } = view.slots;
+  if (messageAuthenticator.count > 0) {
+    const place = {
+      lengthOctets: view.lengthOctets,
+      valueAt: messageAuthenticator.at,
+      valueOctets: messageAuthenticator.lengthOctets,
+    };
+    return candidate.isAuthentic(view.octets, place) ? "signed" : "wrong";
+  }
+  const hidden = view.value("userPassword");
+  if (hidden === null) return "unknown";
+  const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
+  const length = candidate.revealPasswordInto(plain, hidden, { authenticator: octets, at: AUTHENTICATOR_AT });
+  const fits = length >= 0 && !looksGarbled(plain.subarray(0, length));
+  plain.fill(0);
+  return fits ? "likely" : "wrong";
+}

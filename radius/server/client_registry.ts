@@ -1,0 +1,246 @@
+// The register of RADIUS clients that the console made, beside those of the settings. A change is one commit with its audit record, and
+// is at the packet gate from the next packet on.
+
+import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { ClientContent, FirstFactorServer } from "../../platform/client_values.ts";
+import { clientKey, type ClientRecord, completeRecord, type StoredClientRecord } from "./client_record.ts";
+import { ClientSecrets } from "./client_secrets.ts";
+import { clientSigning } from "./client_signing.ts";
+import {
+  type ClientActivity,
+  findUnsigned,
+  type ShownClient,
+  showRecord,
+  showSettings,
+  type UnsignedClient,
+} from "./client_view.ts";
+import type { Clients, ClientUse } from "./clients.ts";
+import type { Learnt } from "./signing_clients.ts";
+
+/** `no_server_secret`: the first factor is at another RADIUS server, and no secret of it is given or kept. */
+export type RegisterProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
+export type RegisterOutcome =
+  | { readonly ok: true; readonly client: ShownClient | null }
+  | { readonly ok: false; readonly reason: RegisterProblem };
+
+export interface ClientRegister {
+  load(): Promise<void>;
+  /** In order of name. */
+  list(): ShownClient[];
+  find(name: string): ShownClient | null;
+  add(
+    content: ClientContent,
+    given: { secret: string; serverSecret?: string | undefined; audit: Mutation },
+  ): Promise<RegisterOutcome>;
+  /** Changes all but the name and the secret. The first-factor server's secret stays unless another is given. */
+  change(
+    content: ClientContent,
+    given: { version: number; serverSecret?: string | undefined; audit: Mutation },
+  ): Promise<RegisterOutcome>;
+  /** The first-factor server of a client with its secret, to be asked; `null` when it has none. */
+  firstFactorServer(name: string): FirstFactorServer | null;
+  /** Gives another secret; the present one is accepted for `overlapMs` more. */
+  rotate(
+    name: string,
+    given: { secret: string; overlapMs: number; audit: Mutation },
+  ): Promise<RegisterOutcome>;
+  /** Stops accepting the secret before. */
+  endOverlap(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
+  remove(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
+  /** Clients whose unsigned requests are accepted from some address; "any" while no client is configured. */
+  unsigned(): readonly UnsignedClient[];
+}
+
+export interface RegisterDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly log: Log;
+  readonly clients: Clients;
+  readonly settings: readonly ClientSettings[];
+  readonly anyClient: ClientPolicy;
+  readonly signing: Pick<Learnt, "addressesOf" | "names">;
+}
+
+const MAX_CLIENTS = 2000;
+const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
+
+/** The only known client while every client is disabled: no address is inside its range, so no request is served. */
+const NO_CLIENT = {
+  name: "nobody",
+  address: [],
+  secret: "no packet is ever checked with this",
+  nasIdentifier: "",
+  nasIpAddress: "",
+};
+
+/** Makes the register; {@link ClientRegister.load} reads what is stored. */
+export function createClientRegister(deps: RegisterDeps): ClientRegister {
+  return new StoredClientRegister(deps);
+}
+
+class StoredClientRegister implements ClientRegister {
+  readonly #deps: RegisterDeps;
+  readonly #secrets: ClientSecrets;
+  readonly #records = new Map<string, ClientRecord>();
+
+  constructor(deps: RegisterDeps) {
+    this.#deps = deps;
+    this.#secrets = new ClientSecrets(deps.vault);
+  }
+
+  async load(): Promise<void> {
+    const { store, log, anyClient } = this.#deps;
+    for await (const { value } of store.list<StoredClientRecord>(["client"])) {
+      if (value === null) continue;
+      if (this.#settingsOf(value.name) !== undefined) {
+        log.warn("a client is defined in the console and in the settings file: the settings file is used", {
+          client: value.name,
+        });
+      } else this.#records.set(value.name, completeRecord(value, anyClient));
+    }
+    if (this.#records.size > 0) this.#apply();
+  }
+
+  list(): ShownClient[] {
+    const ofSettings = this.#deps.settings.map((client) => showSettings(client, this.#activityOf(client)));
+    const ofRecords = [...this.#records.values()].map((record) => this.#show(record));
+    return [...ofSettings, ...ofRecords].sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  find(name: string): ShownClient | null {
+    const record = this.#records.get(name);
+    if (record !== undefined) return this.#show(record);
+    const client = this.#settingsOf(name);
+    return client === undefined ? null : showSettings(client, this.#activityOf(client));
+  }
+
+  unsigned(): UnsignedClient[] {
+    return findUnsigned(this.#deps.clients, () => this.list());
+  }
+
+  firstFactorServer(name: string): FirstFactorServer | null {
+    const record = this.#records.get(name);
+    return record === undefined
+      ? this.#settingsOf(name)?.firstFactorServer ?? null
+      : this.#secrets.serverOf(record);
+  }
+
+  async add(
+    content: ClientContent,
+    { secret, serverSecret, audit }: {
+      secret: string;
+      serverSecret?: string | undefined;
+      audit: Mutation;
+    },
+  ): Promise<RegisterOutcome> {
+    if (this.find(content.name) !== null) return { ok: false, reason: "taken" };
+    if (this.#records.size >= MAX_CLIENTS) return { ok: false, reason: "full" };
+    const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before: null });
+    if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
+    const nowMs = this.#deps.clock.nowMs();
+    const sealed = this.#secrets.seal(content.name, "secret", secret);
+    const times = { secretMs: nowMs, createdMs: nowMs };
+    const record = { ...content, sealed, serverSealed, previous: null, ...times, version: 1 };
+    return await this.#write(record, { before: null, audit });
+  }
+
+  async change(
+    content: ClientContent,
+    { version, serverSecret, audit }: {
+      version: number;
+      serverSecret?: string | undefined;
+      audit: Mutation;
+    },
+  ): Promise<RegisterOutcome> {
+    const before = this.#records.get(content.name);
+    if (before === undefined) return this.#refusal(content.name);
+    if (before.version !== version) return { ok: false, reason: "changed" };
+    const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before });
+    if (serverSealed === undefined) return { ok: false, reason: "no_server_secret" };
+    return await this.#write({ ...before, ...content, serverSealed, version: version + 1 }, {
+      before,
+      audit,
+    });
+  }
+
+  async rotate(
+    name: string,
+    { secret, overlapMs, audit }: { secret: string; overlapMs: number; audit: Mutation },
+  ): Promise<RegisterOutcome> {
+    const before = this.#records.get(name);
+    if (before === undefined) return this.#refusal(name);
+    const old = this.#secrets.open(name, "secret", before.sealed);
+    const nowMs = this.#deps.clock.nowMs();
+    const previous = old === null || overlapMs === 0
+      ? null
+      : { sealed: this.#secrets.seal(name, "previous", old), untilMs: nowMs + overlapMs };
+    const sealed = this.#secrets.seal(name, "secret", secret);
+    const version = before.version + 1;
+    return await this.#write({ ...before, sealed, previous, secretMs: nowMs, version }, { before, audit });
+  }
+
+  async endOverlap(name: string, { audit }: { audit: Mutation }): Promise<RegisterOutcome> {
+    const before = this.#records.get(name);
+    if (before === undefined) return this.#refusal(name);
+    return await this.#write({ ...before, previous: null, version: before.version + 1 }, { before, audit });
+  }
+
+  async remove(name: string, { audit }: { audit: Mutation }): Promise<RegisterOutcome> {
+    if (!this.#records.has(name)) return this.#refusal(name);
+    await this.#deps.store.commit({ mutations: [{ type: "delete", key: clientKey(name) }, audit] });
+    this.#records.delete(name);
+    this.#apply();
+    return { ok: true, client: null };
+  }
+
+  /** Writes one record as it was decided from `before`, unless it was changed since. */
+  async #write(
+    record: ClientRecord,
+    { before, audit }: { before: ClientRecord | null; audit: Mutation },
+  ): Promise<RegisterOutcome> {
+    const { store } = this.#deps;
+    const entry = await store.get<ClientRecord>(clientKey(record.name));
+    if ((entry.value?.version ?? null) !== (before?.version ?? null)) return { ok: false, reason: "changed" };
+    const { ok } = await store.commit({
+      checks: [{ key: entry.key, versionstamp: entry.versionstamp }],
+      mutations: [{ type: "set", key: clientKey(record.name), value: record }, audit],
+    });
+    if (!ok) return { ok: false, reason: "changed" };
+    this.#records.set(record.name, record);
+    this.#apply();
+    return { ok: true, client: this.#show(record) };
+  }
+
+  /** Brings the gate up to what is recorded. A client that is disabled is no client, but does not open the gate to any address. */
+  #apply(): void {
+    const { clients, settings, anyClient, clock } = this.#deps;
+    const stored = [...this.#records.values()]
+      .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
+      .filter((client) => client !== null);
+    const known = [...settings, ...stored];
+    clients.replace(known.length === 0 && this.#records.size > 0 ? [{ ...anyClient, ...NO_CLIENT }] : known);
+  }
+
+  #settingsOf(name: string): ClientSettings | undefined {
+    return this.#deps.settings.find((client) => client.name === name);
+  }
+
+  #show(record: ClientRecord): ShownClient {
+    return showRecord(record, { ...this.#activityOf(record), nowMs: this.#deps.clock.nowMs() });
+  }
+
+  #activityOf(client: Parameters<typeof clientSigning>[0]): ClientActivity {
+    const { clients, signing } = this.#deps;
+    const use = clients.all.find(({ name }) => name === client.name)?.use ?? NEVER;
+    return { use: { ...use }, signing: clientSigning(client, signing) };
+  }
+
+  #refusal(name: string): RegisterOutcome {
+    return { ok: false, reason: this.#settingsOf(name) === undefined ? "unknown" : "in_settings" };
+  }
+}

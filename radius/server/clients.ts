@@ -1,0 +1,237 @@
+// Which client a datagram comes from: by source address or network, the most specific first, and among several behind one address by
+// NAS-Identifier or NAS-IP-Address.
+
+import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
+import { parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
+import { SharedSecret } from "../protocol/authenticity.ts";
+import type { PacketView } from "../protocol/packet.ts";
+
+/** A client as the gate needs it. */
+export interface Client {
+  readonly name: string;
+  readonly policy: ClientPolicy;
+  readonly secret: SharedSecret;
+  /** Whether any source address is taken: then every request logs a warning. */
+  readonly anyAddress: boolean;
+  /** Whether `message_authenticator = "auto"` learns which source addresses sign. */
+  readonly learns: boolean;
+  /** Whether the settings require Message-Authenticator; what `auto` has learnt is in learnt.ts. */
+  readonly requiresSignature: boolean;
+  /** The address of a client that has exactly one, otherwise `null`. */
+  readonly onlyAddress: string | null;
+  readonly nasIdentifier: string;
+  readonly nasIpAddress: Uint8Array | null;
+  /** The same client with the secret that it had before, for as long as that is still accepted. */
+  readonly previous: { readonly client: Client; readonly untilMs: number } | null;
+  /** Whether this is the client with its former secret. */
+  readonly isPrevious: boolean;
+  /** What came from it since the start; kept when the client is changed. */
+  readonly use: ClientUse;
+}
+
+/** When packets of a client passed the gate, by the secret that they were made with; 0 is never. */
+export interface ClientUse {
+  packets: number;
+  lastMs: number;
+  previousMs: number;
+  /** When an Access-Request without Message-Authenticator passed the gate. */
+  unsignedMs: number;
+}
+
+/** A client that may have been given another secret lately. */
+export interface KnownClient extends ClientSettings {
+  readonly previousSecret?: { readonly secret: string; readonly untilMs: number };
+}
+
+interface Network {
+  readonly octets: Uint8Array;
+  readonly prefixBits: number;
+  readonly client: Client;
+}
+
+/** Finds clients by source address. */
+export interface Clients {
+  /** Clients behind an address, most specific network first; `null` when there is none. */
+  behind(hostname: string): readonly Client[] | null;
+  /** Of several clients the one that the request's attributes name, else the one that names none. */
+  choose(clients: readonly Client[], view: PacketView): Client | null;
+  readonly all: readonly Client[];
+  /** Takes other clients from the next packet on; with none, any address is served again. */
+  replace(settings: readonly KnownClient[]): void;
+}
+
+/** Source addresses whose look-up is remembered. */
+const REMEMBERED_ADDRESSES = 10_000;
+
+/** IPv4 inside IPv6 (`::ffff:a.b.c.d`), which a dual-stack socket reports, as plain IPv4. */
+export function normalAddress(hostname: string): string {
+  return hostname.startsWith("::ffff:") && hostname.includes(".") ? hostname.slice(7) : hostname;
+}
+
+/** @param settings the configured clients; with none, `anyClient` and `anySecret` serve every address. */
+export function createClients(
+  { settings, anyClient, anySecret }: {
+    settings: readonly KnownClient[];
+    anyClient: ClientPolicy;
+    anySecret: string;
+  },
+): Clients {
+  const uses = new Map<string, ClientUse>();
+  const known = new Map<string, readonly Client[] | null>();
+  const any = anyAddressClient(anyClient, anySecret);
+  let networks: Network[] = [];
+  let all: readonly Client[] = any;
+
+  const useOf = (name: string): ClientUse => {
+    const use = uses.get(name) ?? unused();
+    uses.set(name, use);
+    return use;
+  };
+  const replace = (next: readonly KnownClient[]): void => {
+    const found: Network[] = [];
+    const clients = next.map((setting) => {
+      const client = createClient(setting, useOf(setting.name));
+      for (const address of setting.address) found.push(parseNetwork(address, client));
+      return client;
+    });
+    networks = found.sort((a, b) => relativeBits(b) - relativeBits(a));
+    all = clients.length === 0 ? any : clients;
+    known.clear();
+    const names = new Set(next.map(({ name }) => name));
+    for (const name of uses.keys()) if (!names.has(name)) uses.delete(name);
+  };
+  replace(settings);
+
+  return {
+    get all() {
+      return all;
+    },
+    replace,
+    behind(hostname) {
+      if (all === any) return any;
+      const remembered = known.get(hostname);
+      if (remembered !== undefined) return remembered;
+      const found = matching(networks, hostname);
+      if (known.size >= REMEMBERED_ADDRESSES) known.clear();
+      known.set(hostname, found);
+      return found;
+    },
+    choose,
+  };
+}
+
+const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 });
+
+/** The name of all senders in the log, while no client is configured. */
+export const ANY_ADDRESS_CLIENT = "any";
+
+function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client[] {
+  return [{
+    name: ANY_ADDRESS_CLIENT,
+    policy,
+    secret: new SharedSecret(secret),
+    anyAddress: true,
+    learns: false,
+    requiresSignature: policy.messageAuthenticator === "require",
+    onlyAddress: null,
+    nasIdentifier: "",
+    nasIpAddress: null,
+    previous: null,
+    isPrevious: false,
+    use: unused(),
+  }];
+}
+
+function createClient(setting: KnownClient, use: ClientUse): Client {
+  const [only] = setting.address;
+  const isAlone = setting.address.length === 1 && only !== undefined && isSingle(only);
+  const client: Client = {
+    name: setting.name,
+    policy: setting,
+    secret: new SharedSecret(setting.secret),
+    anyAddress: false,
+    learns: setting.messageAuthenticator === "auto",
+    requiresSignature: setting.messageAuthenticator === "require",
+    onlyAddress: isAlone ? only.split("/")[0] ?? null : null,
+    nasIdentifier: setting.nasIdentifier,
+    nasIpAddress: setting.nasIpAddress === "" ? null : parseIpv4(setting.nasIpAddress),
+    previous: null,
+    isPrevious: false,
+    use,
+  };
+  const { previousSecret } = setting;
+  return previousSecret === undefined ? client : withPrevious(client, previousSecret);
+}
+
+function withPrevious(
+  client: Client,
+  { secret, untilMs }: { readonly secret: string; readonly untilMs: number },
+): Client {
+  const before: Client = { ...client, secret: new SharedSecret(secret), isPrevious: true };
+  return { ...client, previous: { client: before, untilMs } };
+}
+
+function isSingle(address: string): boolean {
+  const [host = "", bits] = address.split("/");
+  return bits === undefined || Number(bits) === (host.includes(":") ? 128 : 32);
+}
+
+function parseNetwork(address: string, client: Client): Network {
+  const [host = "", bits] = address.split("/");
+  const octets = parseIpv4(host) ?? parseIpv6(host);
+  if (octets === null) throw new RangeError(`Cannot read the client address "${address}"`);
+  return { octets, prefixBits: bits === undefined ? octets.length * 8 : Number(bits), client };
+}
+
+/** Prefix lengths of both families on one scale. */
+function relativeBits({ octets, prefixBits }: Network): number {
+  return prefixBits + (octets.length === 4 ? 96 : 0);
+}
+
+function matching(networks: readonly Network[], hostname: string): readonly Client[] | null {
+  const withoutZone = hostname.split("%")[0] ?? "";
+  const source = parseIpv4(withoutZone) ?? parseIpv6(withoutZone);
+  if (source === null) return null;
+  let best: Network | null = null;
+  const found: Client[] = [];
+  for (const network of networks) {
+    if (!contains(network, source)) continue;
+    if (best !== null && relativeBits(network) < relativeBits(best)) break;
+    best = network;
+    if (!found.includes(network.client)) found.push(network.client);
+  }
+  return found.length === 0 ? null : found;
+}
+
+function contains({ octets, prefixBits }: Network, source: Uint8Array): boolean {
+  if (octets.length !== source.length) return false;
+  for (let bit = 0; bit < prefixBits; bit += 8) {
+    const mask = prefixBits - bit >= 8 ? 0xff : (0xff << (8 - (prefixBits - bit))) & 0xff;
+    const at = bit >> 3;
+    if ((((octets[at] as number) ^ (source[at] as number)) & mask) !== 0) return false;
+  }
+  return true;
+}
+
+const text = new TextDecoder();
+
+function choose(clients: readonly Client[], view: PacketView): Client | null {
+  const [first] = clients;
+  if (
+    clients.length === 1 && first !== undefined && first.nasIdentifier === "" && first.nasIpAddress === null
+  ) return first;
+  const identifier = view.value("nasIdentifier");
+  const address = view.value("nasIpAddress");
+  const named = clients.find((client) =>
+    (client.nasIdentifier !== "" || client.nasIpAddress !== null) &&
+    (client.nasIdentifier === "" ||
+      (identifier !== null && text.decode(identifier) === client.nasIdentifier)) &&
+    (client.nasIpAddress === null || (address !== null && sameOctets(address, client.nasIpAddress)))
+  );
+  return named ?? clients.find((client) => client.nasIdentifier === "" && client.nasIpAddress === null) ??
+    null;
+}
+
+function sameOctets(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((octet, i) => octet === b[i]);
+}

@@ -1,0 +1,93 @@
+// Writes replies: Message-Authenticator first, Proxy-State copied in order, the request's identifier (RFC 2865 §4 and §5.33, RFC 3579 §3.2).
+
+import { PACKET_CODES, type ReplyName } from "../protocol/codes.ts";
+import { typeOf } from "../protocol/dictionary.ts";
+import { stepByName } from "../protocol/steps.ts";
+import { forEachAttribute, PacketWriter } from "../protocol/packet.ts";
+import { splitReplyMessage } from "../flow/prompt_text.ts";
+import { encodeRepeated } from "../protocol/utf8.ts";
+import type { Request } from "./request.ts";
+
+export interface Reply {
+  readonly name: ReplyName;
+  /** Text shown to the user; "" for none. */
+  readonly message: string;
+  /** Present on challenges only. */
+  readonly state?: string;
+  /** Encoded attributes of an Access-Accept. */
+  readonly attributes?: Uint8Array;
+  /** RFC 3579 §2.2: a refused EAP conversation gets EAP-Failure inside the Reject. */
+  readonly eapIdentifier?: number;
+}
+
+const STATE = typeOf("State");
+const REPLY_MESSAGE = typeOf("Reply-Message");
+const PROXY_STATE = typeOf("Proxy-State");
+const EAP_MESSAGE = typeOf("EAP-Message");
+const EAP_FAILURE = 4;
+
+const writer = new PacketWriter();
+const utf8 = new TextEncoder();
+const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
+
+/**
+ * The octets of a reply.
+ *
+ * @throws RangeError when the request's Proxy-States leave no room for what must be said.
+ */
+export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
+  const { secret } = request.client;
+  secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
+  if (reply.state !== undefined) {
+    writer.attribute(
+      STATE,
+      stepByName(reply.state) === null ? utf8.encode(reply.state) : encodeRepeated(reply.state),
+    );
+  }
+  if (reply.eapIdentifier !== undefined) {
+    writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
+  }
+  if (reply.attributes !== undefined) writer.raw(reply.attributes);
+  const proxyOctets = proxyStateOctets(request.octets);
+  for (const part of messageParts(reply.message)) {
+    if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
+    // Clients refuse a challenge without a text, and a user cannot answer half of one.
+    else if (reply.state !== undefined) {
+      throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
+    }
+  }
+  copyProxyStates(request.octets);
+  return secret.signReply(writer, request.octets);
+}
+
+/** The octets of an Accounting-Response (RFC 2866 §4.2): Proxy-State in order, and nothing else. */
+export function writeAccountingResponse({ client, octets }: Request): Uint8Array<ArrayBuffer> {
+  writer.begin(PACKET_CODES["Accounting-Response"].code, octets[1] as number);
+  copyProxyStates(octets);
+  return client.secret.finishAccountingResponse(writer, octets);
+}
+
+/** The same texts are said over and over: their octets are kept, up to a bound. */
+function messageParts(message: string): Uint8Array<ArrayBuffer>[] {
+  let parts = messages.get(message);
+  if (parts === undefined) {
+    parts = splitReplyMessage(message);
+    if (messages.size >= 256) messages.clear();
+    messages.set(message, parts);
+  }
+  return parts;
+}
+
+function proxyStateOctets(request: Uint8Array): number {
+  let octets = 0;
+  forEachAttribute(request, request.length, (type, _at, valueOctets) => {
+    if (type === PROXY_STATE) octets += valueOctets + 2;
+  });
+  return octets;
+}
+
+function copyProxyStates(request: Uint8Array): void {
+  forEachAttribute(request, request.length, (type, at, valueOctets) => {
+    if (type === PROXY_STATE) writer.attribute(PROXY_STATE, request.subarray(at, at + valueOctets));
+  });
+}

@@ -1,0 +1,185 @@
+// Entries and contents: what an entry says of a user or a group, what a new entry holds, and what has to change in one that is there. Pure.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { Content, Mapping, ResourceKind, UserContent } from "../../schema/resource.ts";
+import { fromFrontEnd, toFrontEnd } from "../../schema/mapping.ts";
+import type { LdapChange, LdapEntry, LdapValues } from "./ldap_records.ts";
+import { firstRdn } from "./ldap_dn.ts";
+import type { LdapKind, LdapLayout, LdapRow } from "./ldap_schemas.ts";
+
+const CONTROL = "userAccountControl";
+const NORMAL_ACCOUNT = 0x200;
+const DISABLED = 0x2;
+
+/** The attributes to ask for, so that an entry says all that is managed. */
+export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string[] {
+  const { naming, rows } = layout[kind];
+  const names = [
+    naming,
+    ...rows.flatMap((row) => row.more === undefined ? [row.ldap] : [row.ldap, row.more]),
+  ];
+  if (kind === "group") names.push(layout.group.member);
+  if (kind === "user" && layout.activeText !== null) names.push(layout.activeText);
+  else if (kind === "user" && layout.schema.active === "bit") names.push(CONTROL);
+  if (layout.schema.idAttribute !== null) names.push(layout.schema.idAttribute);
+  return [...new Set(names)];
+}
+
+/** An entry's own name: the value that it is named by, when that is one of them; else the first. `null` without any. */
+export function nameOf(entry: LdapEntry, { naming }: LdapKind): string | null {
+  const values = entry.texts.get(naming.toLowerCase()) ?? [];
+  const rdn = firstRdn(entry.dn);
+  if (rdn !== null && rdn.attribute === naming.toLowerCase()) {
+    const own = values.find((value) => value.toLowerCase() === rdn.value.toLowerCase());
+    if (own !== undefined) return own;
+  }
+  return values[0] ?? null;
+}
+
+/** Whether the entry belongs to the user `name`: directories also ignore differences that we do not, such as blanks at the end. */
+export function isNamed(entry: LdapEntry, name: string, kind: LdapKind): boolean {
+  const canonical = canonicalName(name);
+  return (entry.texts.get(kind.naming.toLowerCase()) ?? []).some((one) => canonicalName(one) === canonical);
+}
+
+export function remoteIdOf(entry: LdapEntry, layout: LdapLayout): string {
+  const { idAttribute } = layout.schema;
+  return (idAttribute === null ? undefined : entry.octets.get(idAttribute.toLowerCase())) ?? entry.dn;
+}
+
+/** What an entry says. @param members names; empty for a user. */
+export function contentOf(
+  entry: LdapEntry,
+  { kind, layout, mapping, name, members = [] }: {
+    kind: ResourceKind;
+    layout: LdapLayout;
+    mapping: Mapping;
+    name: string;
+    members?: readonly string[];
+  },
+): Content {
+  const frontEnd = new Map<string, readonly string[]>();
+  const { rows, demands } = layout[kind];
+  for (const row of rows) {
+    const values = valuesOf(entry, row);
+    const shown = demands.includes(row.ldap.toLowerCase()) ? values.filter((one) => one !== name) : values;
+    if (shown.length > 0) frontEnd.set(row.frontEnd, row.single === true ? shown.slice(0, 1) : shown);
+  }
+  const content = fromFrontEnd(frontEnd, { kind, name, mapping });
+  return content.kind === "group" ? { ...content, members } : { ...content, active: isActive(entry, layout) };
+}
+
+function valuesOf(entry: LdapEntry, row: LdapRow): readonly string[] {
+  const values = entry.texts.get(row.ldap.toLowerCase()) ?? [];
+  return row.more === undefined ? values : [...values, ...entry.texts.get(row.more.toLowerCase()) ?? []];
+}
+
+function isActive(entry: LdapEntry, layout: LdapLayout): boolean {
+  if (layout.activeText !== null) {
+    return entry.texts.get(layout.activeText.toLowerCase())?.[0]?.toLowerCase() !== "false";
+  }
+  if (layout.schema.active === "none") return true;
+  return (controlOf(entry) & DISABLED) === 0;
+}
+
+function controlOf(entry: LdapEntry): number {
+  const value = Number(entry.texts.get(CONTROL.toLowerCase())?.[0] ?? "");
+  return Number.isSafeInteger(value) && value > 0 ? value : NORMAL_ACCOUNT;
+}
+
+/**
+ * What managed attributes shall hold, by attribute; an empty list: nothing. Neither the name, nor members, nor what says that an account is active.
+ *
+ * @param name as the entry has it.
+ */
+function desiredValues(
+  content: Content,
+  { layout, mapping, name }: { layout: LdapLayout; mapping: Mapping; name: string },
+): Map<string, readonly string[]> {
+  const frontEnd = toFrontEnd(content, mapping);
+  const { rows, demands, naming, kept } = layout[content.kind];
+  const desired = new Map<string, readonly string[]>();
+  for (const row of rows) {
+    if (kept?.has(row.ldap.toLowerCase())) continue;
+    const values = [...new Set(frontEnd.get(row.frontEnd) ?? [])].filter((one) => one !== "");
+    const [first, ...others] = values;
+    const isOne = row.single === true || row.more !== undefined;
+    desired.set(row.ldap, isOne && first !== undefined ? [first] : values);
+    if (row.more !== undefined) desired.set(row.more, others);
+  }
+  const set = new Map([...desired].map(([attribute, values]) => [attribute.toLowerCase(), values]));
+  for (const attribute of demands) {
+    if (attribute !== naming.toLowerCase() && (set.get(attribute)?.length ?? 0) === 0) {
+      const spelled = [...desired.keys()].find((one) => one.toLowerCase() === attribute) ?? attribute;
+      desired.set(spelled, [name]);
+    }
+  }
+  return desired;
+}
+
+/** The attributes of an entry that is not there yet. @param memberDns of a group. */
+export function newEntry(
+  content: Content,
+  { layout, mapping, memberDns }: { layout: LdapLayout; mapping: Mapping; memberDns: readonly string[] },
+): Map<string, LdapValues> {
+  const kind = layout[content.kind];
+  const { name } = content;
+  const entry = new Map<string, LdapValues>([["objectClass", kind.classes], [kind.naming, [name]]]);
+  if (kind.rdn !== kind.naming) entry.set(kind.rdn, [name]);
+  for (const [attribute, values] of desiredValues(content, { layout, mapping, name })) {
+    if (values.length > 0 && attribute !== kind.rdn) entry.set(attribute, values);
+  }
+  if (content.kind === "group") {
+    const { emptyMember } = layout.schema;
+    const members = memberDns.length === 0 && emptyMember !== null ? [emptyMember] : memberDns;
+    if (members.length > 0) entry.set(layout.group.member, members);
+  } else if (layout.activeText !== null) entry.set(layout.activeText, [activeText(content)]);
+  // A new account has no password yet, and one that is enabled must have one.
+  else if (layout.schema.active === "bit") entry.set(CONTROL, [String(NORMAL_ACCOUNT | DISABLED)]);
+  return entry;
+}
+
+/** What has to change so that an entry says what `content` does; nothing that is right already, and nothing that names the entry. */
+export function changesTo(
+  entry: LdapEntry,
+  { content, layout, mapping }: { content: Content; layout: LdapLayout; mapping: Mapping },
+): LdapChange[] {
+  const name = nameOf(entry, layout[content.kind]) ?? content.name;
+  const rdn = firstRdn(entry.dn)?.attribute;
+  const changes: LdapChange[] = [];
+  for (const [attribute, values] of desiredValues(content, { layout, mapping, name })) {
+    if (attribute.toLowerCase() === rdn || layout[content.kind].kept?.has(attribute.toLowerCase())) continue;
+    const held = entry.texts.get(attribute.toLowerCase()) ?? [];
+    if (!isSameSet(held, values)) changes.push({ operation: "replace", attribute, values });
+  }
+  if (content.kind === "user" && layout.activeText !== null) {
+    const values = [activeText(content)];
+    const held = entry.texts.get(layout.activeText.toLowerCase()) ?? [];
+    if (!isSameSet(held, values)) {
+      changes.push({ operation: "replace", attribute: layout.activeText, values });
+    }
+  }
+  return changes;
+}
+
+/** What switches an account on or off, where a bit does; `null` when it is so already. */
+export function activeChange(
+  entry: LdapEntry | null,
+  { content, layout }: { content: UserContent; layout: LdapLayout },
+): LdapChange | null {
+  if (layout.activeText !== null || layout.schema.active !== "bit") return null;
+  const held = entry === null ? NORMAL_ACCOUNT | DISABLED : controlOf(entry);
+  const wanted = content.active ? held & ~DISABLED : held | DISABLED;
+  return held === wanted ? null : { operation: "replace", attribute: CONTROL, values: [String(wanted)] };
+}
+
+function activeText({ active }: UserContent): string {
+  return active ? "TRUE" : "FALSE";
+}
+
+/** Values of an attribute have no order in a directory. */
+function isSameSet(held: readonly string[], wanted: readonly string[]): boolean {
+  if (held.length !== wanted.length) return false;
+  const known = new Set(held);
+  return wanted.every((value) => known.has(value));
+}

@@ -1,0 +1,171 @@
+// Whether a resource is what a filter asks for (RFC 7644 §3.4.2.2).
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
+import { property } from "../schema/attribute_path.ts";
+import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import type { KnownAttribute } from "../schema/attributes.ts";
+import { attributeAt, type FilterPath } from "./filter_path.ts";
+import type { CompareOperator, Filter, FilterValue } from "./filter_tree.ts";
+import { isArray, isObject } from "../schema/json_limits.ts";
+import { resourceIds } from "../schema/mapping.ts";
+import { etagOf, schemasOf } from "../schema/render_resource.ts";
+import { isoTime } from "../schema/timestamps.ts";
+
+/** The resource as the interface answers it, as a value; what filters are matched against. `meta` has no location. */
+export function filterView(stored: Stored, mapping: Mapping): JsonObject {
+  const { content } = stored;
+  const reference = (name: string) => ({ value: name, display: name });
+  return {
+    ...content.attributes,
+    schemas: schemasOf(stored),
+    ...resourceIds(content, mapping),
+    ...(content.kind === "user"
+      ? { userName: content.name, active: content.active, groups: stored.groups.map(reference) }
+      : { displayName: content.name, members: content.members.map(reference) }),
+    meta: {
+      resourceType: content.kind === "user" ? "User" : "Group",
+      created: isoTime(stored.createdMs),
+      lastModified: isoTime(stored.modifiedMs),
+      version: etagOf(stored.version),
+    },
+  };
+}
+
+/**
+ * Whether a filter holds. A multi-valued attribute holds a comparison when one of its values does; an attribute that is not there equals null and
+ * differs from everything else. Texts compare without case unless the table says otherwise.
+ *
+ * @param view what {@link filterView} gives.
+ */
+export function matchesFilter(filter: Filter, view: JsonObject): boolean {
+  return matchesIn(filter, view, null);
+}
+
+/** @param parent the attribute whose entry `view` is. */
+function matchesIn(filter: Filter, view: JsonObject, parent: FilterPath | null): boolean {
+  switch (filter.kind) {
+    case "and":
+      return filter.filters.every((one) => matchesIn(one, view, parent));
+    case "or":
+      return filter.filters.some((one) => matchesIn(one, view, parent));
+    case "not":
+      return !matchesIn(filter.filter, view, parent);
+    case "present":
+      return valuesAt(filter.path, view).some(isFilled);
+    case "each":
+      return entriesAt(filter.path, view).some((entry) =>
+        isObject(entry) && matchesIn(filter.filter, entry, filter.path)
+      );
+    case "compare": {
+      const path = parent === null ? filter.path : { ...parent, sub: filter.path.attribute };
+      return compare(valuesAt(filter.path, view), filter, attributeAt(path));
+    }
+  }
+}
+
+/** What stands at a path: the values of all entries. */
+function valuesAt(path: FilterPath, view: JsonObject): JsonValue[] {
+  const entries = entriesAt(path, view);
+  const { sub } = path;
+  if (sub === null) return entries;
+  return entries.flatMap((entry) => {
+    const value = isObject(entry) ? propertyNamed(entry, sub) : undefined;
+    return value === undefined ? [] : [value];
+  });
+}
+
+function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonValue[] {
+  const extension = property(view, schema ?? ENTERPRISE_SCHEMA);
+  const inside = isObject(extension) ? propertyNamed(extension, attribute) : undefined;
+  // The manager stands beside the core attributes or in the extension; a filter need not know.
+  const value = schema === null ? propertyNamed(view, attribute) ?? inside : inside;
+  if (value === undefined) return [];
+  return isArray(value) ? [...value] : [value];
+}
+
+/** Names of the table are spelled alike in filter and resource; others are looked for without case. */
+function propertyNamed(object: JsonObject, name: string): JsonValue | undefined {
+  const exact = property(object, name);
+  if (exact !== undefined) return exact;
+  const small = name.toLowerCase();
+  const key = Object.keys(object).find((one) => one.toLowerCase() === small);
+  return key === undefined ? undefined : object[key];
+}
+
+/** RFC 7644 §3.4.2.2, `pr`: a value that is neither empty nor null; of a complex attribute, some part. */
+function isFilled(value: JsonValue): boolean {
+  if (isArray(value)) return value.some(isFilled);
+  if (isObject(value)) return Object.values(value).some(isFilled);
+  return value !== null && value !== "";
+}
+
+function compare(
+  found: readonly JsonValue[],
+  { operator, value }: { operator: CompareOperator; value: FilterValue },
+  known: KnownAttribute | undefined,
+): boolean {
+  if (value === null) {
+    const isThere = found.some(isFilled);
+    return operator === "eq" ? !isThere : operator === "ne" && isThere;
+  }
+  const plain = known?.plain ?? "value";
+  const named = known?.type === "complex" ? known.sub.get(plain) : known;
+  // The year that a date starts with is a text.
+  const about = named?.type === "dateTime" && TEXTUAL.has(operator) ? undefined : named;
+  const scalars = found.flatMap((one) => isObject(one) ? [property(one, plain) ?? null] : [one]);
+  const wanted = prepare(value, about);
+  if (operator === "ne" && scalars.length === 0) return true;
+  const test = TESTS[operator];
+  return scalars.some((one) => {
+    const actual = prepare(one, about);
+    return actual === null ? operator === "ne" : test(actual, wanted);
+  });
+}
+
+const TEXTUAL: ReadonlySet<CompareOperator> = new Set(["co", "sw", "ew"]);
+
+type Comparable = string | number | boolean;
+
+/** A value as it is compared: texts without case, dates as instants, truths as truths; `null` for what compares with nothing. */
+function prepare(value: FilterValue, about: KnownAttribute | undefined): Comparable;
+function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null;
+function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null {
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (typeof value !== "string") return null;
+  if (about?.type === "boolean") return asTruth(value);
+  if (about?.type === "dateTime") {
+    const instantMs = Date.parse(value);
+    return Number.isNaN(instantMs) ? value : instantMs;
+  }
+  return about?.caseExact === true ? value : canonicalName(value);
+}
+
+/** Entra asks for `primary eq "True"`. */
+function asTruth(text: string): boolean | string {
+  const small = text.toLowerCase();
+  return small === "true" || small === "false" ? small === "true" : text;
+}
+
+type Test = (actual: Comparable, wanted: Comparable) => boolean;
+
+const onTexts = (test: (actual: string, wanted: string) => boolean): Test => (actual, wanted) =>
+  typeof actual === "string" && typeof wanted === "string" && test(actual, wanted);
+
+/** An order exists among texts and among numbers (dates are), not between them. */
+const onOrder = (test: (order: number) => boolean): Test => (actual, wanted) => {
+  if (typeof actual !== typeof wanted || typeof actual === "boolean") return false;
+  return test(actual < wanted ? -1 : actual > wanted ? 1 : actual === wanted ? 0 : NaN);
+};
+
+const TESTS: Readonly<Record<CompareOperator, Test>> = {
+  eq: (actual, wanted) => actual === wanted,
+  ne: (actual, wanted) => actual !== wanted,
+  co: onTexts((actual, wanted) => actual.includes(wanted)),
+  sw: onTexts((actual, wanted) => actual.startsWith(wanted)),
+  ew: onTexts((actual, wanted) => actual.endsWith(wanted)),
+  gt: onOrder((order) => order > 0),
+  ge: onOrder((order) => order >= 0),
+  lt: onOrder((order) => order < 0),
+  le: onOrder((order) => order <= 0),
+};

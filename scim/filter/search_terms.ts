@@ -1,0 +1,161 @@
+// The words that a search finds a resource by: pieces of names, e-mail addresses, phone numbers and groups, compared by their beginning.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { JsonObject, JsonValue } from "../schema/resource.ts";
+
+/** What is kept of a word in the index; a longer word of a query is checked on the resource. */
+export const MAX_WORD_CHARACTERS = 24;
+const MAX_OWN_WORDS = 100;
+const MAX_GROUP_WORDS = 60;
+const MAX_QUERY_WORDS = 10;
+/** What is looked at of one text; the rest of a hostile one is not found. */
+const MAX_TEXT_CHARACTERS = 512;
+
+const NAME_PARTS = ["familyName", "givenName", "formatted", "middleName"] as const;
+const SPACES = /[\s\p{Cc}\u{10ffff}]+/u;
+/** A word also begins after one of these. */
+const SEPARATORS = new Set([..."._@-+\\/,;:()'\""]);
+const EDGES = new Set([...",;()\"'"]);
+
+/** Where a user's words come from. */
+export interface WordSource {
+  readonly name: string;
+  readonly attributes: JsonObject;
+  /** Names of the user's groups. */
+  readonly groups: readonly string[];
+}
+
+/** Words of a user in order, none the beginning of another: a search for the beginning finds the longer one. */
+export function wordsOfUser({ name, attributes, groups }: WordSource): string[] {
+  const own = new Set<string>();
+  addText(own, name);
+  const names = isObject(attributes.name) ? attributes.name : {};
+  for (const part of NAME_PARTS) addText(own, names[part]);
+  addText(own, attributes.displayName);
+  addText(own, attributes.nickName);
+  for (const value of valuesOf(attributes.emails)) addText(own, value);
+  for (const value of valuesOf(attributes.phoneNumbers)) addPhone(own, value);
+  const ofGroups = new Set<string>();
+  for (const group of groups) {
+    if (ofGroups.size >= MAX_GROUP_WORDS * 2) break;
+    addText(ofGroups, group);
+  }
+  return longest([
+    ...longest([...own]).slice(0, MAX_OWN_WORDS),
+    ...longest([...ofGroups]).slice(0, MAX_GROUP_WORDS),
+  ]);
+}
+
+/** Words of a group: those of its name. */
+export function wordsOfGroup(name: string): string[] {
+  const words = new Set<string>();
+  addText(words, name);
+  return longest([...words]).slice(0, MAX_OWN_WORDS);
+}
+
+/**
+ * The words of a query, each once, none the beginning of another. A text that can only be a phone number ("+49 171 1234567") is one word.
+ * Empty when there is nothing to look for.
+ */
+export function queryWords(q: string): string[] {
+  const text = canonicalName(q.toWellFormed()).trim();
+  if (/^\+\d[\d\s()./-]*$/.test(text)) return [text.replace(/\D/g, "")];
+  const words = text.split(SPACES).map(withoutEdges).filter((word) => word !== "");
+  return longest([...new Set(words)]).slice(0, MAX_QUERY_WORDS);
+}
+
+/** The word by which a resource is found whose text begins like this one; `null` when it has none. */
+export function firstWord(text: string, manner: "text" | "phone"): string | null {
+  if (manner === "phone") {
+    const digits = text.replace(/\D/g, "");
+    if (digits !== "") return digits;
+  }
+  if (text.length > MAX_TEXT_CHARACTERS) return null;
+  return canonicalName(text.toWellFormed()).split(SPACES).find((piece) => piece !== "") ?? null;
+}
+
+/** Whether one of `words` begins with `start`. */
+export function someBegin(words: readonly string[], start: string): boolean {
+  return words.some((word) => word.startsWith(start));
+}
+
+/**
+ * What the index keeps: each word cut to {@link MAX_WORD_CHARACTERS}, with the number of characters that it has in common with the one before
+ * it. A resource is found once for a beginning of n characters: by the one entry whose number is under n.
+ *
+ * @param words as {@link wordsOfUser} gives them.
+ */
+export function indexWords(words: readonly string[]): Map<string, number> {
+  const entries = new Map<string, number>();
+  let previous = "";
+  for (const word of words) {
+    const cut = cutWord(word);
+    if (cut === previous) continue;
+    entries.set(cut, commonLength(previous, cut));
+    previous = cut;
+  }
+  return entries;
+}
+
+/** A word as the index keeps it; never half a character. */
+export function cutWord(word: string): string {
+  if (word.length <= MAX_WORD_CHARACTERS) return word;
+  const last = word.charCodeAt(MAX_WORD_CHARACTERS - 1);
+  const splits = last >= 0xd800 && last <= 0xdbff;
+  return word.slice(0, splits ? MAX_WORD_CHARACTERS - 1 : MAX_WORD_CHARACTERS);
+}
+
+function commonLength(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length++;
+  return length;
+}
+
+/** In order, without what is the beginning of another. Code units order them well enough: beginnings stand together. */
+function longest(words: readonly string[]): string[] {
+  const sorted = [...new Set(words)].sort();
+  return sorted.filter((word, at) => !(sorted[at + 1]?.startsWith(word) ?? false));
+}
+
+/** Adds each piece between spaces, and what begins inside of it after a separator. */
+function addText(words: Set<string>, value: JsonValue | undefined): void {
+  if (typeof value !== "string" || value === "") return;
+  const text = canonicalName(value.slice(0, MAX_TEXT_CHARACTERS).toWellFormed());
+  for (const piece of text.split(SPACES)) {
+    if (words.size > MAX_OWN_WORDS * 4) return;
+    if (piece !== "") words.add(piece);
+    for (let at = 1; at < piece.length; at++) {
+      if (SEPARATORS.has(piece.charAt(at - 1)) && !SEPARATORS.has(piece.charAt(at))) {
+        words.add(piece.slice(at));
+      }
+    }
+  }
+}
+
+/** A phone number is found by its digits. A plus says nothing: many write the same number without. */
+function addPhone(words: Set<string>, value: string): void {
+  const digits = value.slice(0, MAX_TEXT_CHARACTERS).replace(/\D/g, "");
+  if (digits === "") addText(words, value);
+  else words.add(digits);
+}
+
+function valuesOf(entries: JsonValue | undefined): string[] {
+  if (!Array.isArray(entries)) return [];
+  return entries.slice(0, 100).flatMap((entry) =>
+    isObject(entry) && typeof entry.value === "string" ? [entry.value] : []
+  );
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Without quotes and commas around it, and without the plus of a phone number. */
+function withoutEdges(word: string): string {
+  let from = 0;
+  let to = word.length;
+  while (from < to && EDGES.has(word.charAt(from))) from++;
+  while (to > from && EDGES.has(word.charAt(to - 1))) to--;
+  const bare = word.slice(from, to);
+  return /^\+\d+$/.test(bare) ? bare.slice(1) : bare;
+}

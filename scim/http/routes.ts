@@ -1,0 +1,105 @@
+// The endpoints of the identity interface, one row each, spelled as the document spells them. The routes, the refusals of what is not
+// supported, the OpenAPI description, the docs page and the tests are made from these rows.
+
+import type { ResourceKind } from "../schema/resource.ts";
+
+/** Everything of the interface is below it: `{base_url}/idm/scim/<target_id>`. */
+export const SCIM_PREFIX = "/idm/scim";
+
+/** What the interface says of a query parameter; how it is read stands in http/query.ts. */
+interface ParameterRow {
+  /** As in JSON Schema. */
+  readonly type: "boolean" | "integer" | "string";
+  /** The default, in words. */
+  readonly preset: string;
+  readonly meaning: string;
+}
+
+export const QUERY_PARAMETERS = {
+  refresh: {
+    type: "boolean",
+    preset: "false",
+    meaning: "`true` fetches the latest information from the backends first.",
+  },
+  page: {
+    type: "integer",
+    preset: "the first page",
+    meaning: "The number of the page wanted, from 1. A page past the end is empty.",
+  },
+  q: {
+    type: "string",
+    preset: "not given",
+    meaning:
+      "A search: words, each of which must begin a word of a name, e-mail address, phone number or group; " +
+      "or a filter of RFC 7644 §3.4.2.2. At most 2,048 characters.",
+  },
+  backends: {
+    type: "string",
+    preset: "all backends of the target",
+    meaning: "Names of backends, separated by commas: the operation applies to these alone.",
+  },
+} as const satisfies Record<string, ParameterRow>;
+
+export type QueryName = keyof typeof QUERY_PARAMETERS;
+
+/** What a route does, as the code names it. */
+export type RouteDeed = "list" | "create" | "get" | "replace" | "delete" | "none";
+
+export interface RouteRow {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "any";
+  /** Below the target. `<…>`: a segment that holds a name; `[prefix]`: any path. */
+  readonly path: string;
+  readonly operation: string;
+  readonly kind: ResourceKind | null;
+  /** Parameters that the operation listens to; all others are ignored. */
+  readonly query: readonly QueryName[];
+  readonly supported: boolean;
+  /** What a credential must be allowed; both may do what `read` may. */
+  readonly access: "read" | "write";
+  readonly does: RouteDeed;
+}
+
+const LIST = { query: ["refresh", "page", "q"], supported: true, access: "read", does: "list" } as const;
+const CREATE = { query: ["backends"], supported: true, access: "write", does: "create" } as const;
+const GET_ONE = { query: ["refresh"], supported: true, access: "read", does: "get" } as const;
+const REPLACE = { query: ["backends"], supported: true, access: "write", does: "replace" } as const;
+const DELETE = { query: ["backends"], supported: true, access: "write", does: "delete" } as const;
+const NOT_SUPPORTED = { query: [], supported: false, access: "read", does: "none" } as const;
+
+export const SCIM_ROUTES = [
+  { method: "GET", path: "/Users", operation: "list users", kind: "user", ...LIST },
+  { method: "POST", path: "/Users", operation: "create user", kind: "user", ...CREATE },
+  { method: "POST", path: "/Users", operation: "retrieve (search)", kind: "user", ...NOT_SUPPORTED },
+  { method: "GET", path: "/Groups", operation: "list groups", kind: "group", ...LIST },
+  { method: "POST", path: "/Groups", operation: "create group", kind: "group", ...CREATE },
+  { method: "POST", path: "/Groups", operation: "retrieve (search)", kind: "group", ...NOT_SUPPORTED },
+  { method: "GET", path: "/Users/<userName>", operation: "get one user", kind: "user", ...GET_ONE },
+  { method: "PUT", path: "/Users/<userName>", operation: "replace user", kind: "user", ...REPLACE },
+  { method: "PATCH", path: "/Users/<userName>", operation: "modify user", kind: "user", ...NOT_SUPPORTED },
+  { method: "DELETE", path: "/Users/<userName>", operation: "delete user", kind: "user", ...DELETE },
+  { method: "GET", path: "/Groups/<groupName>", operation: "get one group", kind: "group", ...GET_ONE },
+  { method: "PUT", path: "/Groups/<groupName>", operation: "replace group", kind: "group", ...REPLACE },
+  {
+    method: "PATCH",
+    path: "/Groups/<groupName>",
+    operation: "modify group",
+    kind: "group",
+    ...NOT_SUPPORTED,
+  },
+  { method: "DELETE", path: "/Groups/<groupName>", operation: "delete group", kind: "group", ...DELETE },
+  { method: "any", path: "/Me", operation: "the caller's own resource", kind: null, ...NOT_SUPPORTED },
+  { method: "any", path: "/Bulk", operation: "bulk processing", kind: null, ...NOT_SUPPORTED },
+  { method: "any", path: "[prefix]/.search", operation: "search by POST", kind: null, ...NOT_SUPPORTED },
+] as const satisfies readonly RouteRow[];
+
+/** Where resources of a kind are, below the target. */
+export const COLLECTIONS: Readonly<Record<ResourceKind, string>> = { user: "/Users", group: "/Groups" };
+
+/** The address of one resource. */
+export function resourceLocation(
+  { publicUrl, target }: { publicUrl: string; target: string },
+  resource: { readonly kind: ResourceKind; readonly name: string },
+): string {
+  const { kind, name } = resource;
+  return `${publicUrl}${SCIM_PREFIX}/${target}${COLLECTIONS[kind]}/${encodeURIComponent(name)}`;
+}

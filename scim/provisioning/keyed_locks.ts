@@ -1,0 +1,85 @@
+// Locks by key, in this process: writes of one resource go one after the other, different ones side by side. Waiting is bounded in number and time.
+
+import type { Clock } from "../../platform/runtime.ts";
+import { ScimRefusal } from "../http/refusals.ts";
+
+/** Gives a lock back; calling it twice is harmless. */
+export type Release = () => void;
+
+export interface KeyedLocks {
+  /** Waits for the lock of `key`. Rejects with the refusal `busy` when too many wait, or when it takes too long. */
+  hold(key: string): Promise<Release>;
+  /** The lock if it is free, else `null`. */
+  tryHold(key: string): Release | null;
+  /** Runs `task` under the lock. */
+  run<T>(key: string, task: () => Promise<T>): Promise<T>;
+}
+
+interface Waiter {
+  readonly grant: () => void;
+}
+
+/** @param limits `each`: who may wait for one key; `all`: for all keys; `waitMs`: how long anybody waits. */
+export function createKeyedLocks(
+  clock: Clock,
+  { each = 256, all = 4096, waitMs = 30_000 }: { each?: number; all?: number; waitMs?: number } = {},
+): KeyedLocks {
+  const queues = new Map<string, Waiter[]>();
+  let waiting = 0;
+
+  const releaseOf = (key: string): Release => {
+    let released = false;
+    return () => {
+      if (released) return;
+      released = true;
+      const next = queues.get(key)?.shift();
+      if (next === undefined) queues.delete(key);
+      else next.grant();
+    };
+  };
+  const tryHold = (key: string): Release | null => {
+    if (queues.has(key)) return null;
+    queues.set(key, []);
+    return releaseOf(key);
+  };
+  const wait = (key: string, queue: Waiter[]): Promise<Release> => {
+    if (queue.length >= each || waiting >= all) return Promise.reject(busy());
+    waiting++;
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(waitMs, () => {
+        queue.splice(queue.indexOf(waiter), 1);
+        waiting--;
+        reject(busy());
+      });
+      const waiter: Waiter = {
+        grant() {
+          cancel();
+          waiting--;
+          resolve(releaseOf(key));
+        },
+      };
+      queue.push(waiter);
+    });
+  };
+  const hold = (key: string): Promise<Release> => {
+    const release = tryHold(key);
+    return release === null ? wait(key, queues.get(key) ?? []) : Promise.resolve(release);
+  };
+
+  return {
+    hold,
+    tryHold,
+    async run(key, task) {
+      const release = await hold(key);
+      try {
+        return await task();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function busy(): ScimRefusal {
+  return new ScimRefusal("busy", { headers: { "Retry-After": "1" } });
+}

@@ -1,0 +1,197 @@
+// Audit events of the identity interface: who changed what, with the values before and after. Secrets and whole phone numbers are redacted.
+
+import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
+import type { AuditAction } from "../../platform/audit_actions.ts";
+import type { Mutation } from "../../platform/store.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { maskPhoneNumber } from "../../platform/mask_phone_number.ts";
+import type { Actor } from "../ports.ts";
+import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
+
+const MAX_ATTRIBUTES = 30;
+const MAX_VALUE_CHARACTERS = 200;
+/** In place of a value that is never recorded. */
+const REDACTED = "********";
+
+/** An event in a target's directory. */
+export function targetEntry(
+  target: string,
+  { actor, ...what }: Omit<AuditEntry, "actor" | "source" | "target"> & { readonly actor: Actor },
+): Mutation {
+  return auditEntry({ ...what, actor: actor.name, source: actor.source, target });
+}
+
+const DEEDS = {
+  create: "created",
+  replace: "replaced",
+  remove: "deleted",
+  members: "members_changed",
+} as const;
+
+/** `user.created`, `group.members_changed`… */
+export function actionOf(kind: ResourceKind, operation: keyof typeof DEEDS): AuditAction {
+  // Users have no members.
+  return operation === "members" ? "group.members_changed" : `${kind}.${DEEDS[operation]}`;
+}
+
+/** A change of one resource: what it was before and after. `null`: it is not there. */
+export interface ContentChange {
+  readonly actor: Actor;
+  readonly action: AuditAction;
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly before: Content | null;
+  readonly after: Content | null;
+  /** Whether the password was set. */
+  readonly setsPassword?: boolean;
+  readonly backends?: readonly string[];
+}
+
+/** The directory that a change is made in. The phone numbers of its users are factors where it is the one that users sign in from. */
+export interface AuditScope {
+  readonly name: string;
+  readonly isLoginTarget?: boolean;
+}
+
+/** The event of a change with the values before and after, and one event for each phone number that became or ceased to be a factor. */
+export function contentEntries(scope: AuditScope, change: ContentChange): Mutation[] {
+  const { actor, action, kind, name, setsPassword = false, backends } = change;
+  const { before, after } = changedValues(change);
+  const entry = targetEntry(scope.name, {
+    actor,
+    action,
+    object: `${kind}:${name}`,
+    ...(Object.keys(before).length === 0 ? {} : { before }),
+    ...(Object.keys(after).length === 0 && !setsPassword
+      ? {}
+      : { after: setsPassword ? { ...after, password: REDACTED } : after }),
+    ...memberFields(change),
+    backends,
+  });
+  return scope.isLoginTarget === true ? [entry, ...numberEntries(scope.name, change)] : [entry];
+}
+
+/** The fields of an event about members: the first names, and how many more. `total`: how many are added in all. */
+export function memberNames({ added, removed = [], total = added.length }: {
+  added: readonly string[];
+  removed?: readonly string[];
+  total?: number;
+}): { added?: readonly string[]; removed?: readonly string[] } {
+  return {
+    ...(added.length === 0 ? {} : { added: bounded(added, total) }),
+    ...(removed.length === 0 ? {} : { removed: bounded(removed) }),
+  };
+}
+
+const MAX_NAMES = 20;
+
+function bounded(names: readonly string[], total = names.length): readonly string[] {
+  const shown = names.slice(0, MAX_NAMES);
+  return total > shown.length ? [...shown, `+${total - shown.length}`] : shown;
+}
+
+function memberFields({ before, after }: ContentChange): ReturnType<typeof memberNames> {
+  const was = membersOf(before);
+  const is = membersOf(after);
+  const had = new Set(was.map(canonicalName));
+  const has = new Set(is.map(canonicalName));
+  return memberNames({
+    added: is.filter((name) => !had.has(canonicalName(name))),
+    removed: was.filter((name) => !has.has(canonicalName(name))),
+  });
+}
+
+function membersOf(content: Content | null): readonly string[] {
+  return content?.kind === "group" ? content.members : [];
+}
+
+/** A value as it is compared, and as the record has it: masked or shortened. */
+interface RecordedValue {
+  readonly whole: string | boolean;
+  readonly shown: string | boolean;
+}
+
+/** Behind a value that differs only in characters that the record does not have. */
+const OTHERWISE_EQUAL = "(changed)";
+
+/** The values of the attributes that differ, as short texts. */
+function changedValues(
+  { before, after }: Pick<ContentChange, "before" | "after">,
+): { before: Record<string, string | boolean>; after: Record<string, string | boolean> } {
+  const [was, is] = [valuesOf(before), valuesOf(after)];
+  const names = [...new Set([...was.keys(), ...is.keys()])]
+    .filter((name) => was.get(name)?.whole !== is.get(name)?.whole).slice(0, MAX_ATTRIBUTES);
+  const pick = (values: ReadonlyMap<string, RecordedValue>) =>
+    Object.fromEntries(names.flatMap((name) => {
+      const shown = values.get(name)?.shown;
+      return shown === undefined || shown === "" ? [] : [[name, shown] as const];
+    }));
+  const [shownBefore, shownAfter] = [pick(was), pick(is)];
+  for (const [name, shown] of Object.entries(shownAfter)) {
+    if (shown === shownBefore[name]) shownAfter[name] = `${shown} ${OTHERWISE_EQUAL}`;
+  }
+  return { before: shownBefore, after: shownAfter };
+}
+
+/** `title`, `name.givenName`, and the attributes of an extension without the extension's URN. */
+function valuesOf(content: Content | null): Map<string, RecordedValue> {
+  const values = new Map<string, RecordedValue>();
+  if (content === null) return values;
+  if (content.kind === "user") values.set("active", { whole: content.active, shown: content.active });
+  for (const [name, value] of Object.entries(content.attributes)) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      values.set(name, name === "phoneNumbers" ? numbersValue(value) : attributeValue(value));
+      continue;
+    }
+    const prefix = name.includes(":") ? "" : `${name}.`;
+    for (const [part, inner] of Object.entries(value)) values.set(`${prefix}${part}`, attributeValue(inner));
+  }
+  return values;
+}
+
+function attributeValue(value: JsonValue | undefined): RecordedValue {
+  const whole = attributeText(value);
+  return { whole, shown: whole.slice(0, MAX_VALUE_CHARACTERS) };
+}
+
+function attributeText(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(attributeText).join(", ");
+  if (typeof value !== "object") return String(value);
+  const fields: JsonObject = value as JsonObject;
+  if (typeof fields.value === "string") return fields.value;
+  return Object.values(fields).map(attributeText).filter((text) => text !== "").join(" ");
+}
+
+function numbersValue(value: JsonValue | undefined): RecordedValue {
+  const numbers = numbersOf(value);
+  const shown = numbers.map(maskPhoneNumber).join(", ").slice(0, MAX_VALUE_CHARACTERS);
+  return { whole: numbers.join(", "), shown };
+}
+
+function numbersOf(value: JsonValue | undefined): string[] {
+  return (Array.isArray(value) ? value : []).flatMap((one: JsonValue) => {
+    const number = typeof one === "object" && one !== null && !Array.isArray(one)
+      ? (one as JsonObject).value
+      : one;
+    return typeof number === "string" && number !== "" ? [number] : [];
+  });
+}
+
+function numberEntries(target: string, { actor, kind, name, before, after }: ContentChange): Mutation[] {
+  if (kind !== "user") return [];
+  const [was, is] = [numbersOf(before?.attributes.phoneNumbers), numbersOf(after?.attributes.phoneNumbers)];
+  const entryOf = (action: "pairing.add" | "pairing.revoke") => (number: string) =>
+    targetEntry(target, {
+      actor,
+      action,
+      object: `user:${name}`,
+      factor: "directory_number",
+      number: maskPhoneNumber(number),
+      how: "profile",
+    });
+  return [
+    ...was.filter((number) => !is.includes(number)).slice(0, MAX_NAMES).map(entryOf("pairing.revoke")),
+    ...is.filter((number) => !was.includes(number)).slice(0, MAX_NAMES).map(entryOf("pairing.add")),
+  ];
+}

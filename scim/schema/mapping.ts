@@ -1,0 +1,242 @@
+// The mapping of a target between SCIM attributes and front-end attributes, in both directions. What no row names maps by its own name.
+
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "./mapping_table.ts";
+import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "./resource.ts";
+import { type AttributePath, property, readPath, textsAt, textsOf, writePath } from "./attribute_path.ts";
+import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
+import { ATTRIBUTES, findAttribute } from "./attributes.ts";
+import { createDraft } from "./attribute_builder.ts";
+import { isObject } from "./json_limits.ts";
+import { isKept, type Kept } from "./read_only_attributes.ts";
+import { distinctNames } from "./resource_name.ts";
+import { withName } from "./person_name.ts";
+
+export { mergeContent } from "./merge.ts";
+
+/** What the settings say differs from the document's table: SCIM attribute → front-end attribute. */
+export interface MappingSettings {
+  readonly user: Readonly<Record<string, string>>;
+  readonly group: Readonly<Record<string, string>>;
+}
+
+const DEFAULTS: Readonly<Record<ResourceKind, readonly MappingRow[]>> = {
+  user: DEFAULT_USER_MAPPING,
+  group: DEFAULT_GROUP_MAPPING,
+};
+
+/** The front-end attribute that is a resource's name, whatever else a mapping calls it. */
+const NAME_FRONT_END = { user: "userName", group: "groupName" } as const;
+const NAME_ATTRIBUTE = { user: "userName", group: "displayName" } as const;
+
+/**
+ * The document's table with the settings laid over it: a SCIM attribute that has a row gets another front-end attribute, any other gets a row.
+ *
+ * @param settings SCIM attributes in the document's spelling or the RFC's.
+ */
+export function createMapping(settings: MappingSettings): Mapping {
+  return { user: overlay("user", settings.user), group: overlay("group", settings.group) };
+}
+
+function overlay(kind: ResourceKind, settings: Readonly<Record<string, string>>): MappingRow[] {
+  const rows = new Map<string, MappingRow>();
+  const put = (scim: string, frontEnd: string) => {
+    const spelled = writePath(readPath(kind, scim));
+    rows.set(spelled, { scim: spelled, frontEnd });
+  };
+  for (const { scim, frontEnd } of DEFAULTS[kind]) put(scim, frontEnd);
+  for (const [scim, frontEnd] of Object.entries(settings)) put(scim, frontEnd);
+  return [...rows.values()];
+}
+
+/** A mapping of one kind, read. */
+interface Plan {
+  /** Rows of attributes that the content holds; not the name, `active`, `members`, and neither id nor externalId that are the name. */
+  readonly rows: readonly { readonly path: AttributePath; readonly frontEnd: string }[];
+  readonly names: ReadonlySet<string>;
+  readonly active: string;
+  readonly members: ReadonlySet<string>;
+  readonly id: string;
+  readonly externalId: string;
+  /** Front-end attributes that are no longer what their own name says. */
+  readonly takenFrontEnds: ReadonlySet<string>;
+  /** SCIM attributes without sub-attributes that a row names. */
+  readonly takenAttributes: ReadonlySet<string>;
+}
+
+const plans = new WeakMap<Mapping, Map<ResourceKind, Plan>>();
+
+function planOf(mapping: Mapping, kind: ResourceKind): Plan {
+  const made = plans.get(mapping) ?? new Map<ResourceKind, Plan>();
+  plans.set(mapping, made);
+  const plan = made.get(kind) ?? createPlan(mapping[kind], kind);
+  made.set(kind, plan);
+  return plan;
+}
+
+function createPlan(mappingRows: readonly MappingRow[], kind: ResourceKind): Plan {
+  const all = mappingRows.map(({ scim, frontEnd }) => ({ path: readPath(kind, scim), frontEnd }));
+  const frontEndOf = (scim: string) => mappingRows.find((row) => row.scim === scim)?.frontEnd;
+  const name = NAME_FRONT_END[kind];
+  const names = new Set([name, frontEndOf(NAME_ATTRIBUTE[kind]) ?? name]);
+  const id = frontEndOf("id") ?? name;
+  const externalId = frontEndOf("externalId") ?? name;
+  const isElsewhere = ({ path }: { path: AttributePath }) =>
+    path.attribute === NAME_ATTRIBUTE[kind] || path.attribute === "id" || path.attribute === "active" ||
+    (kind === "group" && path.attribute === "members") ||
+    (path.attribute === "externalId" && names.has(externalId));
+  const rows = all.filter((row) => !isElsewhere(row));
+  const active = frontEndOf("active") ?? "active";
+  const members = new Set(
+    all.filter(({ path }) => kind === "group" && path.attribute === "members").map(({ frontEnd }) =>
+      frontEnd
+    ),
+  );
+  const taken = rows.map(({ frontEnd }) => frontEnd);
+  return {
+    rows,
+    names,
+    active,
+    members,
+    id,
+    externalId,
+    takenFrontEnds: new Set([...taken, ...names, ...members, ...(kind === "user" ? [active] : [])]),
+    takenAttributes: new Set(all.filter(({ path }) => path.sub === null).map(({ path }) => path.attribute)),
+  };
+}
+
+/** Whether an externalId is kept apart from the name: the mapping gives it a front-end attribute of its own. */
+export function keepsExternalId(kind: ResourceKind, mapping: Mapping): boolean {
+  const { names, externalId } = planOf(mapping, kind);
+  return !names.has(externalId);
+}
+
+/** What a resource's id and externalId are: its name, unless the mapping gives them an attribute of their own. */
+export function resourceIds(content: Content, mapping: Mapping): { id: string; externalId: string } {
+  const plan = planOf(mapping, content.kind);
+  if (plan.names.has(plan.id) && plan.names.has(plan.externalId)) {
+    return { id: content.name, externalId: content.name };
+  }
+  const frontEnd = toFrontEnd(content, mapping);
+  return {
+    // Nothing can be found by an empty id.
+    id: frontEnd.get(plan.id)?.[0] ?? content.name,
+    externalId: frontEnd.get(plan.externalId)?.[0] ?? "",
+  };
+}
+
+/**
+ * A resource as front-end attributes: each row's, then what maps by its own name (the enterprise extension by its last name). Texts, in order; what
+ * is unset or empty is not there, so lists of an address's parts may lose their places.
+ */
+export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
+  const plan = planOf(mapping, content.kind);
+  const frontEnd = new Map<string, readonly string[]>();
+  const put = (name: string, texts: readonly string[]) => {
+    if (texts.length > 0 && !frontEnd.has(name)) frontEnd.set(name, texts);
+  };
+  for (const name of plan.names) put(name, [content.name]);
+  if (content.kind === "user") put(plan.active, [String(content.active)]);
+  else for (const name of plan.members) put(name, content.members);
+  for (const { path, frontEnd: name } of plan.rows) put(name, textsAt(content.attributes, path));
+  const putByName = ([name, value]: [string, JsonValue]) => {
+    if (!plan.takenFrontEnds.has(name) && !plan.takenAttributes.has(name)) put(name, textsOf(value));
+  };
+  const enterprise = property(content.attributes, ENTERPRISE_SCHEMA);
+  // What the extension does not define would come back beside it.
+  const defined = isObject(enterprise)
+    ? Object.entries(enterprise).filter(([name]) => isEnterprise(name))
+    : [];
+  defined.forEach(putByName);
+  Object.entries(content.attributes).forEach(putByName);
+  return frontEnd;
+}
+
+/** Where the values of a front-end attribute go; none for the name, `active` and `members`, and for attributes that cannot be set. */
+function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly AttributePath[] {
+  if (plan.takenFrontEnds.has(frontEndName)) {
+    return plan.rows.filter(({ frontEnd }) => frontEnd === frontEndName).map(({ path }) => path);
+  }
+  if (plan.takenAttributes.has(frontEndName)) return [];
+  const isInExtension = kind === "user" && isEnterprise(frontEndName);
+  const path = readPath(kind, isInExtension ? `${ENTERPRISE_SCHEMA}:${frontEndName}` : frontEndName);
+  return isSimple(path) ? [path] : [];
+}
+
+/** Whether the enterprise extension has an attribute of that name, and a user none. */
+function isEnterprise(name: string): boolean {
+  const set = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
+  return set?.has(name.toLowerCase()) === true && findAttribute(ATTRIBUTES.user, name) === undefined;
+}
+
+/** Whether a front-end attribute can be that SCIM attribute by its own name: nothing with sub-attributes, nothing that the server makes. */
+function isSimple({ attribute, sub, multi, known }: AttributePath): boolean {
+  if (sub !== null || attribute === "" || attribute === "__proto__") return false;
+  return known === null ? !multi : known.type !== "complex" && known.mutability === "readWrite";
+}
+
+/**
+ * A resource from front-end attributes. An `active` that is there and is not "true" means inactive; one that is not there, active.
+ *
+ * @param options `name` as the backend spells it.
+ */
+export function fromFrontEnd(
+  frontEnd: FrontEnd,
+  { kind, name, mapping }: { kind: ResourceKind; name: string; mapping: Mapping },
+): Content {
+  const plan = planOf(mapping, kind);
+  const draft = createDraft();
+  for (const [frontEndName, texts] of frontEnd) {
+    const values = texts.filter((text) => text !== "");
+    if (values.length === 0) continue;
+    for (const path of pathsOf(frontEndName, plan, kind)) draft.set(path, values);
+  }
+  const attributes = draft.finish();
+  if (kind === "user") {
+    const active = frontEnd.get(plan.active)?.[0];
+    return {
+      kind,
+      name,
+      active: active === undefined || active.toLowerCase() === "true",
+      attributes: withName(attributes),
+    };
+  }
+  const members = [...plan.members].flatMap((member) => frontEnd.get(member) ?? []);
+  return { kind, name, attributes, members: distinctNames(members.filter((member) => member !== "")) };
+}
+
+/** A front-end attribute of a backend; `single`: it keeps one value only, the first. */
+export interface HeldAttribute {
+  readonly frontEnd: string;
+  readonly single?: boolean;
+}
+
+/** Whether all that a front-end attribute of a user reaches is kept; nothing that it reaches is not. */
+export function isFrontEndKept(frontEnd: string, mapping: Mapping, kept: Kept): boolean {
+  const paths = pathsOf(frontEnd, planOf(mapping, "user"), "user");
+  return paths.length > 0 && paths.every((path) => isKept(path, kept));
+}
+
+/**
+ * What some front-end attributes reach: the top-level SCIM attributes, and within complex ones also each path (`name` and `name.familyName`; a URN
+ * and `urn:…:department`; `addresses[0].region` for what keeps the first entry's only), so that {@link mergeContent} leaves what they do not reach.
+ *
+ * @param held names, or a backend's rows.
+ */
+export function coveredAttributes(
+  held: Iterable<string | HeldAttribute>,
+  mapping: Mapping,
+  kind: ResourceKind,
+): Set<string> {
+  const plan = planOf(mapping, kind);
+  const covered = new Set<string>();
+  for (const one of held) {
+    const { frontEnd, single = false } = typeof one === "string" ? { frontEnd: one } : one;
+    for (const { schema, attribute, multi, sub } of pathsOf(frontEnd, plan, kind)) {
+      covered.add(schema ?? attribute);
+      if (schema !== null) covered.add(`${schema}:${attribute}`);
+      else if (sub !== null) covered.add(`${attribute}.${sub}`);
+      if (single && multi && sub !== null) covered.add(`${attribute}[0].${sub}`);
+    }
+  }
+  return covered;
+}

@@ -1,0 +1,91 @@
+// Which texts name a user or a group: what may stand in a path, a log and a page without being taken for something else.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+
+export type NameOutcome =
+  | { readonly ok: true; readonly name: string }
+  | { readonly ok: false; readonly problem: string };
+
+const MAX_CHARACTERS = 256;
+
+/** What no name holds, by the sentence that says so. Each pattern is one class of characters. */
+const FORBIDDEN = [
+  { pattern: /\//, problem: "a name holds no slash" },
+  { pattern: /\p{Cc}/u, problem: "a name holds no control characters" },
+  { pattern: /[\u2028\u2029]/, problem: "a name holds no line or paragraph separators" },
+  // They reorder what stands around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
+  { pattern: /[\u202a-\u202e\u2066-\u2069]/, problem: "a name holds no bidirectional overrides or isolates" },
+] as const;
+
+/** Names that a path cannot hold: `.` and `..` (RFC 3986 §5.2.4), and the search endpoint (RFC 7644 §3.4.3). */
+const RESERVED = new Set([".", "..", ".search"]);
+
+/**
+ * Reads a name as it was sent.
+ *
+ * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
+ */
+export function readName(text: string): NameOutcome {
+  // Nearly every name is plain, and a group may bring tens of thousands: what is looked for below is not in it.
+  if (isPlain(text)) return { ok: true, name: text };
+  // Before it is normalised: a text of a megabyte is no name, and a lone surrogate is no text.
+  if (text.length > 4 * MAX_CHARACTERS) return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
+  if (!text.isWellFormed()) return refuse("a name is well-formed Unicode");
+  const name = text.normalize("NFC");
+  if (name === "") return refuse("a name is not empty");
+  if (countCharacters(name) > MAX_CHARACTERS) {
+    return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
+  }
+  if (RESERVED.has(name.toLowerCase())) return refuse("a name is not ., .. or .search");
+  const found = FORBIDDEN.find(({ pattern }) => pattern.test(name));
+  return found === undefined ? { ok: true, name } : refuse(found.problem);
+}
+
+/**
+ * Reads a name from a segment of a path, percent-decoded (RFC 3986 §2.1).
+ *
+ * @param segment as it stands in the request line, without slashes.
+ */
+export function nameFromPath(segment: string): NameOutcome {
+  let text: string;
+  try {
+    text = decodeURIComponent(segment);
+  } catch (fault) {
+    if (fault instanceof URIError) return refuse("the path is not percent-encoded UTF-8");
+    throw fault;
+  }
+  return readName(text);
+}
+
+/** Each name once, compared without case, in order; the first spelling stays. */
+export function distinctNames(names: readonly string[]): string[] {
+  const byCanonical = new Map<string, string>();
+  for (const name of names) {
+    const canonical = canonicalName(name);
+    if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
+  }
+  return [...byCanonical.values()];
+}
+
+const SLASH = 0x2f;
+const DOT = 0x2e;
+
+/** Printable ASCII without a slash and without a dot in front, of a length that a name may have. */
+function isPlain(text: string): boolean {
+  if (text.length === 0 || text.length > MAX_CHARACTERS || text.charCodeAt(0) === DOT) return false;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || unit > 0x7e || unit === SLASH) return false;
+  }
+  return true;
+}
+
+function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function refuse(problem: string): NameOutcome {
+  return { ok: false, problem };
+}

@@ -1,0 +1,237 @@
+// The columns of a table of users or groups: what each header names, by the target's mapping or as a SCIM path.
+
+import type { Mapping, ResourceKind } from "../schema/resource.ts";
+import { type AttributePath, readPath, writePath } from "../schema/attribute_path.ts";
+import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
+import { ATTRIBUTES, findAttribute } from "../schema/attributes.ts";
+import { splitTexts } from "./csv_cells.ts";
+
+/** `plain`: a member of the body by that name. `names`: names, split. `paths`: attributes. `ignored`: the server makes it. */
+export type ColumnTarget =
+  | {
+    readonly to: "plain";
+    readonly member: "userName" | "displayName" | "externalId" | "id" | "active" | "password";
+  }
+  | { readonly to: "names"; readonly member: "groups" | "members" }
+  | { readonly to: "paths"; readonly paths: readonly AttributePath[] }
+  | { readonly to: "ignored" };
+
+export interface Column {
+  readonly header: string;
+  readonly target: ColumnTarget;
+}
+
+export interface Table {
+  readonly kind: ResourceKind;
+  readonly columns: readonly Column[];
+  /** What a row reaches of a resource that is there already, as `coveredAttributes` says it. */
+  readonly covers: readonly string[];
+  /** Warnings for the author of the table. */
+  readonly notes: readonly string[];
+}
+
+export type TableOutcome =
+  | { readonly ok: true; readonly table: Table }
+  | { readonly ok: false; readonly problem: string };
+
+const PLAIN: Readonly<Record<ResourceKind, ReadonlyMap<string, ColumnTarget>>> = {
+  user: new Map<string, ColumnTarget>([
+    ["username", { to: "plain", member: "userName" }],
+    ["externalid", { to: "plain", member: "externalId" }],
+    ["id", { to: "plain", member: "id" }],
+    ["active", { to: "plain", member: "active" }],
+    ["password", { to: "plain", member: "password" }],
+    ["groups", { to: "names", member: "groups" }],
+  ]),
+  group: new Map<string, ColumnTarget>([
+    ["groupname", { to: "plain", member: "displayName" }],
+    ["displayname", { to: "plain", member: "displayName" }],
+    ["externalid", { to: "plain", member: "externalId" }],
+    ["id", { to: "plain", member: "id" }],
+    ["member", { to: "names", member: "members" }],
+    ["members", { to: "names", member: "members" }],
+  ]),
+};
+/** What people's own tables call the same, without spaces, hyphens and underscores. The mapping's names come before. */
+const SPOKEN: ReadonlyMap<string, string> = new Map([
+  ["username", "userName"],
+  ["login", "userName"],
+  ["firstname", "name.givenName"],
+  ["givenname", "name.givenName"],
+  ["lastname", "name.familyName"],
+  ["surname", "name.familyName"],
+  ["familyname", "name.familyName"],
+  ["displayname", "displayName"],
+  ["email", "emails"],
+  ["emailaddress", "emails"],
+  ["mail", "emails"],
+  ["mailaddress", "emails"],
+  ["phone", "phoneNumbers"],
+  ["phonenumber", "phoneNumbers"],
+  ["telephone", "phoneNumbers"],
+  ["mobile", "phoneNumbers"],
+  ["jobtitle", "title"],
+]);
+const IDENTIFYING: ReadonlySet<string> = new Set(["userName", "displayName", "externalId", "id"]);
+/** SCIM attributes of a mapping that are the name, or are read apart. */
+const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
+  user: new Set(["id", "externalId", "userName", "active"]),
+  group: new Set(["id", "externalId", "displayName", "members"]),
+};
+
+/** Reads the header of a table. A table that has a groupName, or members, is one of groups. */
+export function readHeader(headers: readonly string[], mapping: Mapping): TableOutcome {
+  const given = headers.map((header) => header.trim());
+  const isOfGroups = !given.some((header) => header.toLowerCase() === "username") &&
+    given.some((header) => namesGroup(header, mapping));
+  const kind = isOfGroups ? "group" : "user";
+  const columns: Column[] = [];
+  for (const [at, header] of given.entries()) {
+    const found = findColumn(header, { kind, mapping });
+    if (typeof found === "string") return refuse(`Column ${at + 1} of the header: ${found}.`);
+    columns.push({ header, target: found });
+  }
+  const twice = findTwice(columns);
+  if (twice !== null) return refuse(`The header names ${JSON.stringify(twice)} twice.`);
+  const isNamed = columns.some(({ target }) => target.to === "plain" && IDENTIFYING.has(target.member));
+  if (!isNamed) return refuse("The header has no userName (for groups: no groupName).");
+  return { ok: true, table: { kind, columns, covers: coversOf(columns), notes: notesOf(columns, kind) } };
+}
+
+/** Whether a column is one that only groups have. */
+function namesGroup(header: string, mapping: Mapping): boolean {
+  const isMapped = mapping.group.some(({ scim, frontEnd }) =>
+    frontEnd === header && ["displayName", "members"].includes(readPath("group", scim).attribute)
+  );
+  return isMapped || ["groupname", "member", "members"].includes(header.toLowerCase());
+}
+
+function refuse(problem: string): TableOutcome {
+  return { ok: false, problem };
+}
+
+/** What a header names, or what is wrong with it. */
+function findColumn(
+  header: string,
+  { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
+): ColumnTarget | string {
+  if (header === "") return "it is empty";
+  if (header.length > 256) return "it is over 256 characters long";
+  const plain = PLAIN[kind].get(header.toLowerCase());
+  if (plain !== undefined) return plain;
+  const named = mappedMember(header, { kind, mapping });
+  if (named !== undefined) return named;
+  const mapped = mappedPaths(header, { kind, mapping });
+  if (mapped.length > 0) return { to: "paths", paths: mapped };
+  const spoken = kind === "user" ? SPOKEN.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
+  if (spoken !== undefined && spoken !== header) return findColumn(spoken, { kind, mapping });
+  const path = readPath(kind, withEnterprise(kind, header));
+  if (
+    path.attribute === "" || path.attribute === "__proto__" || path.sub === "" || path.sub === "__proto__"
+  ) {
+    return `${JSON.stringify(header)} is no attribute`;
+  }
+  const top = findAttribute(ATTRIBUTES[kind], path.attribute);
+  if (path.schema === null && top?.mutability === "readOnly") return { to: "ignored" };
+  if (path.known?.type === "complex") {
+    const parts = [...new Set([...path.known.sub.values()].map(({ name }) => name))].slice(0, 3);
+    return `${JSON.stringify(header)} has parts: ${parts.map((part) => `${header}.${part}`).join(", ")}…`;
+  }
+  return { to: "paths", paths: [path] };
+}
+
+/** A front-end attribute of a mapping that stands for the name, for `active`, or for the members. */
+function mappedMember(
+  header: string,
+  { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
+): ColumnTarget | undefined {
+  const row = mapping[kind].find(({ scim, frontEnd }) =>
+    frontEnd === header && APART[kind].has(readPath(kind, scim).attribute)
+  );
+  return row === undefined ? undefined : PLAIN[kind].get(readPath(kind, row.scim).attribute.toLowerCase());
+}
+
+function mappedPaths(
+  header: string,
+  { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
+): AttributePath[] {
+  const small = header.toLowerCase();
+  const exact = mapping[kind].filter(({ frontEnd }) => frontEnd === header);
+  const rows = exact.length > 0
+    ? exact
+    : mapping[kind].filter(({ frontEnd }) => frontEnd.toLowerCase() === small);
+  return rows.map(({ scim }) => readPath(kind, scim)).filter(({ attribute }) => !APART[kind].has(attribute));
+}
+
+/** The enterprise extension's attributes go by their last name as well. */
+function withEnterprise(kind: ResourceKind, header: string): string {
+  const isOther = kind === "group" || findAttribute(ATTRIBUTES.user, header) !== undefined;
+  const extension = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
+  const known = isOther ? undefined : findAttribute(extension, header);
+  return known === undefined || known.type === "complex" ? header : `${ENTERPRISE_SCHEMA}:${known.name}`;
+}
+
+function findTwice(columns: readonly Column[]): string | null {
+  const seen = new Set<string>();
+  for (const { header, target } of columns) {
+    for (const name of namesOf(target)) {
+      if (seen.has(name)) return header;
+      seen.add(name);
+    }
+  }
+  return null;
+}
+
+function namesOf(target: ColumnTarget): string[] {
+  if (target.to === "ignored") return [];
+  return target.to === "paths" ? target.paths.map(writePath) : [target.member];
+}
+
+function coversOf(columns: readonly Column[]): string[] {
+  const covers = new Set<string>();
+  for (const { target } of columns) {
+    if (target.to === "plain" || target.to === "names") covers.add(target.member);
+    else if (target.to === "paths") {
+      for (const path of target.paths) for (const name of coveredBy(path)) covers.add(name);
+    }
+  }
+  return [...covers];
+}
+
+function coveredBy({ schema, attribute, sub }: AttributePath): string[] {
+  if (schema !== null) return [schema, `${schema}:${attribute}`];
+  return sub === null ? [attribute] : [attribute, `${attribute}.${sub}`];
+}
+
+function notesOf(columns: readonly Column[], kind: ResourceKind): string[] {
+  const unknown = columns.filter(({ target }) =>
+    target.to === "paths" &&
+    target.paths.some(({ schema, attribute }) =>
+      schema === null && findAttribute(ATTRIBUTES[kind], attribute) === undefined
+    )
+  ).map(({ header }) => JSON.stringify(header));
+  const ignored = columns.filter(({ target }) => target.to === "ignored").map(({ header }) =>
+    JSON.stringify(header)
+  );
+  return [
+    ...unknown.length === 0 ? [] : [`No schema knows ${listed(unknown)}: kept as given.`],
+    ...ignored.length === 0 ? [] : [`The server makes ${listed(ignored)} itself: left out.`],
+  ];
+}
+
+const MOST_LISTED = 10;
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MOST_LISTED;
+  return `${names.slice(0, MOST_LISTED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** Whether a cell of such a path may hold several texts. */
+export function isSplit({ multi, known }: AttributePath): boolean {
+  return multi || known === null;
+}
+
+/** The texts of a cell of a path; empty ones keep their place. */
+export function cellTexts(cell: string, path: AttributePath): string[] {
+  return isSplit(path) ? splitTexts(cell) : [cell];
+}

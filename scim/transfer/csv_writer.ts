@@ -1,0 +1,160 @@
+// Resources as a table: which columns they need, and each one's cells. What a table cannot hold is counted.
+
+import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
+import { property, readPath, writePath } from "../schema/attribute_path.ts";
+import { ATTRIBUTES, findAttribute } from "../schema/attributes.ts";
+import { isArray, isObject } from "../schema/json_limits.ts";
+import { csvLine, joinTexts } from "./csv_cells.ts";
+import { isSplit, readHeader } from "./columns.ts";
+
+export interface TableOut {
+  /** Looks at a resource, as the interface answers it, before the first line is written. */
+  see(resource: JsonObject): void;
+  /** The line of the column names. */
+  header(): string;
+  line(resource: JsonObject): string;
+  /** Attributes of which the table lacks something. */
+  readonly lost: ReadonlySet<string>;
+}
+
+/** One place of a resource: a path as a mapping spells it. */
+type Cells = Map<string, string[]>;
+
+const FIRST: Readonly<Record<ResourceKind, readonly string[]>> = {
+  user: ["userName", "active", "name.familyName", "name.givenName"],
+  group: ["displayName"],
+};
+const LAST: Readonly<Record<ResourceKind, readonly string[]>> = { user: ["groups"], group: ["members"] };
+const LEFT_OUT: ReadonlySet<string> = new Set(["schemas", "id", "meta"]);
+/** A spreadsheet and its reader cannot handle more. */
+const MOST_COLUMNS = 900;
+
+/** @param mapping whose front-end attributes name the columns, where one stands for one attribute. */
+export function createTableOut(kind: ResourceKind, mapping: Mapping): TableOut {
+  const seen = new Set<string>();
+  const lost = new Set<string>();
+  const columns = (): string[] => {
+    const ends = new Set([...FIRST[kind], ...LAST[kind]]);
+    const between = [...seen].filter((path) => !ends.has(path)).sort().slice(0, MOST_COLUMNS);
+    return [...FIRST[kind], ...between, ...LAST[kind]];
+  };
+  let settled: string[] | null = null;
+
+  return {
+    lost,
+    see(resource) {
+      for (const path of cellsOf(kind, resource, lost).keys()) {
+        if (seen.size >= MOST_COLUMNS && !seen.has(path)) lost.add(path);
+        else seen.add(path);
+      }
+    },
+    header() {
+      settled = columns();
+      return csvLine(settled.map((path) => headerOf(path, { kind, mapping })));
+    },
+    line(resource) {
+      settled ??= columns();
+      const cells = cellsOf(kind, resource, lost);
+      return csvLine(settled.map((path) => cellText(path, cells.get(path) ?? [], kind)));
+    },
+  };
+}
+
+function cellText(path: string, texts: readonly string[], kind: ResourceKind): string {
+  if (texts.length === 0) return "";
+  const isNames = LAST[kind].includes(path);
+  return isNames || isSplit(readPath(kind, path)) ? joinTexts(texts) : texts[0] ?? "";
+}
+
+/** The front-end attribute of a path, if the import takes it for that path and no other. */
+function headerOf(path: string, { kind, mapping }: { kind: ResourceKind; mapping: Mapping }): string {
+  if (kind === "group" && path === "displayName") return "groupName";
+  if (kind === "group" && path === "members") return "member";
+  for (const { scim, frontEnd } of mapping[kind]) {
+    if (scim !== path) continue;
+    const read = readHeader([frontEnd, kind === "user" ? "userName" : "groupName"], mapping);
+    const target = read.ok ? read.table.columns[0]?.target : undefined;
+    if (
+      target?.to === "paths" && target.paths.length === 1 &&
+      target.paths.every((one) => writePath(one) === path)
+    ) {
+      return frontEnd;
+    }
+  }
+  return path;
+}
+
+/** The texts of a resource by path. */
+function cellsOf(kind: ResourceKind, resource: JsonObject, lost: Set<string>): Cells {
+  const cells: Cells = new Map();
+  const name = kind === "user" ? resource["userName"] : resource["displayName"];
+  for (const [attribute, value] of Object.entries(resource)) {
+    if (LEFT_OUT.has(attribute) || (attribute === "externalId" && value === name)) continue;
+    if (attribute === "groups" || attribute === "members") cells.set(attribute, namesIn(value));
+    else if (attribute.startsWith("urn:") && isObject(value)) {
+      for (const [inner, own] of Object.entries(value)) {
+        fill(cells, `${attribute}:${inner}`, { value: own, kind, lost });
+      }
+    } else fill(cells, attribute, { value, kind, lost });
+  }
+  return cells;
+}
+
+function namesIn(value: JsonValue): string[] {
+  const entries = isArray(value) ? value : [];
+  return entries.flatMap((entry) => {
+    const name = isObject(entry) ? property(entry, "display") : entry;
+    return typeof name === "string" ? [name] : [];
+  });
+}
+
+interface Filling {
+  readonly value: JsonValue;
+  readonly kind: ResourceKind;
+  readonly lost: Set<string>;
+}
+
+function fill(cells: Cells, attribute: string, { value, kind, lost }: Filling): void {
+  if (isObject(value)) {
+    for (const [sub, one] of Object.entries(value)) {
+      put(cells, `${attribute}.${sub}`, { texts: [textOf(one)], kind, lost });
+    }
+  } else if (!isArray(value)) put(cells, attribute, { texts: [textOf(value)], kind, lost });
+  else if (value.every((one) => !isObject(one))) {
+    put(cells, `${attribute}[]`, { texts: value.map(textOf), kind, lost });
+  } else fillEntries(cells, attribute, { value, kind, lost });
+}
+
+/** Each entry has its place in every column of the attribute. */
+function fillEntries(
+  cells: Cells,
+  attribute: string,
+  { value, kind, lost }: { value: readonly JsonValue[]; kind: ResourceKind; lost: Set<string> },
+): void {
+  const subs = new Set(value.flatMap((entry) => isObject(entry) ? Object.keys(entry) : []));
+  for (const sub of subs) {
+    const texts = value.map((entry) => isObject(entry) ? textOf(property(entry, sub) ?? "") : textOf(entry));
+    put(cells, `${attribute}[].${sub}`, { texts, kind, lost });
+  }
+}
+
+/** `null` for what is no text. Truths are texts where the table of attributes says that they are truths. */
+function textOf(value: JsonValue): string | null {
+  if (typeof value === "boolean") return String(value);
+  return typeof value === "string" ? value : null;
+}
+
+function put(
+  cells: Cells,
+  path: string,
+  { texts, kind, lost }: { texts: readonly (string | null)[]; kind: ResourceKind; lost: Set<string> },
+): void {
+  const known = readPath(kind, path);
+  // Only what reads back as the very same is a column.
+  const isSame = writePath(known) === path && (known.multi || texts.length === 1) &&
+    texts.every((text) => text !== null);
+  const isHome = known.schema !== null || findAttribute(ATTRIBUTES[kind], known.attribute) !== undefined ||
+    known.sub === null;
+  if (!isSame || !isHome) lost.add(path);
+  else if (texts.some((text) => text !== "")) cells.set(path, texts.map((text) => text ?? ""));
+}

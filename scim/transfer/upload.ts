@@ -1,0 +1,133 @@
+// A file that reached us as text: its rows with their cells, so that a row can be put right and read again.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Mapping } from "../schema/resource.ts";
+import { readContent } from "../schema/parse_resource.ts";
+import { readName } from "../schema/resource_name.ts";
+import { type Column, readHeader } from "./columns.ts";
+import { createCsvReader, detectSeparator } from "./csv_reader.ts";
+import { type FileRow, jsonRow, type RowRead, sentence } from "./row_reader.ts";
+import { createJsonReader } from "./json_reader.ts";
+import { bodyOfRow } from "./row_to_resource.ts";
+
+/** One row of the text. */
+export interface UploadedRow {
+  readonly line: number;
+  /** As they stand there; none where the row is JSON or cannot be cut. */
+  readonly cells: readonly string[];
+  readonly read: RowRead;
+}
+
+export interface Upload {
+  /** The names of the columns; `null` for JSON. */
+  readonly headers: readonly string[] | null;
+  /** Columns that hold passwords, counted from 0. */
+  readonly secretColumns: ReadonlySet<number>;
+  /** What a row reaches of a resource that is there already; `null`: all of it. */
+  readonly covers: readonly string[] | null;
+  readonly notes: readonly string[];
+  readonly rows: readonly UploadedRow[];
+  /** Reads a row of a table with other cells. */
+  again(line: number, cells: readonly string[]): RowRead;
+}
+
+export type UploadOutcome =
+  | { readonly ok: true; readonly upload: Upload }
+  | { readonly ok: false; readonly problem: string };
+
+/** What a sound row names. */
+export type RowCheck =
+  | { readonly ok: true; readonly name: string; readonly key: string }
+  | { readonly ok: false; readonly problem: string };
+
+const TOO_LARGE_CHARACTERS = 1_048_576;
+const JSON_NAME = /\.(json|jsonl|ndjson)$/i;
+
+/** Reads a whole file. Every row is there afterwards, also those that cannot be imported. */
+export function readUpload(
+  file: { readonly name: string; readonly text: string },
+  { mapping, mostRows }: { mapping: Mapping; mostRows: number },
+): UploadOutcome {
+  // A byte order mark belongs to no header.
+  const text = file.text.replace(/^\ufeff/, "");
+  if (text.trim() === "") return refuse("The file is empty.");
+  const isJson = JSON_NAME.test(file.name) || /^\s*[[{]/.test(text);
+  const outcome = isJson ? readJson(text) : readTable(text, mapping);
+  if (!outcome.ok) return outcome;
+  const { length } = outcome.upload.rows;
+  if (length === 0) return refuse("The file has no rows.");
+  if (length > mostRows) return refuse(`The file has over ${mostRows.toLocaleString("en-US")} rows.`);
+  return outcome;
+}
+
+/** Checks a row as the interface checks the body of a POST. */
+export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping): RowCheck {
+  const read = readContent(kind, body, { mapping, newName: () => "" });
+  if (!read.ok) return { ok: false, problem: read.detail };
+  const { content } = read;
+  if (content.name === "") {
+    return { ok: false, problem: `It has no ${kind === "user" ? "userName" : "groupName (displayName)"}.` };
+  }
+  if (JSON.stringify(content).length > TOO_LARGE_CHARACTERS) {
+    return { ok: false, problem: "It is over 1 MiB." };
+  }
+  for (const group of groups) {
+    const name = readName(group);
+    if (!name.ok) return { ok: false, problem: `A name in groups cannot be one: ${name.problem}.` };
+  }
+  return { ok: true, name: content.name, key: `${kind} ${canonicalName(content.name)}` };
+}
+
+function refuse(problem: string): UploadOutcome {
+  return { ok: false, problem };
+}
+
+function readTable(text: string, mapping: Mapping): UploadOutcome {
+  const reader = createCsvReader(detectSeparator(text.slice(0, 65_536).split(/\r|\n/, 1)[0] ?? ""));
+  const [header, ...records] = [...reader.push(text), ...reader.end()];
+  if (header === undefined) return refuse("The file is empty.");
+  if (!header.ok) return refuse(`The header cannot be read: ${header.problem}.`);
+  const read = readHeader(header.cells, mapping);
+  if (!read.ok) return refuse(read.problem);
+  const { kind, columns, covers, notes } = read.table;
+  const again = (line: number, cells: readonly string[]): RowRead =>
+    cells.length === columns.length
+      ? { ok: true, row: { line, kind, ...bodyOfRow(columns, cells.map((cell) => cell.trim())) } }
+      : { ok: false, line, problem: widthProblem(cells.length, columns.length) };
+  const rows = records.map((record): UploadedRow => {
+    const { line } = record;
+    if (record.ok) return { line, cells: record.cells, read: again(line, record.cells) };
+    return { line, cells: [], read: { ok: false, line, problem: sentence(record.problem) } };
+  });
+  const headers = columns.map((column) => column.header);
+  return { ok: true, upload: { headers, secretColumns: secretsOf(columns), covers, notes, rows, again } };
+}
+
+function widthProblem(has: number, wanted: number): string {
+  return `It has ${has === 1 ? "one cell" : `${has} cells`}, and the header has ${wanted}.`;
+}
+
+function secretsOf(columns: readonly Column[]): Set<number> {
+  return new Set(
+    columns.flatMap(({ target }, at) => target.to === "plain" && target.member === "password" ? [at] : []),
+  );
+}
+
+function readJson(text: string): UploadOutcome {
+  const reader = createJsonReader();
+  const encoder = new TextEncoder();
+  const rows = [...reader.push(text), ...reader.end()].map((piece): UploadedRow => {
+    const { line } = piece;
+    const read: RowRead = piece.ok
+      ? jsonRow(line, encoder.encode(piece.text))
+      : { ok: false, line, problem: sentence(piece.problem) };
+    return { line, cells: [], read };
+  });
+  const again = (line: number): RowRead => ({
+    ok: false,
+    line,
+    problem: "A row of JSON is put right in the file.",
+  });
+  const none = { headers: null, secretColumns: new Set<number>(), covers: null, notes: [] };
+  return { ok: true, upload: { ...none, rows, again } };
+}

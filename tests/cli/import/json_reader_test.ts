@@ -1,0 +1,70 @@
+// JSON cut into resources: arrays, ListResponses, lines; and what is none of them.
+
+import { assertEquals } from "@std/assert";
+import fc from "../../packages/fast_check.ts";
+import { createJsonReader, type JsonPiece } from "../../../scim/transfer/json_reader.ts";
+
+function read(text: string, size: number): JsonPiece[] {
+  const reader = createJsonReader();
+  const pieces: JsonPiece[] = [];
+  for (let at = 0; at < text.length; at += size) pieces.push(...reader.push(text.slice(at, at + size)));
+  return [...pieces, ...reader.end()];
+}
+
+const LIST =
+  '{"schemas":["urn:x"],"totalResults":2,\n"Resources":[{"a":1},\n{"b":[{}]}],"z":{"Resources":3},"y":"]"}';
+/** Text, and its pieces as [line, text] or [line, "!" + problem]. */
+const TEXTS: readonly (readonly [string, string, readonly (readonly [number, string])[]])[] = [
+  ["an array", '[{"a":1},\n{"b":"]}\\"{"}\n]\n', [[1, '{"a":1}'], [2, '{"b":"]}\\"{"}']]],
+  ["one object a line", '{"a":1}\n\n{"b":{"c":[2]}}\n', [[1, '{"a":1}'], [3, '{"b":{"c":[2]}}']]],
+  ["one object over several lines", '{\n"a":\n1}', [[1, '{\n"a":\n1}']]],
+  ["a ListResponse", LIST, [[2, '{"a":1}'], [3, '{"b":[{}]}']]],
+  ["a ListResponse without resources", '{"Resources":[],"totalResults":0}', []],
+  ["an object that only mentions Resources", '{"a":["Resources"],"b":[1]}', [[
+    1,
+    '{"a":["Resources"],"b":[1]}',
+  ]]],
+  ["nothing", " \n", []],
+  ["no JSON", "userName\nanna\n", [[1, "!something stands here that is no JSON object"]]],
+  ["a text", '"anna"', [[1, "!something stands here that is no JSON object"]]],
+  ["an array of arrays", '[{"a":1},\n[1]]', [[1, '{"a":1}'], [
+    2,
+    "!something stands here that is no JSON object",
+  ]]],
+  ["a resource that is cut off", '[{"a":1},\n{"b":', [
+    [1, '{"a":1}'],
+    [2, "!the file ends within what begins here"],
+  ]],
+  ["an array that is cut off", '[{"a":1}\n', [[1, '{"a":1}'], [2, "!the file ends within what begins here"]]],
+];
+
+for (const [what, text, expected] of TEXTS) {
+  Deno.test(`createJsonReader() reads ${what}, in pieces of any size`, () => {
+    for (const size of [1, 2, 7, 1000]) {
+      const found = read(text, size).map((one) => [one.line, one.ok ? one.text : `!${one.problem}`]);
+      assertEquals(found, expected.map((one) => [...one]), `pieces of ${size}`);
+    }
+  });
+}
+
+Deno.test("createJsonReader() gives up on a resource of over 1 MiB", () => {
+  const found = read(`[{"a":1},{"b":"${"x".repeat(1_100_000)}"},{"c":1}]`, 65_536);
+  assertEquals(found.map(({ ok }) => ok), [true, false]);
+});
+
+Deno.test("createJsonReader() finds any objects again, however they are written", () => {
+  const objects = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), { maxLength: 5 });
+  fc.assert(fc.property(objects, fc.integer({ min: 1, max: 50 }), (given, size) => {
+    const written = [
+      JSON.stringify(given),
+      JSON.stringify(given, null, 1),
+      given.map((one) => JSON.stringify(one)).join("\n"),
+    ];
+    // The name that makes a ListResponse of an object at the top.
+    fc.pre(!given.some((one) => Object.keys(one).some((name) => name.toLowerCase() === "resources")));
+    for (const text of written) {
+      const found = read(text, size).map((piece) => piece.ok ? JSON.parse(piece.text) : piece.problem);
+      assertEquals(found, JSON.parse(JSON.stringify(given)));
+    }
+  }));
+});

@@ -1,0 +1,373 @@
+// `deno task import` as an operator runs it, beside a running gateway and without one.
+
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { planImport } from "../../cli/import.ts";
+import { startGateway } from "../support/gateway.ts";
+import { openOperator, type Operator } from "./operator.ts";
+import { CREDENTIAL_TOML, getResource, runBeside } from "./people_world.ts";
+
+async function fileOf({ home }: Operator, name: string, text: string | Uint8Array): Promise<string> {
+  const path = `${home}/${name}`;
+  if (typeof text === "string") await Deno.writeTextFile(path, text);
+  else await Deno.writeFile(path, text);
+  return path;
+}
+
+/** The exported users by name, with their groups. */
+async function usersOf(operator: Operator): Promise<Map<string, Record<string, unknown>>> {
+  const exported = await operator.run("export", "default");
+  assertEquals(exported.code, 0, exported.stderr);
+  const users = exported.stdout.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
+  return new Map(users.map((user) => [String(user.userName), user]));
+}
+
+const groupsOf = (user: Record<string, unknown> | undefined) =>
+  (user?.groups as { display: string }[] | undefined)?.map(({ display }) => display) ?? [];
+
+const PEOPLE = `\ufeffuserName;familyName;givenName;mail;phoneNumber;active;groups;password\r
+anna;Ärmel;"An""na";a@example.com|b@example.com;'+4917112345;;staff|vpn;a password of hers\r
+Bob;;;;;FALSE;;\r
+`;
+
+Deno.test("deno task import creates the users of a table without a server, and says before what it would do", async () => {
+  await using operator = await openOperator();
+  const file = await fileOf(operator, "people.csv", PEOPLE);
+  const dry = await operator.run("import", "default", file, "--dry-run");
+  assertEquals([dry.code, dry.stderr], [0, ""]);
+  assertStringIncludes(
+    dry.stdout,
+    "nothing is changed. It would be: 2 created, 0 updated, 0 left alone, 0 refused; 2 groups",
+  );
+  assertEquals((await usersOf(operator)).size, 0);
+
+  const imported = await operator.run("import", "default", file);
+  assertEquals([imported.code, imported.stderr], [0, ""]);
+  assertStringIncludes(
+    imported.stdout,
+    "2 created, 0 updated, 0 left alone, 0 refused; 2 groups with new members, 2 of them new.",
+  );
+  const users = await usersOf(operator);
+  const anna = users.get("anna");
+  assertEquals(
+    [anna?.name, anna?.emails, anna?.phoneNumbers, anna?.active, groupsOf(anna), "password" in (anna ?? {})],
+    [
+      { familyName: "Ärmel", givenName: 'An"na' },
+      [{ value: "a@example.com" }, { value: "b@example.com" }],
+      [{ value: "+4917112345" }],
+      true,
+      ["staff", "vpn"],
+      false,
+    ],
+  );
+  assertEquals(users.get("Bob")?.active, false);
+});
+
+Deno.test("deno task import refuses who is there, and with --update changes the columns of the file alone", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  const again = await fileOf(
+    operator,
+    "again.csv",
+    "userName,mail,groups\nANNA,new@example.com,admins\ncarl,,vpn\n",
+  );
+  const refused = await operator.run("import", "default", again);
+  assertEquals(refused.code, 1);
+  assertStringIncludes(refused.stdout, "1 created, 0 updated, 0 left alone, 1 refused");
+  assertEquals(
+    refused.stderr,
+    "One row cannot be imported:\n  line 2: A resource of that name exists already.\n",
+  );
+  assertEquals(groupsOf((await usersOf(operator)).get("anna")), ["staff", "vpn"]);
+
+  const updated = await operator.run("import", "default", again, "--update");
+  assertEquals([updated.code, updated.stderr], [0, ""]);
+  assertStringIncludes(
+    updated.stdout,
+    "0 created, 1 updated, 1 left alone, 0 refused; 1 group with new members, 1 of them new.",
+  );
+  const anna = (await usersOf(operator)).get("anna");
+  assertEquals(
+    [anna?.name, anna?.emails, groupsOf(anna)],
+    [{ familyName: "Ärmel", givenName: 'An"na' }, [{ value: "new@example.com" }], ["admins", "staff", "vpn"]],
+  );
+});
+
+Deno.test("deno task import --update reactivates no user by an empty cell, but by true", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  const isActive = async (table: string) => {
+    const updated = await operator.run(
+      "import",
+      "default",
+      await fileOf(operator, "more.csv", table),
+      "--update",
+    );
+    assertEquals([updated.code, updated.stderr], [0, ""]);
+    return (await usersOf(operator)).get("Bob")?.active;
+  };
+  assertEquals(await isActive("userName,active,title\nBob,,Dr\n"), false);
+  assertEquals(await isActive("userName,title\nBob,\n"), false);
+  assertEquals(await isActive("userName,active\nBob,True\n"), true);
+});
+
+Deno.test("deno task import --update of a user to inactive takes groups and pairings, also without a server", async () => {
+  await using operator = await openOperator();
+  await operator.run("import", "default", await fileOf(operator, "people.csv", PEOPLE));
+  await operator.run("pair", "anna", "--sms", "+14155550123");
+  const leaving = await fileOf(operator, "leaving.csv", "userName,active\nAnna,false\n");
+  const updated = await operator.run("import", "default", leaving, "--update");
+  assertEquals([updated.code, updated.stderr], [0, ""]);
+  const anna = (await usersOf(operator)).get("Anna") ?? (await usersOf(operator)).get("anna");
+  assertEquals([anna?.active, groupsOf(anna)], [false, []]);
+  assertStringIncludes((await operator.run("pair", "anna", "--list")).stdout, '"anna" has no pairings.');
+});
+
+/** Faulty rows among sound ones, and what is said of them. */
+const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
+  [
+    "people.csv",
+    'userName,active,groups\nanna,true,a/b\nbob,maybe,\n,true,\n"carl,\nanna,true,\nx,y\nev\u0007il,,\n',
+    [
+      "line 2: A name in groups cannot be one: a name holds no slash.",
+      "line 3: active must be true or false.",
+      "line 4: It has no userName.",
+      "line 5: A quote in it is never closed.",
+    ],
+  ],
+  ["people.csv", "userName,active\nanna,true\nANNA,\nx\nev\u0007il,\n", [
+    'line 3: The user "ANNA" stands in the file before.',
+    "line 4: It has one cell, and the header has 2.",
+    "line 5: userName cannot be a name: a name holds no control characters.",
+  ]],
+  ["people.json", '[{"userName":"a"},\n{"userName":7},\n{"userName":"b","emails":[[1]]},\n{"x":}]', [
+    "line 2: userName must be a text.",
+    "line 3: An entry of emails must be an object.",
+    "line 4: It is not JSON.",
+  ]],
+  ["deep.json", `{"userName":"a","x":${"[".repeat(40)}${"]".repeat(40)}}`, [
+    "line 1: It is nested over 32 levels deep.",
+  ]],
+];
+
+Deno.test("deno task import checks the whole file first, lists each fault with its line, and changes nothing", async () => {
+  await using operator = await openOperator();
+  for (const [name, text, faults] of FAULTY) {
+    const refused = await operator.run("import", "default", await fileOf(operator, name, text));
+    const title = faults.length === 1 ? "One row cannot" : `${faults.length} rows cannot`;
+    assertEquals(
+      [refused.code, refused.stdout, refused.stderr],
+      [
+        1,
+        "",
+        `${title} be imported. Nothing was changed:\n${faults.map((fault) => `  ${fault}\n`).join("")}`,
+      ],
+    );
+  }
+  assertEquals((await usersOf(operator)).size, 0);
+});
+
+Deno.test("deno task import shows the first 50 faults, and counts the rest", async () => {
+  await using operator = await openOperator();
+  const rows = Array.from({ length: 1234 }, (_, at) => `u${at},perhaps\n`).join("");
+  const refused = await operator.run(
+    "import",
+    "default",
+    await fileOf(operator, "x.csv", `userName,active\n${rows}`),
+  );
+  assertStringIncludes(refused.stderr, "1,234 rows cannot be imported. Nothing was changed:\n  line 2: ");
+  assertStringIncludes(refused.stderr, "  line 51: active must be true or false.\n  and 1,184 more\n");
+  assertEquals(refused.stderr.includes("line 52"), false);
+});
+
+/** Files that cannot be read, and what is said of them. */
+const UNREADABLE: readonly (readonly [string, string | Uint8Array, string])[] = [
+  ["empty.csv", "", "Cannot import the file: it is empty.\n"],
+  [
+    "header.csv",
+    "familyName\nA\n",
+    "Cannot import the file. The header has no userName (for groups: no groupName).\n",
+  ],
+  [
+    "utf16.csv",
+    Uint8Array.of(0xff, 0xfe, 0x75, 0, 0x73, 0),
+    "Cannot read the file: it is not UTF-8. In a spreadsheet, save it as CSV UTF-8.\n",
+  ],
+];
+
+Deno.test("deno task import says what is wrong with a file, a target, a backend and arguments", async () => {
+  await using operator = await openOperator();
+  for (const [name, text, message] of UNREADABLE) {
+    const refused = await operator.run("import", "default", await fileOf(operator, name, text));
+    assertEquals([refused.code, refused.stdout, refused.stderr], [1, "", message]);
+  }
+  const missing = await operator.run("import", "default", `${operator.home}/nowhere.csv`);
+  assertEquals([missing.code, missing.stderr], [1, "Cannot read the file: it is not there.\n"]);
+  const file = await fileOf(operator, "people.csv", PEOPLE);
+  const unknown = await operator.run("import", "corp", file);
+  assertEquals([unknown.code, unknown.stderr], [
+    1,
+    'There is no target "corp". The settings have "default".\n',
+  ]);
+  const backend = await operator.run("import", "default", file, "--backends", "ldap");
+  assertEquals(backend.code, 1);
+  assertStringIncludes(
+    backend.stderr,
+    'Stopped at line 2: The target has no backend "ldap".',
+  );
+  const wrong = await operator.run("import", "default");
+  assertEquals([
+    wrong.code,
+    wrong.stderr.startsWith("Cannot import: the file is missing.\n\nUsers and groups"),
+  ], [2, true]);
+});
+
+Deno.test("planImport() reads arguments, and says what is wrong with others", () => {
+  assertEquals(planImport(["corp", "f.csv", "--update", "--backends=a,b", "--backends", "c"]), {
+    target: "corp",
+    file: "f.csv",
+    isDryRun: false,
+    mayUpdate: true,
+    backends: ["a", "b", "c"],
+  });
+  for (
+    const args of [[], ["corp"], ["corp", "a", "b"], ["corp", "a", "--force"], [
+      "corp",
+      "a",
+      "--backends",
+      ",",
+    ]]
+  ) {
+    assertEquals(typeof planImport(args), "string", args.join(" "));
+  }
+});
+
+const GROUPS = [
+  {
+    schemas: ["urn:ietf:params:scim:schemas:core:2.0:Group"],
+    displayName: "Staff",
+    members: [{ value: "anna" }],
+    note: "x",
+  },
+  { userName: "anna", groups: [{ value: "9f", display: "VPN" }] },
+  { displayName: "vpn", members: ["bob"] },
+  { displayName: "STAFF", members: [{ display: "carl" }, { display: "anna" }] },
+];
+
+Deno.test("deno task import takes groups, a group in several rows, and memberships by users, in any order", async () => {
+  await using operator = await openOperator();
+  const list = JSON.stringify({ totalResults: 4, Resources: GROUPS });
+  const imported = await operator.run("import", "default", await fileOf(operator, "all.json", list));
+  assertEquals([imported.code, imported.stderr], [0, ""]);
+  assertStringIncludes(
+    imported.stdout,
+    "3 created, 0 updated, 0 left alone, 0 refused; 2 groups with new members, 0 of them new.",
+  );
+  const exported = await operator.run("export", "default", "--groups", "--format", "csv");
+  assertEquals(exported.stdout, "groupName,note,member\r\nStaff,x,anna|carl\r\nvpn,,anna|bob\r\n");
+});
+
+Deno.test("deno task import beside a running gateway: its users are there at once, and every row is recorded", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  try {
+    const rows = Array.from({ length: 1500 }, (_, at) => `user${at},Family${at},all|g${at % 3}\n`).join("");
+    await Deno.writeTextFile(file, `userName,familyName,groups\n${rows}`);
+    const imported = await runBeside(gateway, "import", "default", file);
+    assertEquals([imported.code, imported.stderr], [0, ""]);
+    assertMatch(
+      imported.stdout,
+      /^1,500 created, 0 updated, 0 left alone, 0 refused; 4 groups with new members, 4 of them new\. \(/,
+    );
+    const last = await getResource(gateway, "Users/user1499");
+    assertEquals([last?.name, groupsOf(last ?? {})], [{ familyName: "Family1499", givenName: "" }, [
+      "all",
+      "g2",
+    ]]);
+    assertEquals((await getResource(gateway, "Groups/all") as { members: unknown[] }).members.length, 1500);
+
+    const again = await runBeside(gateway, "import", "default", file, "--update");
+    assertMatch(again.stdout, /^0 created, 0 updated, 1,500 left alone, 0 refused\. \(/);
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
+Deno.test("deno task import that a kill -9 of the gateway interrupts says so, and goes on with --update; nothing is lost", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  try {
+    const rows = Array.from({ length: 6000 }, (_, at) => `user${at},Family${at},all\n`).join("");
+    await Deno.writeTextFile(file, `userName,familyName,groups\n${rows}`);
+    const importing = runBeside(gateway, "import", "default", file);
+    while (await getResource(gateway, "Users/user300") === null) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await gateway.kill9();
+    const stopped = await importing;
+    // Between two requests nothing is lost: the command takes the store for itself, and goes on.
+    if (stopped.code === 0) assertStringIncludes(stopped.stdout, "6,000 created");
+    else {
+      assertMatch(stopped.stderr, /^Stopped at line \d+: Cannot say whether it was done/);
+      assertStringIncludes(stopped.stderr, "Run the same again with --update to go on.");
+    }
+
+    await gateway.restart();
+    const again = await runBeside(gateway, "import", "default", file, "--update");
+    assertEquals([again.code, again.stderr], [0, ""]);
+    const exported = await runBeside(gateway, "export", "default", "--format", "csv");
+    const lines = exported.stdout.trimEnd().split("\r\n");
+    assertEquals([lines.length, lines.filter((line) => line.endsWith(",all")).length], [6001, 6000]);
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
+Deno.test("deno task import takes a resource that is larger than a batch", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".json" });
+  try {
+    const photos = [{ value: "x".repeat(150_000) }];
+    const members = Array.from({ length: 8000 }, (_, at) => ({ value: `member-number-${at}` }));
+    await Deno.writeTextFile(
+      file,
+      `${JSON.stringify({ userName: "anna", photos })}\n${JSON.stringify({ displayName: "big", members })}\n`,
+    );
+    const imported = await runBeside(gateway, "import", "default", file);
+    assertEquals([imported.code, imported.stderr], [0, ""]);
+    assertEquals((await getResource(gateway, "Users/anna"))?.photos, photos);
+    assertEquals((await getResource(gateway, "Groups/big") as { members: unknown[] }).members.length, 8000);
+    const exported = await runBeside(gateway, "export", "default", "--groups");
+    assertEquals(exported.stdout.split("\n").length, 8 + 1 + 1, "a big group goes on in further lines");
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
+Deno.test("deno task import is recorded in the audit trail, with the command as its actor and no password", async () => {
+  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  const file = await Deno.makeTempFile({ suffix: ".csv" });
+  try {
+    await Deno.writeTextFile(file, "userName,password\nanna,a password of hers\nbob,\n");
+    assertEquals((await runBeside(gateway, "import", "default", file)).code, 0);
+  } finally {
+    await Deno.remove(file);
+  }
+  await gateway.stop();
+  const kv = await Deno.openKv(`${gateway.dataDir}/countersign.kv`);
+  try {
+    const records: Record<string, unknown>[] = [];
+    for await (const { value } of kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
+      records.push(value);
+    }
+    const created = records.filter(({ action }) => action === "user.created").map((
+      { actor, object, target },
+    ) => ({ actor, object, target }));
+    assertEquals(created.toSorted((a, b) => String(a.object) < String(b.object) ? -1 : 1), [
+      { actor: "command", object: "user:anna", target: "default" },
+      { actor: "command", object: "user:bob", target: "default" },
+    ]);
+    assertEquals(JSON.stringify(records).includes("a password of hers"), false);
+  } finally {
+    kv.close();
+  }
+});

@@ -1,0 +1,84 @@
+// For tests: an operator at a terminal, with a scratch data directory, and a server that may hold it.
+
+import { compose, type Composition } from "../../compose.ts";
+import { NO_DIST } from "../../console/assets.ts";
+import { listenControl } from "../../platform/control_listener.ts";
+import { openDataDir } from "../../platform/data_dir.ts";
+import { createLog } from "../../platform/log.ts";
+import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { configOf } from "../platform/config/samples.ts";
+import { type Ended, runProgram } from "../support/child.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** What the tasks give their commands, and no more. */
+const PERMISSIONS = ["--allow-net", "--allow-read", "--allow-write", "--allow-env"];
+
+export interface Operator extends AsyncDisposable {
+  readonly home: string;
+  readonly dataDir: string;
+  /** Runs `cli/<name>.ts` as its task does. */
+  run(command: string, ...args: string[]): Promise<Ended>;
+  /** The same with something on standard input. */
+  type(stdin: string, command: string, ...args: string[]): Promise<Ended>;
+}
+
+interface Options {
+  /** Settings besides the data directory. */
+  readonly toml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function openOperator({ toml = "", env = {} }: Options = {}): Promise<Operator> {
+  const home = await Deno.makeTempDir({ prefix: "countersign-operator-" });
+  const dataDir = `${home}/data`;
+  const file = `${home}/countersign.toml`;
+  await Deno.writeTextFile(file, `${toml}\n[server]\ndata_dir = ${JSON.stringify(dataDir)}\n`);
+  const start = (stdin: string | undefined, command: string, args: readonly string[]) =>
+    runProgram(Deno.execPath(), {
+      args: ["run", "--quiet", "--no-prompt", ...PERMISSIONS, `${ROOT}cli/${command}.ts`, ...args],
+      cwd: home,
+      env: { NO_COLOR: "1", COUNTERSIGN_CONFIG: file, COUNTERSIGN_MASTER_KEY: "", ...env },
+      ...stdin === undefined ? {} : { stdin },
+    });
+  return {
+    home,
+    dataDir,
+    run: (command, ...args) => start(undefined, command, args),
+    type: (stdin, command, ...args) => start(stdin, command, args),
+    [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
+  };
+}
+
+/** Starts a server without its network listeners in this process: it holds the data directory and answers at its socket. */
+export async function openStandIn(
+  { dataDir: path }: Pick<Operator, "dataDir">,
+  { toml = "" }: Pick<Options, "toml"> = {},
+): Promise<Composition & AsyncDisposable> {
+  const random = createSystemRandom();
+  const clock = systemClock;
+  const dataDir = await openDataDir(path, { random, masterKeyHex: "" });
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const composition = await compose({
+    config: configOf(toml),
+    settings: [],
+    dataDir,
+    dist: NO_DIST,
+    clock,
+    random,
+    log,
+    startedMs: clock.nowMs(),
+    anySecret: "unused",
+    radiusListeners: [],
+    isHttpServing: () => true,
+  });
+  const answer = composition.app.answerOperator;
+  const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
+  return {
+    ...composition,
+    async [Symbol.asyncDispose]() {
+      await control.close();
+      await composition.close();
+      await dataDir.close();
+    },
+  };
+}

@@ -1,0 +1,168 @@
+// What `deno task pair` says of each thing that it does, and the notes about what will not work.
+
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { AdminRefusal } from "../../cli/admin_connection.ts";
+import { addFactor, type Addition, invite, listAll, listOf, prefer, revoke } from "../../cli/pair_actions.ts";
+import type { NewPairing } from "../../radius/factors/pairing.ts";
+import { openComposition, type TestComposition } from "../fakes/composition.ts";
+
+const EXTERNAL_SERVICE = `
+[second_factor]
+url = "https://api.example.com"
+consumer_key = "our-consumer-key"
+consumer_secret = "our-consumer-secret"
+`;
+const RESTRICTED = '[factors]\ncountry_codes = ["49"]\nenabled = ["sms"]\n';
+const DEVICE = { kind: "device", id: "d", totpLength: 6 } as const;
+const UNKNOWN_DEVICE =
+  "The embedded second-factor service knows the phones that --invite paired, and no other id.";
+const NOT_SENT =
+  "factors.country_codes does not allow the country of this number: nothing will be sent to it.";
+const NOT_OFFERED = (kind: string) =>
+  `It is not offered at a login: factors.enabled does not have ${JSON.stringify(kind)}.`;
+
+/** The notes at the end of a text. */
+function notesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line.startsWith("Note: ")).map((line) =>
+    line.slice("Note: ".length)
+  );
+}
+
+/** A factor, the settings, and the notes. */
+const NOTED: readonly (readonly [factor: Addition, toml: string, notes: readonly string[]])[] = [
+  [{ kind: "sms", number: "+14155550123" }, "", []],
+  [{ kind: "sms", number: "+4915123456789" }, RESTRICTED, []],
+  [{ kind: "sms", number: "+14155550123" }, RESTRICTED, [NOT_SENT]],
+  [{ kind: "voice", number: "+4915123456789" }, RESTRICTED, [NOT_OFFERED("voice")]],
+  [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, RESTRICTED, [NOT_OFFERED("totp")]],
+  [DEVICE, "", [UNKNOWN_DEVICE]],
+  [DEVICE, EXTERNAL_SERVICE, []],
+];
+for (const [factor, toml, notes] of NOTED) {
+  const what = `${JSON.stringify(factor)} with ${JSON.stringify(toml.trim())}`;
+  Deno.test(`addFactor() notes what will not work: ${what}`, async () => {
+    await using gateway = await openComposition(toml);
+    assertEquals(notesOf(await addFactor(gateway, "ann", factor)), [...notes]);
+  });
+}
+
+/** A factor, and the sentence that says it was added. */
+const SENTENCES: readonly (readonly [factor: Addition, sentence: string])[] = [
+  [DEVICE, '"Ann" has the device "d", with passcodes of 6 digits.'],
+  [{ ...DEVICE, totpLength: 0 }, '"Ann" has the device "d", which shows no passcodes.'],
+  [{ kind: "sms", number: "+14155550123" }, '"Ann" has texts to +1*******123.'],
+  [{ kind: "voice", number: "+14155550123" }, '"Ann" has calls to +1*******123.'],
+  [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, '"Ann" has a TOTP secret.'],
+];
+for (const [factor, sentence] of SENTENCES) {
+  Deno.test(`addFactor() says ${sentence}`, async () => {
+    await using gateway = await openComposition();
+    const text = await addFactor(gateway, "Ann", factor);
+    assertEquals(text.split("\n")[0], sentence);
+    assertEquals(/4155550123|JBSWY3DP/.test(text), false);
+  });
+}
+
+Deno.test("addFactor() says whom it could not pair, and why", async () => {
+  await using gateway = await openComposition();
+  const fault = await assertRejects(
+    () => addFactor(gateway, "ann", { kind: "sms", number: "0151 234567" }),
+    AdminRefusal,
+  );
+  assertStringIncludes(fault.message, 'Cannot pair "ann": A phone number is +, country code and digits');
+});
+
+/** `http.public_url`, and words of the note about it. */
+const URLS = [
+  ["https://vpn.example.com", []],
+  ["http://127.0.0.1:8080", ["http.listen", "http.public_url"]],
+  ["http://localhost:8080", ["http.listen", "http.public_url"]],
+  ["http://[::1]:8080", ["http.listen", "http.public_url"]],
+] as const;
+for (const [url, parts] of URLS) {
+  Deno.test(`invite() gives the link, and says for ${url} whether a phone reaches it`, async () => {
+    await using gateway = await openComposition(`[http]\npublic_url = "${url}"\n`);
+    const text = await invite(gateway, "ann");
+    assertStringIncludes(text, `${url}/device#invite=`);
+    assertEquals(notesOf(text).length, parts.length === 0 ? 0 : 1);
+    for (const part of parts) assertStringIncludes(notesOf(text).join(), part);
+  });
+}
+
+Deno.test("invite() beside an external service says how to pair there", async () => {
+  await using gateway = await openComposition(EXTERNAL_SERVICE);
+  const fault = await assertRejects(() => invite(gateway, "ann"), AdminRefusal);
+  assertStringIncludes(fault.message, "--device <pairing_id>");
+});
+
+Deno.test("prefer() notes a factor that the user does not have, and one that is not enabled", async () => {
+  await using gateway = await openComposition(RESTRICTED);
+  assertEquals(notesOf(await prefer(gateway, "ann", "totp")), [
+    '"ann" has no pairing of that kind yet.',
+    NOT_OFFERED("totp"),
+  ]);
+  await addFactor(gateway, "ann", { kind: "sms", number: "+4915123456789" });
+  assertEquals(await prefer(gateway, "Ann", "sms"), 'A login of "Ann" begins with sms.\n');
+  assertEquals(await prefer(gateway, "ann", null), '"ann" has no preferred factor.\n');
+});
+
+/** Stores a pairing without the API. */
+async function put({ store, radius: { pairings } }: TestComposition, user: string, wanted: NewPairing) {
+  const { mutation, pairing } = pairings.prepare({ canonical: user.toLowerCase(), shown: user }, wanted);
+  await store.commit({ mutations: [mutation] });
+  pairings.adopt(pairing);
+}
+
+Deno.test("listOf() shows the pairings of one user, and listAll() those of all", async () => {
+  await using gateway = await openComposition();
+  assertEquals(await listAll(gateway.api), "There are no pairings.\n");
+  await addFactor(gateway, "Ann", DEVICE);
+  gateway.clock.advance(1000);
+  await addFactor(gateway, "ann", { kind: "sms", number: "+14155550123" });
+  await addFactor(gateway, "bob", { kind: "totp", seed: "JBSWY3DPEHPK3PXP" });
+  await prefer(gateway, "ann", "sms");
+  const ann = await listOf(gateway.api, "ANN");
+  assertStringIncludes(ann, '"ANN" has 2 pairings.');
+  assertStringIncludes(ann, "Preferred: sms");
+  assertEquals(ann.includes("totp"), false);
+  const all = await listAll(gateway.api);
+  assertStringIncludes(all, "3 pairings.");
+  for (const part of ["device", "6-digit passcodes", "+1*******123", "bob"]) assertStringIncludes(all, part);
+  assertEquals(await listOf(gateway.api, "carl"), '"carl" has no pairings.\n');
+});
+
+Deno.test("listAll() lists 500 pairings, and says how many more there are", async () => {
+  await using gateway = await openComposition();
+  for (let at = 0; at < 520; at++) {
+    await put(gateway, `user${at}`, { kind: "device", id: `d${at}`, totpLength: 6 });
+  }
+  const text = await listAll(gateway.api);
+  assertStringIncludes(text, "520 pairings.");
+  assertStringIncludes(text, "  and 20 more; name a user to see theirs\n");
+  assertEquals(text.split("\n").filter((line) => line.includes("6-digit passcodes")).length, 500);
+});
+
+Deno.test("listAll() escapes what a terminal would obey", async () => {
+  await using gateway = await openComposition();
+  await put(gateway, "an\u001b[31mn\u202e", { kind: "sms", number: "+14155550123" });
+  assertStringIncludes(await listAll(gateway.api), "an\\u001b[31mn\\u202e");
+});
+
+Deno.test("revoke() finds a pairing by its id alone, and refuses one of another user", async () => {
+  await using gateway = await openComposition();
+  await addFactor(gateway, "Ann", DEVICE);
+  const ofBob = await assertRejects(() => revoke(gateway, { user: "bob", id: "d" }), AdminRefusal);
+  assertEquals(ofBob.message, 'Cannot revoke it: "bob" has no pairing of that id; --list shows them.');
+  const text = await revoke(gateway, { user: null, id: "d" });
+  assertStringIncludes(text, '"Ann" no longer has the device "d", with passcodes of 6 digits.');
+  assertEquals([notesOf(text), gateway.radius.pairings.size], [[], 0]);
+  const again = await assertRejects(() => revoke(gateway, { user: null, id: "d" }), AdminRefusal);
+  assertEquals(again.message, "Cannot revoke it: There is no pairing of that id; --list shows them.");
+});
+
+Deno.test("revoke() beside an external service says that the service may still know the device", async () => {
+  await using gateway = await openComposition(EXTERNAL_SERVICE);
+  await addFactor(gateway, "ann", DEVICE);
+  const text = await revoke(gateway, { user: "ann", id: "d" });
+  assertEquals(notesOf(text), ["The second-factor service may still know the device; end it there as well."]);
+});

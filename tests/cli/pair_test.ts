@@ -1,0 +1,242 @@
+// `deno task pair` as an operator runs it: beside a server and without one, with its exit codes and its words.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { type PairAction, planPair } from "../../cli/pair.ts";
+import type { Addition } from "../../cli/pair_actions.ts";
+import { openDataDir } from "../../platform/data_dir.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { openOperator, openStandIn } from "./operator.ts";
+
+const SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+const random = createSystemRandom();
+const EXTERNAL_SERVICE = `
+[second_factor]
+url = "https://api.example.com"
+consumer_key = "our-consumer-key"
+consumer_secret = "our-consumer-secret"
+`;
+
+Deno.test("deno task pair gives, lists and revokes factors without a server", async () => {
+  await using operator = await openOperator();
+  const device = await operator.run("pair", "Ann Lee", "--device", "dev-1");
+  assertEquals([device.code, device.stderr], [0, ""]);
+  assertStringIncludes(device.stdout, '"Ann Lee" has the device "dev-1", with passcodes of 6 digits.');
+  assertEquals((await operator.run("pair", "--sms", "+1 415 555 0123", "ann lee")).code, 0);
+
+  const list = await operator.run("pair", "ann lee", "--list");
+  assertEquals(list.code, 0);
+  const [head = "", ...rows] = list.stdout.split("\n").filter((line) => line.startsWith("  "));
+  assertEquals(head.trim().split(/ {2,}/), ["id", "user", "kind", "name", "what", "created"]);
+  const at = head.indexOf("kind");
+  assertEquals(rows.map((row) => row.slice(at).split(" ")[0]), ["device", "sms"]);
+  assertEquals(rows.map((row) => row.trim().split(/ {2,}/)[3]), ["6-digit passcodes", "+1*******123"]);
+  assert(!list.stdout.includes("4155550123"));
+
+  const revoked = await operator.run("pair", "--revoke", "dev-1");
+  assertEquals([revoked.code, revoked.stderr], [0, ""]);
+  assertStringIncludes((await operator.run("pair", "--list")).stdout, "1 pairing.");
+  const again = await operator.run("pair", "--revoke", "dev-1");
+  assertEquals([again.code, again.stdout], [1, ""]);
+});
+
+Deno.test("deno task pair works beside a running server, which knows at once", async () => {
+  await using operator = await openOperator();
+  await using standIn = await openStandIn(operator);
+  const paired = await operator.run("pair", "ann", "--device", "dev-1", "--totp-length", "0");
+  assertEquals([paired.code, paired.stderr], [0, ""]);
+  assertEquals(standIn.radius.pairings.of("ann").map(({ id }) => id), ["dev-1"]);
+  const taken = await operator.run("pair", "bob", "--device", "dev-1");
+  assertEquals([taken.code, taken.stdout], [1, ""]);
+  assertStringIncludes(
+    taken.stderr,
+    'Cannot pair "bob": That pairing id is in use. Revoke it at its user first.',
+  );
+});
+
+Deno.test("deno task pair --totp - reads the secret from standard input and shows it nowhere", async () => {
+  await using operator = await openOperator();
+  const good = await operator.type(`${SEED}\nsomething else\n`, "pair", "ann", "--totp", "-");
+  assertEquals([good.code, good.stderr], [0, ""]);
+  const again = await operator.type(SEED.toLowerCase(), "pair", "ann", "--totp", "-");
+  assertEquals(again.code, 1);
+  const bad = await operator.type(`${SEED}!\n`, "pair", "ann", "--totp", "-");
+  assertEquals(bad.code, 1);
+  const none = await operator.type("", "pair", "ann", "--totp", "-");
+  assertEquals(none.code, 1);
+  const long = await operator.type("A".repeat(5000), "pair", "ann", "--totp", "-");
+  assertEquals(long.code, 1);
+  for (const { stdout, stderr } of [good, again, bad, none]) {
+    assert(!(stdout + stderr).toUpperCase().includes("JBSWY3DP"));
+  }
+});
+
+Deno.test("deno task pair --invite prints the link, a QR code, the end and what keeps phones away", async () => {
+  await using operator = await openOperator();
+  const { code, stdout, stderr } = await operator.run("pair", "ann", "--invite");
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /^http:\/\/127\.0\.0\.1:8080\/device#invite=[\w-]{22}$/m);
+  assertMatch(stdout, /^It is good until \d{4}-\d\d-\d\d \d\d:\d\d UTC\.$/m);
+  assert(stdout.split("\n").filter((line) => /^[█▀▄ ]{29,}$/.test(line)).length >= 15);
+  for (const setting of ["http.listen", "http.public_url"]) assertStringIncludes(stdout, setting);
+});
+
+Deno.test("deno task pair --invite beside an external service is refused, and says how to pair instead", async () => {
+  await using operator = await openOperator({ toml: EXTERNAL_SERVICE });
+  const { code, stdout, stderr } = await operator.run("pair", "ann", "--invite");
+  assertEquals([code, stdout], [1, ""]);
+  assertStringIncludes(stderr, "embedded second-factor service");
+  assertStringIncludes(stderr, "--device <pairing_id>");
+});
+
+Deno.test("deno task pair --prefer is listed", async () => {
+  await using operator = await openOperator();
+  assertEquals((await operator.run("pair", "ann", "--prefer", "voice")).code, 0);
+  assertStringIncludes((await operator.run("pair", "ann", "--list")).stdout, "Preferred: voice");
+});
+
+/** What is wrong use, and a word of the sentence that says so. */
+const WRONG = [
+  [[], "is missing"],
+  [["ann"], "is missing"],
+  [["--sms", "+14155550123"], "user name"],
+  [["ann", "bob", "--list"], "more than one"],
+  [["ann", "--list", "--invite"], "exclude"],
+  [["ann", "--fax", "secret-value"], "--fax"],
+  [["ann", "--fax=secret-value"], "--fax"],
+  [["ann", "--sms"], "argument missing"],
+  [["ann", "--sms", "+14155550123", "--totp-length", "6"], "--device"],
+  [["ann", "--list=all"], "does not take an argument"],
+  [["ann", "--prefer", "fax"], "one of device, sms, voice, totp, or none"],
+  [["ann", "--prefer", "toString"], "one of device"],
+] as const;
+
+for (const [args, word] of WRONG) {
+  Deno.test(`planPair() calls ${JSON.stringify(args)} wrong use and repeats no value`, () => {
+    const plan = planPair(args);
+    const problem = plan.kind === "wrong" ? plan.problem : plan.kind;
+    assertStringIncludes(problem, word);
+    assert(!problem.includes("secret-value"));
+  });
+}
+
+/** Lengths as they are typed, and the length of the pairing; `null`: wrong use. */
+const LENGTHS = [
+  ["6", 6],
+  ["0", 0],
+  ["08", 8],
+  ["10", 10],
+  ["3", null],
+  ["11", null],
+  ["", null],
+  ["0x6", null],
+  ["-1", null],
+  ["1e1", null],
+] as const;
+
+for (const [typed, totpLength] of LENGTHS) {
+  Deno.test(`planPair() reads --totp-length ${JSON.stringify(typed)} as digits or not at all`, () => {
+    const plan = planPair(["ann", "--device", "d", `--totp-length=${typed}`]);
+    if (totpLength === null) {
+      const problem = "the length of a device's passcodes is 4 to 10, or 0 for none";
+      assertEquals(plan, { kind: "wrong", problem });
+      return;
+    }
+    const factor = { kind: "device", id: "d", totpLength } as const;
+    assertEquals(plan, { kind: "action", action: { does: "add", user: "ann", factor }, readsSeed: false });
+  });
+}
+
+/** Arguments, what the command does, and whether the secret comes from standard input. */
+const PLANS: readonly (readonly [args: readonly string[], action: PairAction, readsSeed: boolean])[] = [
+  [["ann", "--device", "d"], add({ kind: "device", id: "d", totpLength: 6 }), false],
+  [["--sms", "+1", "ann"], add({ kind: "sms", number: "+1" }), false],
+  [["ann", "--voice=+1"], add({ kind: "voice", number: "+1" }), false],
+  [["ann", "--totp", SEED], add({ kind: "totp", seed: SEED }), false],
+  [["ann", "--totp", "-"], add({ kind: "totp", seed: "-" }), true],
+  [["ann", "--invite"], { does: "invite", user: "ann" }, false],
+  [["ann", "--prefer", "sms"], { does: "prefer", user: "ann", factor: "sms" }, false],
+  [["ann", "--prefer", "none"], { does: "prefer", user: "ann", factor: null }, false],
+  [["--list"], { does: "list", user: null }, false],
+  [["ann", "--list"], { does: "list", user: "ann" }, false],
+  [["--revoke", "d"], { does: "revoke", user: null, id: "d" }, false],
+  [["ann", "--revoke", "d"], { does: "revoke", user: "ann", id: "d" }, false],
+];
+for (const [args, action, readsSeed] of PLANS) {
+  Deno.test(`planPair() reads ${args.join(" ")}`, () => {
+    assertEquals(planPair(args), { kind: "action", action, readsSeed });
+  });
+}
+
+function add(factor: Addition): PairAction {
+  return { does: "add", user: "ann", factor };
+}
+
+Deno.test("deno task pair used wrongly ends with exit code 2, the usage, and no data directory", async () => {
+  await using operator = await openOperator();
+  const { code, stdout, stderr } = await operator.run("pair", "ann", "--fax", "secret-value");
+  assertEquals([code, stdout], [2, ""]);
+  assert(!stderr.includes("secret-value"));
+  assertStringIncludes(stderr, "deno task pair <user> --device <pairing_id>");
+  assertEquals([...Deno.readDirSync(operator.home)].map(({ name }) => name), ["countersign.toml"]);
+});
+
+Deno.test("deno task pair lists all faults of the settings and names no secret", async () => {
+  await using operator = await openOperator({
+    toml: '[radius]\nsecret = "env:NOT_THERE"\nstate = "maybe"\n',
+  });
+  const { code, stderr } = await operator.run("pair", "--list");
+  assertEquals(code, 1);
+  for (const part of ["radius.secret", "radius.state", "environment"]) assertStringIncludes(stderr, part);
+});
+
+Deno.test("deno task pair escapes what a terminal would obey", async () => {
+  await using operator = await openOperator();
+  await using standIn = await openStandIn(operator);
+  const user = "an\u001b[31mn\u202e";
+  const { pairings } = standIn.radius;
+  pairings.adopt(
+    pairings.prepare({ canonical: user, shown: user }, { kind: "sms", number: "+14155550123" }).pairing,
+  );
+  const { stdout } = await operator.run("pair", "--list");
+  assertStringIncludes(stdout, "an\\u001b[31mn\\u202e");
+});
+
+Deno.test("two commands at once both get their turn without a server", async () => {
+  await using operator = await openOperator();
+  const ended = await Promise.all(["a", "b"].map((id) => operator.run("pair", "ann", "--device", id)));
+  assertEquals(ended.map(({ code, stderr }) => [code, stderr]), [[0, ""], [0, ""]]);
+  assertStringIncludes((await operator.run("pair", "--list")).stdout, "2 pairings.");
+});
+
+Deno.test("deno task pair passes over a socket that a killed server left", async () => {
+  await using operator = await openOperator();
+  await Deno.mkdir(operator.dataDir, { mode: 0o700 });
+  const listener = Deno.listen({ transport: "unix", path: `${operator.home}/s` });
+  await Deno.link(`${operator.home}/s`, `${operator.dataDir}/control.sock`);
+  listener.close();
+  assertEquals((await operator.run("pair", "ann", "--device", "d")).code, 0);
+});
+
+Deno.test("deno task pair takes the master key from the environment where the server does", async () => {
+  const key = { COUNTERSIGN_MASTER_KEY: "ab".repeat(32) };
+  await using operator = await openOperator({ env: key });
+  assertEquals((await operator.run("pair", "ann", "--totp", SEED)).code, 0);
+  const other = openDataDir(operator.dataDir, { random, masterKeyHex: "cd".repeat(32) });
+  assertEquals(await other.then(() => "opened", (fault: Error) => fault.name), "Error");
+  assert(![...Deno.readDirSync(operator.dataDir)].some(({ name }) => name === "master.key"));
+});
+
+testNeeding(
+  { peers: [], root: true },
+  "deno task pair refuses a data directory of another user",
+  async () => {
+    await using operator = await openOperator();
+    await Deno.mkdir(operator.dataDir, { mode: 0o700 });
+    await Deno.chown(operator.dataDir, 65534, 65534);
+    const { code, stderr } = await operator.run("pair", "ann", "--device", "d");
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "it belongs to user 65534");
+    assertEquals([...Deno.readDirSync(operator.dataDir)], []);
+  },
+);

@@ -1,0 +1,37 @@
+// For tests: a running gateway and a file, and the commands on people with its settings.
+
+import { PROGRAM_FLAGS, type RunningGateway } from "../support/gateway.ts";
+import { type Ended, runProgram } from "../support/child.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+
+/** Runs `cli/<name>.ts` with the settings of a gateway, running or not. */
+export function runBeside(gateway: RunningGateway, command: string, ...args: string[]): Promise<Ended> {
+  return runProgram(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}cli/${command}.ts`, ...args],
+    cwd: ROOT,
+    env: { NO_COLOR: "1", COUNTERSIGN_CONFIG: gateway.configPath },
+    timeoutMs: 60_000,
+  });
+}
+
+export const CREDENTIAL = { name: "tests", password: "a password of the tests" };
+export const CREDENTIAL_TOML = `
+[[scim.credential]]
+name = "${CREDENTIAL.name}"
+password = "${CREDENTIAL.password}"
+targets = ["default"]
+access = "write"
+`;
+
+/** One resource as the interface answers it; `null` when there is none. */
+export async function getResource(
+  { httpUrl }: RunningGateway,
+  path: string,
+): Promise<Record<string, unknown> | null> {
+  const answer = await fetch(`${httpUrl}/idm/scim/default/${path}`, {
+    headers: { authorization: `Basic ${btoa(`${CREDENTIAL.name}:${CREDENTIAL.password}`)}` },
+  });
+  const body = await answer.json();
+  return answer.status === 404 ? null : body;
+}

@@ -1,0 +1,341 @@
+// What goes wrong between names and DNs, and between a directory that changes, hangs or empties and the program that reads it: over the real
+// program and a real slapd.
+
+import { assert, assertEquals } from "@std/assert";
+import { testNeeding } from "../support/skip_unless.ts";
+import { textsAt } from "../scim/rows/document_tables.ts";
+import { eventually, type IdentityWorld, startIdentityWorld, titlesOf, userBody } from "./identity_world.ts";
+
+const NEEDS = { peers: ["slapd"] } as const;
+const pathOf = (collection: string, name: string) => `${collection}/${encodeURIComponent(name)}`;
+
+/** Names that mean something in a DN, a filter or slapd's matching. */
+const NAMES: readonly string[] = [
+  "comma, inside",
+  "plus+sign",
+  'quote"d',
+  "back\\slash",
+  "equals=sign",
+  "less<more>",
+  "semi;colon",
+  "#hash first",
+  "two  blanks",
+  "star*",
+  "paren(theses)",
+  "uid=x,ou=people",
+  "\\2a",
+  "日本語",
+  "Zo\u00eb",
+  "İstanbul",
+  "straße",
+  "🦊",
+  "x".repeat(200),
+];
+
+testNeeding(
+  NEEDS,
+  "names that mean something in LDAP are created, found, made members, refreshed and deleted",
+  async (context) => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, ldap, slapd } = world;
+    for (const name of NAMES) {
+      await context.step(JSON.stringify(name.slice(0, 30)), async () => {
+        const created = await scim.post("/Users", { ...userBody(name, "first") });
+        assertEquals(created.status, 201, created.text);
+        const people = Object.values(await ldap.below(slapd.usersDn));
+        assertEquals(people.map(({ uid }) => uid), [[name]]);
+        const group = await scim.post("/Groups", { displayName: name, members: [{ display: name }] });
+        assertEquals(group.status, 201, group.text);
+        const path = pathOf("/Users", name);
+        assertEquals((await scim.put(path, userBody(name, "second"))).status, 200);
+        const refreshed = await scim.get(`${path}?refresh=true`);
+        assertEquals([refreshed.json.userName, refreshed.json.title], [name, "second"], refreshed.text);
+        const team = await scim.get(`${pathOf("/Groups", name)}?refresh=true`);
+        assertEquals(
+          [team.json.displayName, textsAt(team.json, "members[].display")],
+          [name, [name]],
+          team.text,
+        );
+        assertEquals((await scim.remove(path)).status, 204);
+        assertEquals(await ldap.below(slapd.usersDn), {});
+        assertEquals(
+          textsAt((await scim.get(`${pathOf("/Groups", name)}?refresh=true`)).json, "members[].display"),
+          [],
+        );
+        assertEquals((await scim.remove(pathOf("/Groups", name))).status, 204);
+        assertEquals(await ldap.below(slapd.groupsDn), {});
+      });
+    }
+  },
+);
+
+/** Names that are two here and one in slapd. */
+const ALIKE: readonly (readonly [string, string])[] = [
+  ["anna b", "anna  b"],
+  ["straße", "strasse"],
+  ["anna", "\uff41nna"],
+];
+for (const [first, second] of ALIKE) {
+  testNeeding(
+    NEEDS,
+    `${JSON.stringify(first)} and ${
+      JSON.stringify(second)
+    }: slapd cannot hold both, or does; the first suffers nothing`,
+    async () => {
+      await using world = await startIdentityWorld("sync");
+      const { scim, ldap } = world;
+      await scim.post("/Users", userBody(first, "first"));
+      await scim.post("/Groups", { displayName: "team", members: [{ display: first }] });
+      const before = await ldap.entry(world.groupDn("team"));
+      const created = await scim.post("/Users", userBody(second, "second"));
+      assert([201, 409, 502].includes(created.status), created.text);
+      assertEquals((await scim.get(pathOf("/Users", second))).status, created.status === 201 ? 200 : 404);
+      if (created.status === 201) assertEquals((await scim.remove(pathOf("/Users", second))).status, 204);
+      // Neither the attempt nor a removal of the other touched the first.
+      await scim.post("/Users?backends=local", userBody(second, "second"));
+      assertEquals((await scim.remove(pathOf("/Users", second))).status, 204);
+      const held = await scim.get(`${pathOf("/Users", first)}?refresh=true`);
+      assertEquals([held.status, held.json.title], [200, "first"]);
+      assertEquals(await ldap.entry(world.groupDn("team")), before);
+      assertEquals(textsAt(held.json, "groups[].display"), ["team"]);
+    },
+  );
+}
+
+testNeeding(
+  NEEDS,
+  "a user who is deactivated is out of its groups in every backend, and stays out when active again",
+  async () => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, ldap } = world;
+    for (const name of ["stays", "rests"]) await scim.post("/Users", userBody(name, "x"));
+    await scim.post("/Groups", {
+      displayName: "team",
+      members: ["stays", "rests"].map((display) => ({ display })),
+    });
+    assertEquals((await scim.put("/Users/rests", { ...userBody("rests", "x"), active: false })).status, 200);
+    const shown = async () => textsAt((await scim.get("/Groups/team")).json, "members[].display");
+    assertEquals(await shown(), ["stays"]);
+    await scim.get("/Groups/team?refresh=true");
+    await scim.get("/Users?refresh=true");
+    assertEquals(await shown(), ["stays"]);
+    assertEquals((await scim.put("/Users/rests", userBody("rests", "x"))).json.active, true);
+    await scim.get("/Groups?refresh=true");
+    assertEquals([await shown(), (await scim.get("/Users/rests")).json.groups], [["stays"], undefined]);
+    assertEquals((await ldap.entry(world.groupDn("team")))?.member, [world.userDn("stays")]);
+  },
+);
+
+testNeeding(NEEDS, "another spelling of a name is the same entry: replaced, a member, deleted", async () => {
+  await using world = await startIdentityWorld("sync");
+  const { scim, ldap, slapd } = world;
+  await scim.post("/Users", userBody("anna", "first"));
+  const replaced = await scim.put("/Users/ANNA", userBody("Anna", "second"));
+  assertEquals([replaced.status, replaced.json.userName], [200, "Anna"]);
+  assertEquals(Object.values(await ldap.below(slapd.usersDn)).map(({ title }) => title), [["second"]]);
+  await scim.post("/Groups", { displayName: "team", members: [{ display: "aNNa" }, { value: "ANNA" }] });
+  assertEquals(textsAt((await scim.get("/Groups/team?refresh=true")).json, "members[].display").length, 1);
+  assertEquals((await scim.remove("/Users/anna")).status, 204);
+  assertEquals(await ldap.below(slapd.usersDn), {});
+});
+
+testNeeding(
+  NEEDS,
+  "slapd that hangs: writes end in time, reads and other targets go on, and nothing is half done afterwards",
+  async () => {
+    await using world = await startIdentityWorld("sync", { timeoutMs: 3000 });
+    const { scim, slapd } = world;
+    await scim.post("/Users", userBody("held", "before"));
+    Deno.kill(slapd.pid(), "SIGSTOP");
+    try {
+      let writesEnded = 0;
+      const writes = Array.from(
+        { length: 12 },
+        (_, at) =>
+          at % 2 === 0
+            ? scim.put("/Users/held", userBody("held", `hung${at}`))
+            : scim.post("/Users", userBody(`hung${at}`, "x")),
+      );
+      for (const write of writes) void write.then(() => writesEnded++);
+      const read = await scim.get("/Users/held");
+      assertEquals([read.status, read.json.title], [200, "before"]);
+      assertEquals(writesEnded, 0, "the read did not wait for slapd");
+      for (const { status, text } of await Promise.all(writes)) {
+        assertEquals(status, 503, text);
+      }
+    } finally {
+      Deno.kill(slapd.pid(), "SIGCONT");
+    }
+    await eventually("store and slapd agree", async () => {
+      assertEquals(await titlesOf(world, "held"), { store: "before", slapd: "before" });
+      for (let at = 1; at < 12; at += 2) {
+        assertEquals(await titlesOf(world, `hung${at}`), { store: null, slapd: null });
+      }
+    });
+    await eventually(
+      "writes succeed again",
+      async () => assertEquals((await scim.put("/Users/held", userBody("held", "after"))).status, 200),
+    );
+    assertEquals(await titlesOf(world, "held"), { store: "after", slapd: "after" });
+  },
+);
+
+async function seedPeople({ scim }: IdentityWorld, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, at) => `person${String(at).padStart(3, "0")}`);
+  for (let from = 0; from < names.length; from += 20) {
+    await Promise.all(
+      names.slice(from, from + 20).map((name) => scim.post("/Users?backends=directory", userBody(name, "0"))),
+    );
+  }
+  return names;
+}
+
+testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drops no user", async () => {
+  await using world = await startIdentityWorld("sync");
+  const { scim, ldap, slapd } = world;
+  const names = await seedPeople(world, 60);
+  for (const name of names.slice(0, 40)) await ldap.remove(world.userDn(name));
+  const refused = await scim.get("/Users?refresh=true");
+  assertEquals([refused.status, refused.json.status], [502, "502"], refused.text);
+  assertEquals((await scim.get("/Users")).json.totalResults, 60);
+  assertEquals((await scim.get("/Users/person000")).status, 200);
+  // A few are believed.
+  await scim.remove("/Users/person059");
+  for (const name of names.slice(0, 40)) {
+    await ldap.add(world.userDn(name), {
+      objectClass: ["inetOrgPerson"],
+      uid: [name],
+      cn: [name],
+      sn: [name],
+    });
+  }
+  await ldap.remove(world.userDn("person050"));
+  const believed = await scim.get("/Users?refresh=true");
+  assertEquals([believed.status, believed.json.totalResults], [200, 58], believed.text);
+  assertEquals(Object.keys(await ldap.below(slapd.usersDn)).length, 58);
+});
+
+testNeeding(NEEDS, "writes while everything is refreshed: none is lost, none is undone", async () => {
+  await using world = await startIdentityWorld("sync");
+  const { scim } = world;
+  const names = await seedPeople(world, 100);
+  const last = new Map(names.map((name) => [name, "0"]));
+  let isDone = false;
+  const refreshing = Promise.all([0, 1].map(async () => {
+    let rounds = 0;
+    for (; !isDone; rounds++) {
+      const { status, text } = await scim.get("/Users?refresh=true");
+      assertEquals(status, 200, text);
+    }
+    return rounds;
+  }));
+  await Promise.all([0, 1, 2, 3].map(async (writer) => {
+    for (let turn = 1; turn <= 5; turn++) {
+      for (let at = writer; at < names.length; at += 4) {
+        const name = names[at] ?? "";
+        const path = `/Users/${name}?backends=directory`;
+        if (turn === 3 && at % 5 === 0) {
+          assertEquals((await scim.remove(path)).status, 204);
+          last.delete(name);
+          continue;
+        }
+        const title = `turn ${turn}`;
+        const { status, text } = last.has(name)
+          ? await scim.put(path, userBody(name, title))
+          : await scim.post("/Users?backends=directory", userBody(name, title));
+        assert(status < 300, text);
+        last.set(name, title);
+      }
+    }
+  }));
+  isDone = true;
+  const rounds = await refreshing;
+  assert(rounds.every((one) => one > 1), `only ${rounds.join(" and ")} refreshes`);
+  const people = Object.values(await world.ldap.below(world.slapd.usersDn));
+  const there = Object.fromEntries(people.map(({ uid = [], title = [] }) => [uid[0], title[0]]));
+  assertEquals(there, Object.fromEntries(last));
+  for (const [name, title] of last) assertEquals((await scim.get(`/Users/${name}`)).json.title, title, name);
+  assertEquals((await scim.get("/Users")).json.totalResults, last.size);
+});
+
+testNeeding(
+  NEEDS,
+  "a listing that is older than a write takes nothing back: what was deleted, created or changed meanwhile stays so",
+  async () => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, wire, slapd } = world;
+    for (const backends of ["", "?backends=directory"]) {
+      const at = backends === "" ? "both" : "there";
+      const [deleted, changed, again, created] = ["deleted", "changed", "again", "created"].map((it) =>
+        `${it}-${at}`
+      );
+      for (const name of [deleted, changed, again]) {
+        await scim.post(
+          `/Users${backends}`,
+          userBody(name ?? "", "before"),
+        );
+      }
+      const { held, release } = wire.holdListings(slapd.usersDn);
+      const refreshing = scim.get("/Users?refresh=true");
+      await held;
+      assertEquals((await scim.remove(`/Users/${deleted}`)).status, 204);
+      assertEquals((await scim.remove(`/Users/${again}`)).status, 204);
+      assertEquals((await scim.post(`/Users${backends}`, userBody(again ?? "", "after"))).status, 201);
+      assertEquals(
+        (await scim.put(`/Users/${changed}${backends}`, userBody(changed ?? "", "after"))).status,
+        200,
+      );
+      assertEquals((await scim.post(`/Users${backends}`, userBody(created ?? "", "after"))).status, 201);
+      release();
+      assertEquals((await refreshing).status, 200);
+      const titles = await Promise.all(
+        [deleted, changed, again, created].map((name) => titlesOf(world, name ?? "")),
+      );
+      const after = { store: "after", slapd: "after" };
+      assertEquals(titles, [{ store: null, slapd: null }, after, after, after], at);
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "an entry whose name no user can have is left out of a refresh, and the others are there",
+  async () => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, ldap } = world;
+    for (const uid of ["host/printer", "fine"]) {
+      await ldap.add(world.userDn(uid), { objectClass: ["inetOrgPerson"], uid: [uid], cn: [uid], sn: [uid] });
+    }
+    const { status, json, text } = await scim.get("/Users?refresh=true");
+    assertEquals([status, json.totalResults], [200, 1], text);
+    assertEquals((await scim.get("/Users/fine")).status, 200);
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "a listing of groups that is older than a leaving does not put the leaver back",
+  async () => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, wire, slapd } = world;
+    for (const name of ["stays", "rests", "leaves"]) await scim.post("/Users", userBody(name, "x"));
+    for (const team of [["rests-team", "stays", "rests"], ["leaves-team", "stays", "leaves"]]) {
+      const [displayName, ...names] = team;
+      const members = names.map((display) => ({ display }));
+      // Known to slapd alone, so that what slapd lists is what counts.
+      assertEquals((await scim.post("/Groups?backends=directory", { displayName, members })).status, 201);
+    }
+    const { held, release } = wire.holdListings(slapd.groupsDn);
+    const refreshing = scim.get("/Groups?refresh=true");
+    await held;
+    assertEquals((await scim.put("/Users/rests", { ...userBody("rests", "x"), active: false })).status, 200);
+    assertEquals((await scim.remove("/Users/leaves")).status, 204);
+    release();
+    assertEquals((await refreshing).status, 200);
+    for (const team of ["rests-team", "leaves-team"]) {
+      assertEquals(textsAt((await scim.get(`/Groups/${team}`)).json, "members[].display"), ["stays"], team);
+    }
+    assertEquals((await scim.get("/Users/rests")).json.groups, undefined);
+    assertEquals((await scim.post("/Users", userBody("leaves", "x"))).json.groups, undefined);
+  },
+);

@@ -1,0 +1,226 @@
+// Two backends, of which one is a real slapd that goes away, is cut off, or whose answers are lost: a write that must reach both either
+// does, or leaves nothing half done anywhere.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { testNeeding } from "../support/skip_unless.ts";
+import type { Answer } from "../scim/rows/caller.ts";
+import {
+  eventually,
+  type IdentityWorld,
+  lookAround,
+  startIdentityWorld,
+  titlesOf,
+  userBody,
+} from "./identity_world.ts";
+import type { Fate } from "./identity_wire.ts";
+
+const NEEDS = { peers: ["slapd"] } as const;
+
+/** Every kind of write, on resources that were there before. */
+const WRITES: Readonly<Record<string, (world: IdentityWorld) => Promise<Answer>>> = {
+  "create user": ({ scim }) => scim.post("/Users", userBody("fresh", "fresh")),
+  "replace user": ({ scim }) => scim.put("/Users/old1", userBody("old1", "changed")),
+  "change a password": ({ scim }) =>
+    scim.put("/Users/old1", { ...userBody("old1", "before"), password: "new pass" }),
+  "delete user": ({ scim }) => scim.remove("/Users/old2"),
+  "create group": ({ scim }) => scim.post("/Groups", { displayName: "new", members: [{ display: "old1" }] }),
+  "replace group": ({ scim }) => scim.put("/Groups/team", { members: [{ display: "old2" }] }),
+  "delete group": ({ scim }) => scim.remove("/Groups/team"),
+};
+
+async function seed({ scim }: IdentityWorld): Promise<void> {
+  for (const name of ["old1", "old2"]) {
+    assertEquals((await scim.post("/Users", userBody(name, "before"))).status, 201);
+  }
+  const team = { displayName: "team", members: [{ display: "old1" }] };
+  assertEquals((await scim.post("/Groups", team)).status, 201);
+}
+
+testNeeding(
+  NEEDS,
+  "while slapd is away every write is refused and nothing is half done, also after a restart",
+  async (context) => {
+    await using world = await startIdentityWorld("sync");
+    await seed(world);
+    const before = await lookAround(world, "before");
+    await world.slapd.stop();
+    for (const [title, write] of Object.entries(WRITES)) {
+      await context.step(title, async () => {
+        const answer = await write(world);
+        assertEquals(answer.status, 503, answer.text);
+        assertMatch(answer.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+        assertEquals(
+          answer.headers.get("backends-receipt"),
+          '"local";outcome=untried, "directory";outcome=untried',
+        );
+        assert(!answer.text.includes(world.slapd.bindPassword));
+      });
+    }
+    await context.step("afterwards, and after kill -9, everything is as it was", async () => {
+      await world.slapd.start();
+      assertEquals(await lookAround(world, "before"), before);
+      await world.crash();
+      assertEquals(await lookAround(world, "before"), before);
+    });
+    await context.step("and then the same writes succeed", async () => {
+      for (const [title, write] of Object.entries(WRITES)) {
+        const answer = await write(world);
+        assert(answer.status < 300, `${title}: ${answer.text}`);
+        assertEquals(
+          answer.headers.get("backends-receipt"),
+          '"local";outcome=done, "directory";outcome=done',
+        );
+      }
+    });
+  },
+);
+
+/** Writes that are cut, and how. */
+const CUTS: readonly (readonly [Fate, title: string])[] = [
+  ["cut_before", "the connection ends before the write"],
+  ["cut_after", "slapd does it and its answer is lost"],
+];
+
+for (const [fate, how] of CUTS) {
+  testNeeding(NEEDS, `${how}: a write is refused or done, and store and slapd agree`, async (context) => {
+    await using world = await startIdentityWorld("sync");
+    await seed(world);
+    const before = await lookAround(world, "before");
+    for (const [title, write] of Object.entries(WRITES)) {
+      await context.step(title, async () => {
+        let cuts = 0;
+        world.wire.decide(() => cuts++ < 2 ? fate : "pass");
+        const answer = await write(world);
+        world.wire.decide(() => "pass");
+        if (answer.status < 300) {
+          // A write that was told again is as good as one that was told once; it is taken back by hand.
+          await restore(world);
+        } else {
+          assert([502, 503].includes(answer.status), answer.text);
+        }
+        await eventually("store and slapd are as before", async () => {
+          const { people, teams, users, groups } = await lookAround(world, "before");
+          assertEquals([withoutHash(people), teams], [withoutHash(before.people), before.teams]);
+          assertEquals([titles(users), titles(groups)], [titles(before.users), titles(before.groups)]);
+        });
+      });
+    }
+  });
+}
+
+/** Brings the seed back after a write that succeeded. */
+async function restore({ scim }: IdentityWorld): Promise<void> {
+  await scim.remove("/Users/fresh");
+  await scim.remove("/Groups/new");
+  for (const name of ["old1", "old2"]) {
+    const { status } = await scim.put(`/Users/${name}`, userBody(name, "before"));
+    if (status === 404) await scim.post("/Users", userBody(name, "before"));
+  }
+  const team = { displayName: "team", members: [{ display: "old1" }] };
+  if ((await scim.put("/Groups/team", team)).status === 404) await scim.post("/Groups", team);
+}
+
+/** A password that slapd hashed cannot be restored by a client that never knew the old one. */
+function withoutHash(entries: Record<string, Readonly<Record<string, readonly string[]>>>) {
+  return Object.fromEntries(
+    Object.entries(entries).map(([dn, { userPassword: _, ...rest }]) => [dn, rest]),
+  );
+}
+
+function titles({ Resources }: Answer["json"]): unknown {
+  return (Resources as Record<string, unknown>[]).map(({ id, title, members, groups }) => ({
+    id,
+    title,
+    members,
+    groups,
+  }));
+}
+
+testNeeding(
+  NEEDS,
+  "kill -9 between the two backends: after the start both agree, and what was acknowledged is there",
+  async (context) => {
+    await using world = await startIdentityWorld("sync");
+    await seed(world);
+    let dying: Promise<void> | null = null;
+    for (const fate of ["cut_before", "pass", "cut_after"] as const) {
+      for (const [at, operation] of (["create", "replace", "remove"] as const).entries()) {
+        await context.step(`${operation}, ${fate} when the program dies`, async () => {
+          const name = `doomed-${fate}-${at}`;
+          if (operation !== "create") await world.scim.post("/Users", userBody(name, "before"));
+          dying = null;
+          world.wire.decide(() => {
+            dying ??= world.gateway.kill9();
+            return fate;
+          });
+          const acknowledged = await tryIt(
+            operation === "create"
+              ? world.scim.post("/Users", userBody(name, "after"))
+              : operation === "replace"
+              ? world.scim.put(`/Users/${name}`, userBody(name, "after"))
+              : world.scim.remove(`/Users/${name}`),
+          );
+          await dying;
+          world.wire.decide(() => "pass");
+          await world.gateway.restart();
+          const after = operation === "remove" ? null : "after";
+          const before = operation === "create" ? null : "before";
+          await eventually("store and slapd agree", async () => {
+            const { store, slapd } = await titlesOf(world, name);
+            assertEquals(slapd, store);
+            assert(store === after || (store === before && !acknowledged), `${name} has "${store}"`);
+          });
+        });
+      }
+    }
+  },
+);
+
+/** Whether a call was answered with success; a connection that breaks is no answer. */
+async function tryIt(call: Promise<Answer>): Promise<boolean> {
+  try {
+    return (await call).status < 300;
+  } catch (fault) {
+    if (!(fault instanceof TypeError) && !(fault instanceof DOMException)) throw fault;
+    return false;
+  }
+}
+
+testNeeding(
+  NEEDS,
+  "kill -9 between two changes of a group in slapd: after the start both have the old members, or the new ones",
+  async (context) => {
+    await using world = await startIdentityWorld("sync");
+    const { scim, ldap, wire, gateway } = world;
+    for (const name of ["a", "b", "c", "d"]) await scim.post("/Users", userBody(name, "x"));
+    const displays = (names: string) => [...names].map((display) => ({ display }));
+    for (const [at, fate] of (["cut_before", "pass", "cut_after"] as const).entries()) {
+      for (const atWrite of [0, 1]) {
+        await context.step(`write ${atWrite + 1} of two, ${fate}`, async () => {
+          const displayName = `team${at}${atWrite}`;
+          assertEquals((await scim.post("/Groups", { displayName, members: displays("ab") })).status, 201);
+          let writes = 0;
+          const dead = Promise.withResolvers<void>();
+          wire.decide(() => {
+            if (writes++ !== atWrite) return "pass";
+            void gateway.kill9().then(dead.resolve, dead.reject);
+            return fate;
+          });
+          const acknowledged = await tryIt(scim.put(`/Groups/${displayName}`, { members: displays("cd") }));
+          await dead.promise;
+          wire.decide(() => "pass");
+          await gateway.restart();
+          await eventually("store and slapd agree", async () => {
+            const { json } = await scim.get(`/Groups/${displayName}`);
+            const shown = (json.members as { display: string }[]).map(({ display }) => display).sort().join(
+              "",
+            );
+            const held = (await ldap.entry(world.groupDn(displayName)))?.member ?? [];
+            assertEquals(held.map((dn) => dn.charAt("uid=".length)).sort().join(""), shown);
+            assert(shown === "cd" || (shown === "ab" && !acknowledged), shown);
+          });
+        });
+      }
+    }
+  },
+);

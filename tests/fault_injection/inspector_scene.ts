@@ -1,0 +1,73 @@
+// A scene of its own process, because it needs port 9229 for itself: SIGUSR1 to a gateway that holds the port, and a gateway that
+// finds it taken. Prints what was seen as one line of JSON.
+
+import { type RunningGateway, startGateway } from "../support/gateway.ts";
+
+/** What was seen. */
+export interface InspectorScene {
+  /** Another process held the port before the scene began, so that nothing can be said of the inspector. */
+  readonly portWasTaken: boolean;
+  readonly answersAfterSignal: boolean;
+  /** What an inspector answered on the port; `null` without an answer. */
+  readonly inspectorAnswer: string | null;
+  readonly debuggerInLog: boolean;
+  readonly warnsOfTakenPort: boolean;
+  readonly answersBesideTakenPort: boolean;
+}
+
+const ADDRESS = { hostname: "127.0.0.1", port: 9229 } as const;
+
+async function answers(gateway: RunningGateway): Promise<boolean> {
+  using client = gateway.client();
+  const reply = await client.ask({ userName: "ada", password: "x", nasPort: Date.now() % 100_000 });
+  return reply.code === 11 && reply.problems.length === 0;
+}
+
+async function askInspector(): Promise<string | null> {
+  try {
+    const answer = await fetch(`http://${ADDRESS.hostname}:${ADDRESS.port}/json/list`, {
+      signal: AbortSignal.timeout(2000),
+    });
+    return await answer.text();
+  } catch (_nobodyAnswers) {
+    return null;
+  }
+}
+
+function tryListen(): Deno.TcpListener | null {
+  try {
+    return Deno.listen(ADDRESS);
+  } catch (_taken) {
+    return null;
+  }
+}
+
+async function play(): Promise<InspectorScene> {
+  const probe = tryListen();
+  probe?.close();
+  await using holding = await startGateway();
+  // At once, when the runtime does not listen for the signal yet, and later, when it does.
+  for (const waitMs of [1500, 250]) {
+    Deno.kill(holding.pid, "SIGUSR1");
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+  const inspectorAnswer = await askInspector();
+  const answersAfterSignal = await answers(holding);
+  const debuggerInLog = holding.logLines().some((line) => /debugger listening/i.test(line));
+  await holding.stop();
+  const taken = tryListen();
+  await using beside = await startGateway();
+  const seen = {
+    portWasTaken: probe === null,
+    answersAfterSignal,
+    inspectorAnswer,
+    debuggerInLog,
+    warnsOfTakenPort: beside.logLines().some((line) => line.includes("port 9229 is taken")) ||
+      (await beside.logged("port 9229 is taken")).length > 0,
+    answersBesideTakenPort: await answers(beside),
+  };
+  taken?.close();
+  return seen;
+}
+
+console.log(JSON.stringify(await play()));

@@ -1,0 +1,164 @@
+// The real program and the secrets that it is given: every kind is planted, every way to log in is played, and then none may stand in
+// what it wrote, what it shows, or in clear in its data directory.
+
+import { assert, assertEquals } from "@std/assert";
+import { CODES, type Reply } from "../support/radius_packets.ts";
+import { totpAt } from "../../radius/factors/totp.ts";
+import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
+
+const PLANTED = {
+  "shared secret": "planted-shared-secret-7261",
+  "consumer secret": "planted-consumer-secret-9917",
+  "telephony token": "planted-telephony-token-5540",
+  "console password": "planted-console-password-3382",
+  "user's password": "planted-user-password-1108",
+  "wrong passcode": "planted-wrong-passcode-6027",
+} as const;
+const SEED = new TextEncoder().encode("planted-totp-seed-20");
+
+/** Ways in which a text could have been written down. */
+const SPELLINGS: Readonly<Record<string, (octets: Uint8Array) => Uint8Array>> = {
+  "as it is": (octets) => octets,
+  "in UTF-16": (octets) => Uint8Array.from([...octets].flatMap((octet) => [octet, 0])),
+  "in hexadecimal": (octets) => new TextEncoder().encode(octets.toHex()),
+  "in base64": (octets) => new TextEncoder().encode(octets.toBase64().replace(/=+$/, "").slice(0, -1)),
+  "in base64url": (octets) =>
+    new TextEncoder().encode(octets.toBase64({ alphabet: "base64url", omitPadding: true }).slice(0, -1)),
+};
+
+function holds(hay: Uint8Array, needle: Uint8Array): boolean {
+  for (let at = hay.indexOf(needle[0] ?? 0); at >= 0; at = hay.indexOf(needle[0] ?? 0, at + 1)) {
+    let same = 1;
+    while (same < needle.length && hay[at + same] === needle[same]) same++;
+    if (same === needle.length) return true;
+  }
+  return false;
+}
+
+interface Played {
+  readonly seen: Readonly<Record<string, Uint8Array>>;
+  /** What the program wrote and showed, by where. */
+  readonly written: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Logs in by every factor, rightly and wrongly; gives the secrets that came about on the way. */
+async function logIn({ gateway, secondFactor, telephony }: FaultWorld): Promise<Record<string, Uint8Array>> {
+  using client = gateway.client();
+  const utf8 = new TextEncoder();
+  const seen: Record<string, Uint8Array> = {};
+  const start = (userName: string) => client.ask({ userName, password: PLANTED["user's password"] });
+  const answer = (userName: string, reply: Reply, password: string) =>
+    client.ask({ userName, password, state: reply.state ?? undefined }, { timeoutMs: 4000, tries: 1 });
+  const noteToken = (name: string, { state }: Reply) => {
+    const token = new TextDecoder().decode(state ?? undefined).split(".")[1] ?? "";
+    assertEquals(token.length, 22);
+    seen[`State token of ${name}`] = utf8.encode(token);
+  };
+
+  const dora = await start("dora");
+  noteToken("dora", dora);
+  secondFactor.decide(secondFactor.initiated().at(-1)?.id ?? "", { granted: true });
+  assertEquals((await answer("dora", dora, "")).code, CODES.accessAccept);
+
+  for (const [user, number] of [["sam", "+15005550010"], ["vera", "+15005550011"]] as const) {
+    const asked = await start(user);
+    noteToken(user, asked);
+    const passcode = telephony.lastPasscode(number) ?? "";
+    // Four digits occur everywhere; the six of a text do not.
+    if (passcode.length >= 6) seen[`passcode of ${user}`] = utf8.encode(passcode);
+    assertEquals((await answer(user, asked, passcode)).code, CODES.accessAccept);
+  }
+  const wrong = await start("sam");
+  assertEquals((await answer("sam", wrong, PLANTED["wrong passcode"])).code, CODES.accessReject);
+
+  const tom = await start("tom");
+  noteToken("tom", tom);
+  const code = totpAt(SEED, Math.floor(Date.now() / 30_000), 6);
+  seen["code of tom"] = utf8.encode(code);
+  assertEquals((await answer("tom", tom, code)).code, CODES.accessAccept);
+
+  // A login that is left in the middle: its record is the last thing that is written.
+  noteToken("the one that is left", await start("nobody"));
+  return seen;
+}
+
+async function filesIn(path: string): Promise<Record<string, Uint8Array>> {
+  const files: Record<string, Uint8Array> = {};
+  for await (const { name, isFile } of Deno.readDir(path)) {
+    if (isFile) files[`data directory: ${name}`] = await Deno.readFile(`${path}/${name}`);
+  }
+  return files;
+}
+
+async function play(): Promise<Played> {
+  await using world = await startFaultWorld({
+    toml: `
+[server]
+log_level = "debug"
+[radius]
+secret = "${PLANTED["shared secret"]}"
+[[console.admin]]
+name = "owner"
+password = "${PLANTED["console password"]}"
+role = "owner"
+`,
+    consumerSecret: PLANTED["consumer secret"],
+    authToken: PLANTED["telephony token"],
+    pairings: [
+      ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],
+      ["sam", { kind: "sms", number: "+15005550010" }],
+      ["vera", { kind: "voice", number: "+15005550011" }],
+      ["tom", { kind: "totp", seed: SEED }],
+    ],
+  });
+  const { gateway } = world;
+  const seen = await logIn(world);
+  const pages = await Promise.all(
+    ["metrics", "readyz", "healthz", "", "api/nothing"].map(async (path) =>
+      [`/${path}`, new Uint8Array(await (await fetch(`${gateway.httpUrl}/${path}`)).arrayBuffer())] as const
+    ),
+  );
+  // Killed, so that the files are as they stood in the middle; then stopped in order after a start.
+  await gateway.kill9();
+  const afterCrash = await filesIn(gateway.dataDir);
+  await gateway.restart();
+  await gateway.stop();
+  const log = new TextEncoder().encode(gateway.logLines().join("\n"));
+  const renamed = Object.entries(afterCrash).map(([name, octets]) =>
+    [`${name} after kill -9`, octets] as const
+  );
+  return {
+    seen,
+    written: {
+      "log and standard output": log,
+      ...Object.fromEntries(pages),
+      ...await filesIn(gateway.dataDir),
+      ...Object.fromEntries(renamed),
+    },
+  };
+}
+
+Deno.test("no secret is in log, standard output, metrics or pages, nor in clear in the data directory", async () => {
+  const { seen, written } = await play();
+  const masterKey = written["data directory: master.key"] ?? new Uint8Array(0);
+  assert(masterKey.length >= 64 && Object.keys(written).some((name) => name.includes("countersign.kv")));
+  assert(holds(written["log and standard output"] ?? new Uint8Array(0), new TextEncoder().encode("dora")));
+  const secrets: Record<string, Uint8Array> = {
+    ...Object.fromEntries(
+      Object.entries(PLANTED).map(([name, text]) => [name, new TextEncoder().encode(text)]),
+    ),
+    "TOTP seed": SEED,
+    "master key": Uint8Array.fromHex(new TextDecoder().decode(masterKey).trim()),
+    ...seen,
+  };
+  const found = Object.entries(secrets).flatMap(([secret, octets]) =>
+    Object.entries(SPELLINGS).flatMap(([spelling, spell]) =>
+      Object.entries(written)
+        .filter(([place, content]) =>
+          !(secret === "master key" && place.includes("master.key")) && holds(content, spell(octets))
+        )
+        .map(([place]) => `${secret}, ${spelling}, in ${place}`)
+    )
+  );
+  assertEquals(found, []);
+});

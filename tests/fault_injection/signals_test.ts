@@ -1,0 +1,89 @@
+// The real program and the signals that reach it: SIGTERM lets what is under way finish, twice is once, SIGUSR1 opens nothing.
+
+import { assert, assertEquals } from "@std/assert";
+import { runProgram } from "../support/child.ts";
+import { CODES } from "../support/radius_packets.ts";
+import { startFaultWorld } from "./fault_world.ts";
+import type { InspectorScene } from "./inspector_scene.ts";
+
+const HELD = `
+[radius]
+device = "hold"
+hold_s = 20
+`;
+/** Longer than a login is held. */
+const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
+const PHONE = ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }] as const;
+
+/** Waits until `condition` holds, at most 30 s. */
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + 30_000; !condition();) {
+    if (performance.now() > end) throw new Error(`It did not come about in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Whether the process has ended. The signal that asks means nothing to one that runs. */
+function hasEnded(pid: number): boolean {
+  try {
+    Deno.kill(pid, "SIGCONT");
+    return false;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return true;
+    throw fault;
+  }
+}
+
+for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as const) {
+  Deno.test(`SIGTERM ${how} lets a held login have its answer, takes no new one, and ends with code 0`, async () => {
+    await using world = await startFaultWorld({ toml: HELD, pairings: [PHONE] });
+    const { gateway, secondFactor } = world;
+    using dora = gateway.client();
+    using late = gateway.client();
+    const held = dora.ask({ userName: "dora", password: "x", nasPort: 1 }, PATIENCE);
+    await until("a push", () => secondFactor.initiated().length === 1);
+    for (let i = 0; i < times; i++) {
+      Deno.kill(gateway.pid, "SIGTERM");
+      if (i === 0) await gateway.logged("stopping");
+    }
+    using heard = late.listen();
+    await late.sendRaw(late.build({ userName: "late", password: "x", nasPort: 2 }).bytes);
+    assertEquals(hasEnded(gateway.pid), false);
+    secondFactor.decide(secondFactor.initiated()[0]?.id ?? "", { granted: true });
+    const reply = await held;
+    assertEquals([reply.code, reply.problems], [CODES.accessAccept, []]);
+    // The late login needs no service: its answer would have been there before the decision was asked for.
+    assertEquals(heard.datagrams, []);
+    await gateway.logged("stopped");
+    await until("the end of the process", () => hasEnded(gateway.pid));
+    assertEquals((await gateway.stop()).code, 0);
+  });
+}
+
+Deno.test("SIGTERM lets a Reject have its second", async () => {
+  await using world = await startFaultWorld();
+  const { gateway } = world;
+  using client = gateway.client();
+  const state = new TextEncoder().encode("NOT_OURS");
+  const asked = client.ask({ userName: "ada", password: "x", state }, PATIENCE);
+  await gateway.logged("request refused");
+  Deno.kill(gateway.pid, "SIGTERM");
+  assertEquals((await asked).code, CODES.accessReject);
+});
+
+Deno.test("SIGUSR1 leaves the program alive and opens no inspector, and a taken port 9229 is warned of", async () => {
+  const scene = new URL("./inspector_scene.ts", import.meta.url).pathname;
+  const run = [Deno.execPath(), "run", "--quiet", "--no-prompt", "-A", scene];
+  // Port 9229 belongs to the whole host, so the scene plays in a network of its own where that can be had.
+  const alone = await runProgram("unshare", { args: ["--net", "true"] }).catch(() => null);
+  const { code, stdout, stderr } = alone?.code === 0
+    ? await runProgram("unshare", {
+      args: ["--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", ...run],
+    })
+    : await runProgram(Deno.execPath(), { args: run.slice(1) });
+  assertEquals(code, 0, stderr);
+  const seen: InspectorScene = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+  assertEquals([seen.answersAfterSignal, seen.debuggerInLog, seen.warnsOfTakenPort], [true, false, true]);
+  assertEquals(seen.answersBesideTakenPort, true);
+  if (!seen.portWasTaken) assert(seen.inspectorAnswer === null, String(seen.inspectorAnswer));
+});

@@ -1,0 +1,164 @@
+// The real program where it cannot start: it says why and what to do, ends with a code that is not 0, and is never half up.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { startGateway } from "../support/gateway.ts";
+import { type FailedStart, startAndFail, type StartOptions } from "./failed_start.ts";
+
+/** What every refused start has in common. */
+function assertRefused(start: FailedStart, words: readonly string[]): void {
+  assertEquals([start.code, start.wasReady], [1, false], start.said);
+  for (const word of words) assertStringIncludes(start.said, word);
+  assert(!/^\s+at .*\.ts:\d/m.test(start.said), `a stack trace is no message:\n${start.said}`);
+}
+
+/** Brings one world about, and gives the settings that meet it. */
+interface Obstacle {
+  readonly words: readonly string[];
+  meet(): Promise<{ options: StartOptions; words?: readonly string[]; clear(): Promise<void> | void }>;
+}
+
+const tempDir = () => Deno.makeTempDir({ prefix: "countersign-fault-" });
+const remove = (path: string) => Deno.remove(path, { recursive: true });
+
+const OBSTACLES: Readonly<Record<string, Obstacle>> = {
+  "an occupied UDP port": {
+    words: ["Cannot listen on UDP", "another program holds it", "radius.listen"],
+    meet() {
+      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+      const { port } = socket.addr as Deno.NetAddr;
+      const toml = `[radius]\nlisten = ["127.0.0.1:${port}"]`;
+      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
+    },
+  },
+  "an occupied UDP port behind a free one": {
+    words: ["Cannot listen on UDP", "another program holds it"],
+    meet() {
+      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+      const { port } = socket.addr as Deno.NetAddr;
+      const toml = `[radius]\nlisten = ["127.0.0.1:0", "127.0.0.1:${port}"]`;
+      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
+    },
+  },
+  "an occupied accounting port that the settings name": {
+    words: ["Cannot listen on UDP", "another program holds it", "radius.accounting_listen"],
+    meet() {
+      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+      const { port } = socket.addr as Deno.NetAddr;
+      const toml = `[radius]\naccounting_listen = "127.0.0.1:${port}"`;
+      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
+    },
+  },
+  "an occupied HTTP port": {
+    words: ["Cannot listen for HTTP", "another program", "http.listen"],
+    meet() {
+      const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const { port } = listener.addr;
+      const toml = `[http]\nlisten = "127.0.0.1:${port}"`;
+      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => listener.close() });
+    },
+  },
+  "a data directory that cannot be made": {
+    words: ["Cannot use the data directory", "server.data_dir"],
+    async meet() {
+      const home = await tempDir();
+      await Deno.writeTextFile(`${home}/file`, "");
+      return { options: { dataDir: `${home}/file/data` }, words: [home], clear: () => remove(home) };
+    },
+  },
+  "a store that is no store": {
+    words: ["Cannot open the store", "backup"],
+    async meet() {
+      const home = await tempDir();
+      await Deno.writeTextFile(`${home}/countersign.kv`, "no database ".repeat(1000));
+      return { options: { dataDir: home }, words: [home], clear: () => remove(home) };
+    },
+  },
+  "a master key of another size": {
+    words: ["COUNTERSIGN_MASTER_KEY", "64 hexadecimal digits"],
+    meet: () =>
+      Promise.resolve({
+        options: { env: { COUNTERSIGN_MASTER_KEY: "planted-key" } },
+        clear: () => undefined,
+      }),
+  },
+};
+
+for (const [what, obstacle] of Object.entries(OBSTACLES)) {
+  Deno.test(`the program meets ${what} with a clear message and an end`, async () => {
+    const { options, words = [], clear } = await obstacle.meet();
+    try {
+      const start = await startAndFail(options);
+      assertRefused(start, [...obstacle.words, ...words]);
+      assert(!start.said.includes("planted-key"), start.said);
+    } finally {
+      await clear();
+    }
+  });
+}
+
+Deno.test("the program names every fault of its settings at once, and opens nothing", async () => {
+  const holder = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const toml = `
+unknown_table = 1
+[server]
+data_dir = "DATA_DIR"
+log_level = "loud"
+[http]
+listen = "127.0.0.1:${holder.addr.port}"
+[radius]
+listen = []
+stat = "auto"
+secret = "planted-shared-secret"
+[[radius.client]]
+name = "vpn"
+address = ["10.0.0.300"]
+secret = "planted-client-secret"
+message_authenticator = "sometimes"
+[factors.passcode]
+sms_digits = 99
+[radius.reply.default]
+Nobody-Knows-This = "x"
+`;
+  try {
+    const start = await startAndFail({ toml, wholeFile: true });
+    assertRefused(start, [
+      ...["unknown_table", "server.log_level", "radius.listen", "radius.stat", "address"],
+      ...["message_authenticator", "sms_digits", "Nobody-Knows-This"],
+    ]);
+    assertEquals(start.dataDirMade, false);
+    assert(!start.said.includes("planted"), start.said);
+    // Had it tried to listen, it would have said that the port is taken.
+    assert(!start.said.includes("Cannot listen"), start.said);
+  } finally {
+    holder.close();
+  }
+});
+
+for (
+  const [what, toml] of [["no TOML", "[server\n"], ["NUL octets", "\0\0\0"], [
+    "half a table",
+    "[radius]\nsecret = ",
+  ]]
+) {
+  Deno.test(`the program meets a settings file of ${what} with the place of the fault`, async () => {
+    const start = await startAndFail({ toml, wholeFile: true });
+    assertRefused(start, ["countersign.toml"]);
+  });
+}
+
+Deno.test("a second program on the same data directory is refused, and the first one goes on", async () => {
+  const home = await tempDir();
+  try {
+    await using gateway = await startGateway({ dataDir: home });
+    const second = await startAndFail({ dataDir: home });
+    assertRefused(second, ["another process holds it", home]);
+    using client = gateway.client();
+    const reply = await client.ask({ userName: "ada", password: "x", nasPort: 1 });
+    assertEquals([reply.code, reply.problems], [11, []]);
+    await gateway.stop();
+    const other = await startAndFail({ dataDir: home, env: { COUNTERSIGN_MASTER_KEY: "00".repeat(32) } });
+    assertRefused(other, ["Cannot open the store with this master key"]);
+  } finally {
+    await remove(home);
+  }
+});

@@ -1,0 +1,12 @@
+// Lines of a process's log that tell of an error that no code handled.
+
+import { UNHANDLED_MESSAGES } from "../../platform/unhandled_errors.ts";
+
+const STACK = /^\s+at /;
+const ALWAYS = [...Object.values(UNHANDLED_MESSAGES), "identity request failed", "could not be worked on"];
+
+/** The lines with an unhandled error or a stack; `more` are further messages that the test must not find. */
+export function unhandledLines(lines: readonly string[], more: readonly string[] = []): string[] {
+  const messages = [...ALWAYS, ...more];
+  return lines.filter((line) => STACK.test(line) || messages.some((message) => line.includes(message)));
+}

@@ -1,0 +1,79 @@
+// `deno task check-config`: what it prints and how it ends.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { checkConfig, printFaults, replyAttributeProblem } from "../../../cli/check_config.ts";
+
+function run(toml: string, args: readonly string[] = []) {
+  return checkConfig(args, {
+    env: () => undefined,
+    readTextFile: () => toml,
+    cwd: "/srv",
+    checkReplyAttribute: replyAttributeProblem,
+  });
+}
+
+const CLIENT = '[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\nsecret = "planted-secret-0123"\n';
+
+Deno.test("checkConfig() says that settings are sound and what they amount to", () => {
+  const { out, err, exitCode } = run(`${CLIENT}[radius.reply.default]\nSession-Timeout = 28800\n`);
+  assertEquals([exitCode, err], [0, ""]);
+  assertStringIncludes(out, "countersign.toml is sound\n");
+  for (const part of ["[::]:1812", "vpn", "127.0.0.1:8080", "embedded outbox", "/srv/data", "1 warning"]) {
+    assertStringIncludes(out, part);
+  }
+  assert(!out.includes("planted"));
+});
+
+Deno.test("checkConfig() says whose unsigned requests are accepted, and whose unknown users are rejected", () => {
+  const any = run("").out;
+  assertStringIncludes(any, "unsigned requests of any address are accepted\n");
+  assertStringIncludes(any, "users who are not in the directory: allowed from any address\n");
+  const wifi = CLIENT.replace("vpn", "wifi").replace("192.0.2.1", "192.0.2.2");
+  const { out } = run(`${CLIENT}first_factor = "directory"\n${wifi}message_authenticator = "off"\n`);
+  assertStringIncludes(
+    out,
+    "unsigned requests of wifi are accepted; unsigned requests of vpn are accepted until their address sends a signed one\n",
+  );
+  assertStringIncludes(out, "rejected from vpn; allowed from wifi\n");
+  const signed = run(`${CLIENT}message_authenticator = "require"\n`).out;
+  assertStringIncludes(signed, "no unsigned request is accepted\n");
+});
+
+Deno.test("checkConfig() tells targets, backends and credentials, and shows no secret of theirs", () => {
+  const { out, err, exitCode } = run(
+    'radius.directory = "corp"\n[targets.corp.backends.directory]\nkind = "ldap"\nurl = "ldap://127.0.0.1"\n' +
+      'users_dn = "ou=people"\nbind_dn = "cn=a"\nbind_password = "planted-password"\n' +
+      '[targets.corp.backends.saas]\nkind = "scim"\nmode = "async"\nurl = "https://a"\ntoken = "planted-token"\n' +
+      '[[scim.credential]]\nname = "hr"\npassword = "planted-password"\ntargets = ["corp", "default"]\naccess = "read"\n',
+  );
+  assertEquals([exitCode, err], [0, ""]);
+  for (
+    const part of [
+      "default (local: store)",
+      "corp (directory: ldap; saas: scim, async) for logins",
+      "hr (read: corp, default)",
+    ]
+  ) assertStringIncludes(out, part);
+  assert(!out.includes("planted"));
+});
+
+Deno.test("checkConfig() prints every fault and ends with 1", () => {
+  const { out, err, exitCode } = run(
+    'server.log_format = "xml"\n[radius.reply.default]\nNo-Such-Thing = 1\n',
+  );
+  assertEquals([exitCode, out], [1, ""]);
+  assertStringIncludes(err, "2 faults");
+  assertStringIncludes(err, '  server.log_format: "xml" is not allowed; it must be "text" or "json"\n');
+  assertStringIncludes(err, "No-Such-Thing");
+});
+
+Deno.test("checkConfig() explains itself, and refuses arguments that it does not know", () => {
+  assertStringIncludes(run("", ["--help"]).out, "deno task check-config");
+  assertEquals(run("", ["--help"]).exitCode, 0);
+  assertEquals(run("", ["--nope"]).exitCode, 2);
+});
+
+Deno.test("printFaults() keeps a terminal from obeying what a key holds", () => {
+  const text = printFaults([{ key: "a\u001b[2J\u202e", problem: "line\nbreak" }]);
+  assertEquals(text, "Cannot use the settings: 1 fault\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
+});

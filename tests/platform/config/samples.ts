@@ -1,0 +1,68 @@
+// For tests: loads settings from a text, with a world made of data.
+
+import type {
+  Config,
+  ConfigFault,
+  ConfigOutcome,
+  ConfigSources,
+  ShownSetting,
+} from "../../../platform/config/config.ts";
+import { loadConfig } from "../../../platform/config/load.ts";
+
+export interface World {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+}
+
+/** Loads `toml` as /srv/countersign.toml. */
+function load(toml: string, { env = {}, files = {}, checkReplyAttribute }: World = {}): ConfigOutcome {
+  const all: Record<string, string> = { "/srv/countersign.toml": toml, ...files };
+  return loadConfig({
+    env: (name) => env[name],
+    readTextFile(path) {
+      const content = all[path];
+      if (content === undefined) throw new Deno.errors.NotFound(path);
+      return content;
+    },
+    cwd: "/srv",
+    checkReplyAttribute,
+  });
+}
+
+/** The faults of `toml`; empty when it is sound. */
+export function faultsOf(toml: string, world?: World): ConfigFault[] {
+  const outcome = load(toml, world);
+  return outcome.ok ? [] : outcome.faults;
+}
+
+/** The faults that `sources` lead to. */
+export function faultsFrom(sources: ConfigSources): ConfigFault[] {
+  const outcome = loadConfig(sources);
+  return outcome.ok ? [] : outcome.faults;
+}
+
+function sound(outcome: ConfigOutcome) {
+  if (!outcome.ok) throw new Error(`Cannot load the settings: ${JSON.stringify(outcome.faults)}`);
+  return outcome;
+}
+
+/** The Config of `toml`; throws when it is not sound. */
+export function configOf(toml: string, world?: World): Config {
+  return sound(load(toml, world)).config;
+}
+
+/** The settings of `toml` for eyes; throws when it is not sound. */
+export function shownOf(toml: string, world?: World): readonly ShownSetting[] {
+  return sound(load(toml, world)).settings;
+}
+
+/** The Config that `sources` lead to; throws when they are not sound. */
+export function configFrom(sources: ConfigSources): Config {
+  return sound(loadConfig(sources)).config;
+}
+
+/** Keys of what is warned of; throws when `toml` is not sound. */
+export function warnedKeys(toml: string, world?: World): string[] {
+  return sound(load(toml, world)).warnings.map(({ key }) => key);
+}

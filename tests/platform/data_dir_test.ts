@@ -1,0 +1,191 @@
+// The data directory: one owner, private files, and clear words for everything that can be wrong with it.
+
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { DataDirFault, openDataDir, sharedSecret, writePrivate } from "../../platform/data_dir.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+
+const random = createSystemRandom();
+const open = (path: string, masterKeyHex = "") => openDataDir(path, { random, masterKeyHex });
+
+interface Scratch extends AsyncDisposable {
+  readonly path: string;
+}
+
+async function scratch(): Promise<Scratch> {
+  const home = await Deno.makeTempDir({ prefix: "countersign-data-" });
+  return {
+    path: `${home}/data`,
+    [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
+  };
+}
+
+async function opened(path: string): Promise<Record<string, string>> {
+  const modes: Record<string, string> = {};
+  for await (const { name } of Deno.readDir(path)) {
+    modes[name] = ((await Deno.stat(`${path}/${name}`)).mode ?? 0).toString(8).slice(-3);
+  }
+  return modes;
+}
+
+async function refusal(path: string, masterKeyHex = ""): Promise<string> {
+  const fault = await assertRejects(() => open(path, masterKeyHex), DataDirFault);
+  return fault.message;
+}
+
+Deno.test("openDataDir() makes the directory 0700 and every file in it 0600", async () => {
+  await using place = await scratch();
+  const dir = await open(place.path);
+  await dir.store.commit({ mutations: [{ type: "set", key: ["x"], value: 1 }] });
+  await writePrivate(`${place.path}/first-start.txt`, "secret");
+  const modes = await opened(place.path);
+  await dir.close();
+  assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o700);
+  assert(Object.keys(modes).length >= 5, Object.keys(modes).join());
+  for (const [name, mode] of Object.entries(modes)) assertEquals(mode, "600", name);
+});
+
+Deno.test("openDataDir() takes rights away that a directory and its files had before", async () => {
+  await using place = await scratch();
+  await (await open(place.path)).close();
+  await Deno.chmod(place.path, 0o755);
+  await Deno.chmod(`${place.path}/countersign.kv`, 0o644);
+  const dir = await open(place.path);
+  const modes = await opened(place.path);
+  await dir.close();
+  assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o700);
+  assertEquals(modes["countersign.kv"], "600");
+});
+
+Deno.test("openDataDir() says that a start is the first one, once, and keeps what was stored", async () => {
+  await using place = await scratch();
+  const first = await open(place.path);
+  await first.store.commit({ mutations: [{ type: "set", key: ["x"], value: 1 }] });
+  const sealed = first.vault.seal(["x"], Uint8Array.of(7));
+  await first.close();
+  const second = await open(place.path);
+  assertEquals([first.isNew, second.isNew], [true, false]);
+  assertEquals((await second.store.get(["x"])).value, 1);
+  assertEquals(second.vault.open(["x"], sealed), Uint8Array.of(7));
+  await second.close();
+});
+
+Deno.test("openDataDir() refuses a directory that is held, says so, and takes it once it is let go", async () => {
+  await using place = await scratch();
+  const holder = await open(place.path);
+  const message = await refusal(place.path);
+  assert(message.includes(place.path) && message.includes("another process holds it"), message);
+  await holder.close();
+  await (await open(place.path)).close();
+});
+
+Deno.test("openDataDir() refuses a master key that the store was not made with, and lets go again", async () => {
+  await using place = await scratch();
+  await (await open(place.path)).close();
+  const key = await Deno.readTextFile(`${place.path}/master.key`);
+  await Deno.writeTextFile(`${place.path}/master.key`, "00".repeat(32));
+  const message = await refusal(place.path);
+  assert(message.includes("another one") && message.includes("master.key"), message);
+  await Deno.writeTextFile(`${place.path}/master.key`, key);
+  await (await open(place.path)).close();
+});
+
+Deno.test("openDataDir() takes the key from the environment, and then writes none", async () => {
+  await using place = await scratch();
+  const hex = "AB".repeat(32);
+  await (await open(place.path, hex)).close();
+  assert(!("master.key" in await opened(place.path)));
+  assert((await refusal(place.path, "cd".repeat(32))).includes("COUNTERSIGN_MASTER_KEY"));
+  await (await open(place.path, hex.toLowerCase())).close();
+});
+
+for (const hex of ["x", "ab", "g".repeat(64), "ab".repeat(33)]) {
+  Deno.test(`openDataDir() refuses "${hex.slice(0, 9)}" for a master key without repeating it`, async () => {
+    await using place = await scratch();
+    const message = await refusal(place.path, hex);
+    assert(message.includes("64 hexadecimal digits"), message);
+    assert(hex.length < 3 || !message.includes(hex), message);
+  });
+}
+
+for (const content of ["", "too short", "ab".repeat(31), "zz".repeat(32)]) {
+  Deno.test(`openDataDir() refuses a master.key that holds "${content.slice(0, 9)}", and keeps the file`, async () => {
+    await using place = await scratch();
+    await Deno.mkdir(place.path);
+    await Deno.writeTextFile(`${place.path}/master.key`, content);
+    const message = await refusal(place.path);
+    assert(message.includes("master.key") && message.includes("backup"), message);
+    assert(content === "" || !message.includes(content), message);
+    assertEquals(await Deno.readTextFile(`${place.path}/master.key`), content);
+  });
+}
+
+Deno.test("openDataDir() refuses a broken store file, says what to do, and leaves it as it is", async () => {
+  await using place = await scratch();
+  await Deno.mkdir(place.path);
+  const noise = "this is no database ".repeat(500);
+  await Deno.writeTextFile(`${place.path}/countersign.kv`, noise);
+  const message = await refusal(place.path);
+  assert(message.includes("countersign.kv") && message.includes("backup"), message);
+  assertEquals(await Deno.readTextFile(`${place.path}/countersign.kv`), noise);
+});
+
+Deno.test("openDataDir() refuses a store whose master key is missing, and makes no other one", async () => {
+  await using place = await scratch();
+  await (await open(place.path)).close();
+  await Deno.remove(`${place.path}/master.key`);
+  const message = await refusal(place.path);
+  assert(message.includes("master.key") && message.includes("backup"), message);
+  await assertRejects(() => Deno.stat(`${place.path}/master.key`), Deno.errors.NotFound);
+});
+
+const NO_DIRECTORY: Readonly<Record<string, (path: string) => Promise<string>>> = {
+  "below a file": async (path) => {
+    await Deno.writeTextFile(path, "");
+    return `${path}/data`;
+  },
+  "where a file is": async (path) => {
+    await Deno.writeTextFile(path, "");
+    return path;
+  },
+  "below /proc": () => Promise.resolve("/proc/countersign/data"),
+};
+for (const [where, make] of Object.entries(NO_DIRECTORY)) {
+  Deno.test(`openDataDir() says that a directory ${where} cannot be made`, async () => {
+    await using place = await scratch();
+    const path = await make(place.path);
+    const message = await refusal(path);
+    assert(message.includes(path) && message.includes("server.data_dir"), message);
+  });
+}
+
+Deno.test("openDataDir() restores the permissions of its own directory that no user may enter", async () => {
+  await using place = await scratch();
+  await Deno.mkdir(place.path, { mode: 0o000 });
+  await (await open(place.path)).close();
+  assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o700);
+});
+
+Deno.test("sharedSecret() makes a secret once, keeps it sealed, and another directory has another", async () => {
+  await using place = await scratch();
+  await using other = await scratch();
+  const first = await open(place.path);
+  const made = await sharedSecret(first, random);
+  await first.close();
+  const second = await open(place.path);
+  assertEquals(await sharedSecret(second, random), { secret: made.secret, isNew: false });
+  const stored = (await second.store.get<Uint8Array>(["generated", "radius secret"])).value;
+  assert(!new TextDecoder().decode(stored ?? undefined).includes(made.secret));
+  await second.close();
+  const elsewhere = await open(other.path);
+  assertNotEquals((await sharedSecret(elsewhere, random)).secret, made.secret);
+  await elsewhere.close();
+  assert(made.isNew && /^[A-Za-z0-9_-]{32}$/.test(made.secret));
+});
+
+Deno.test("writePrivate() replaces a file whole, and takes rights away that it had", async () => {
+  await using place = await scratch();
+  await Deno.writeTextFile(place.path, "old and much longer", { mode: 0o644 });
+  await writePrivate(place.path, "new");
+  assertEquals(await Deno.readTextFile(place.path), "new");
+  assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o600);
+});

@@ -1,0 +1,381 @@
+// The store: group commit over Deno KV. Each batch must look as if its transactions had come one by one.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import fc from "../packages/fast_check.ts";
+import { createStore, type Store, type Transaction } from "../../platform/store.ts";
+
+async function open(options: { nowMs?: () => number } = {}): Promise<Store & AsyncDisposable> {
+  const store = createStore(await Deno.openKv(":memory:"), options);
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+const set = (key: string, value: unknown): Transaction => ({
+  mutations: [{ type: "set", key: [key], value }],
+});
+const TOO_LARGE = new Uint8Array(70_000);
+
+async function gathered<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+async function valueOf(store: Store, key: string): Promise<unknown> {
+  return (await store.get([key])).value;
+}
+
+Deno.test("createStore() commits what is asked for at once in the order of asking", async () => {
+  await using store = await open();
+  const outcomes = await Promise.all(Array.from({ length: 2000 }, (_, i) => store.commit(set("last", i))));
+  assert(outcomes.every(({ ok }) => ok));
+  assertEquals(await valueOf(store, "last"), 1999);
+});
+
+Deno.test("createStore() gives every transaction of a batch a versionstamp that its key then has", async () => {
+  await using store = await open();
+  const keys = Array.from({ length: 50 }, (_, i) => `k${i}`);
+  const outcomes = await Promise.all(keys.map((key) => store.commit(set(key, key))));
+  for (const [at, key] of keys.entries()) {
+    const outcome = outcomes[at];
+    const { versionstamp } = await store.get([key]);
+    assertEquals(outcome, { ok: true, versionstamp: versionstamp ?? "" });
+  }
+});
+
+Deno.test("createStore() lets a bad transaction fail alone among its neighbours", async () => {
+  await using store = await open();
+  const asked = [set("a", 1), set("bad", TOO_LARGE), set("b", 2), set("worse", TOO_LARGE), set("c", 3)];
+  const settled = await Promise.allSettled(asked.map((transaction) => store.commit(transaction)));
+  assertEquals(settled.map(({ status }) => status), [
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+  ]);
+  assertEquals([await valueOf(store, "a"), await valueOf(store, "b"), await valueOf(store, "c")], [1, 2, 3]);
+  assertEquals(await valueOf(store, "bad"), null);
+});
+
+Deno.test("createStore() makes a transaction's changes together or not at all", async () => {
+  await using store = await open();
+  const mutations = [...set("half", 1).mutations, ...set("bad", TOO_LARGE).mutations];
+  await assertRejects(() => store.commit({ mutations }));
+  assertEquals(await valueOf(store, "half"), null);
+});
+
+Deno.test("createStore() lets a raced check fail alone among its neighbours", async () => {
+  await using store = await open();
+  const stale = { ...set("x", "stale"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
+  const asked = [set("a", 1), stale, set("b", 2)];
+  const outcomes = await Promise.all(asked.map((transaction) => store.commit(transaction)));
+  assertEquals(outcomes.map(({ ok }) => ok), [true, false, true]);
+  assertEquals(outcomes[1], { ok: false, reason: "raced" });
+  assertEquals([await valueOf(store, "a"), await valueOf(store, "x"), await valueOf(store, "b")], [
+    1,
+    null,
+    2,
+  ]);
+});
+
+Deno.test("createStore() lets one of many who ask for the same absent key win", async () => {
+  await using store = await open();
+  const absent = [{ key: ["seat"], versionstamp: null }];
+  const outcomes = await Promise.all(
+    Array.from({ length: 300 }, (_, i) => store.commit({ ...set("seat", i), checks: absent })),
+  );
+  assertEquals(outcomes.flatMap(({ ok }, at) => ok ? [at] : []), [0]);
+  assertEquals(await valueOf(store, "seat"), 0);
+});
+
+Deno.test("createStore() lets a check see what an earlier transaction of the same queue wrote", async () => {
+  await using store = await open();
+  const absent = [{ key: ["x"], versionstamp: null }];
+  const [first, second, third, fourth] = await Promise.all([
+    store.commit(set("x", 1)),
+    store.commit({ ...set("y", 1), checks: absent }),
+    store.commit({ mutations: [{ type: "delete", key: ["x"] }] }),
+    store.commit({ ...set("z", 1), checks: absent }),
+  ]);
+  assertEquals([first.ok, second.ok, third.ok, fourth.ok], [true, false, true, true]);
+});
+
+Deno.test("createStore() lets a check hold although a later transaction of the same queue writes its key", async () => {
+  await using store = await open();
+  const [checked, later] = await Promise.all([
+    store.commit({ ...set("y", 1), checks: [{ key: ["x"], versionstamp: null }] }),
+    store.commit(set("x", 1)),
+  ]);
+  assertEquals([checked.ok, later.ok], [true, true]);
+});
+
+Deno.test("createStore() does in batches what a store that commits one by one would do", async () => {
+  const key = fc.constantFrom("a", "b", "c");
+  const step = fc.record({
+    writes: fc.array(key, { minLength: 1, maxLength: 2 }),
+    checks: fc.array(key, { maxLength: 2 }),
+  });
+  const run = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+    await using store = await open();
+    const table = new Map<string, number>();
+    const expected = steps.map(({ writes, checks }, at) => {
+      const ok = checks.every((name) => !table.has(name));
+      if (ok) { for (const name of writes) table.set(name, at); }
+      return ok;
+    });
+    const outcomes = await Promise.all(steps.map(({ writes, checks }, at) =>
+      store.commit({
+        checks: checks.map((name) => ({ key: [name], versionstamp: null })),
+        mutations: writes.flatMap((name) => set(name, at).mutations),
+      })
+    ));
+    assertEquals(outcomes.map(({ ok }) => ok), expected);
+    for (const name of ["a", "b", "c"]) assertEquals(await valueOf(store, name), table.get(name) ?? null);
+  });
+  await fc.assert(run, { numRuns: 60 });
+});
+
+Deno.test("createStore() tells keys apart that read alike as text", async () => {
+  await using store = await open();
+  const keys: Deno.KvKey[] = [["1"], [1], [1n], [true], ["true"], ["a", "b"], ["a\0b"], [Uint8Array.of(49)]];
+  const outcomes = await Promise.all(
+    keys.map((key, at) =>
+      store.commit({ checks: [{ key, versionstamp: null }], mutations: [{ type: "set", key, value: at }] })
+    ),
+  );
+  assert(outcomes.every(({ ok }) => ok));
+  for (const [at, key] of keys.entries()) assertEquals((await store.get(key)).value, at);
+});
+
+Deno.test("createStore() commits far more at once than one atomic operation takes", async () => {
+  await using store = await open();
+  const mutations = Array.from(
+    { length: 600 },
+    (_, i) => ({ type: "set" as const, key: ["m", i], value: i }),
+  );
+  const large = new Uint8Array(50_000);
+  const outcomes = await Promise.all([
+    ...mutations.map((one) => store.commit({ mutations: [one] })),
+    ...mutations.slice(0, 250).map(({ key }) =>
+      store.commit({ mutations: [], checks: [{ key: ["absent", ...key], versionstamp: null }] })
+    ),
+    ...Array.from({ length: 40 }, (_, i) => store.commit(set(`large${i}`, large))),
+  ]);
+  assert(outcomes.every(({ ok }) => ok));
+  assertEquals((await gathered(store.list(["m"]))).length, 600);
+  assertEquals((await valueOf(store, "large39") as Uint8Array).length, 50_000);
+});
+
+Deno.test("createStore() takes few commits for very many journal lines, and for one bad transaction among many", async () => {
+  const kv = await Deno.openKv(":memory:");
+  let commits = 0;
+  const counting = new Proxy(kv, {
+    get(target, name) {
+      if (name === "atomic") commits++;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const store = createStore(counting);
+  const text = "x".repeat(800);
+  await Promise.all(Array.from({ length: 3000 }, () => store.commit(journal(text))));
+  assert(commits <= 8, `${commits} commits for 2.4 MB`);
+  commits = 0;
+  const raced = { ...set("x", 1), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
+  const asked = Array.from({ length: 400 }, (_, i) => i === 123 ? raced : set(`k${i}`, i));
+  const outcomes = await Promise.all(asked.map((transaction) => store.commit(transaction)));
+  assertEquals(outcomes.flatMap(({ ok }, at) => ok ? [] : [at]), [123]);
+  assert(commits <= 2 * 9 + 1, `${commits} commits for one that raced`);
+  await store.close();
+});
+
+Deno.test("createStore() lists what lies below a prefix, in order, with limit and reversed", async () => {
+  await using store = await open();
+  const mutations = [3, 1, 2].map((i) => ({ type: "set" as const, key: ["p", i], value: i }));
+  await store.commit({ mutations: [...mutations, { type: "set", key: ["q", 9], value: 9 }] });
+  const values = async (options?: { limit?: number; reverse?: boolean }) =>
+    (await gathered(store.list<number>(["p"], options))).map(({ value }) => value);
+  assertEquals(await values(), [1, 2, 3]);
+  assertEquals(await values({ limit: 2 }), [1, 2]);
+  assertEquals(await values({ reverse: true, limit: 1 }), [3]);
+});
+
+Deno.test("createStore() says when it last answered", async () => {
+  let nowMs = 1000;
+  await using store = await open({ nowMs: () => nowMs });
+  assertEquals(store.lastAnswerMs(), 1000);
+  nowMs = 2000;
+  await store.get(["x"]);
+  assertEquals(store.lastAnswerMs(), 2000);
+  nowMs = 3000;
+  await store.commit(set("x", 1));
+  assertEquals(store.lastAnswerMs(), 3000);
+});
+
+Deno.test("createStore() waits at close() for what is under way", async () => {
+  const path = await Deno.makeTempFile();
+  try {
+    const store = createStore(await Deno.openKv(path));
+    const asked = Array.from({ length: 3000 }, (_, i) => store.commit(set(`k${i}`, i)));
+    await store.close();
+    assert((await Promise.all(asked)).every(({ ok }) => ok));
+    const kv = await Deno.openKv(path);
+    assertEquals((await kv.get(["k2999"])).value, 2999);
+    kv.close();
+  } finally {
+    await removeStore(path);
+  }
+});
+
+Deno.test("createStore() rejects after close(), and says nothing of success", async () => {
+  const store = await open();
+  await store.close();
+  await assertRejects(() => store.commit(set("x", 1)));
+  await assertRejects(() => store.get(["x"]));
+});
+
+Deno.test("journal() gives back every line after the store was opened again, newest values first", async () => {
+  const path = await Deno.makeTempFile();
+  try {
+    const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(200)}`);
+    const first = createStore(await Deno.openKv(path));
+    await Promise.all(lines.slice(0, 4999).map((text) => first.commit(journal(text))));
+    await first.commit(journal(lines[4999] ?? ""));
+    await first.close();
+    const second = createStore(await Deno.openKv(path), { node: "1" });
+    const read = await gathered(second.journal());
+    await second.close();
+    assertEquals(read[0], lines[4999]);
+    assertEquals(read.toSorted(), lines.toSorted());
+  } finally {
+    await removeStore(path);
+  }
+});
+
+Deno.test("journal() keeps a line with its transaction: none of one that raced or was refused", async () => {
+  await using store = await open();
+  const raced = { ...journal("raced"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
+  const large = { ...set("bad", TOO_LARGE), journal: journal("refused").journal };
+  const long = journal("x".repeat(20_001));
+  await Promise.allSettled(
+    [journal("one"), raced, large, long, journal("two")].map((transaction) => store.commit(transaction)),
+  );
+  assertEquals((await gathered(store.journal())).toSorted(), ["one", "two"]);
+});
+
+Deno.test("journal() takes lines of 20,000 characters, and refuses a longer one with the reason", async () => {
+  await using store = await open();
+  const text = "漢".repeat(20_000);
+  await store.commit(journal(text));
+  assertEquals(await gathered(store.journal()), [text]);
+  await assertRejects(() => store.commit(journal(`${text}x`)), RangeError, "20,000");
+});
+
+Deno.test("journal() steps over values that are no octets", async () => {
+  await using store = await open();
+  await store.commit({ mutations: [{ type: "set", key: ["journal", 1, "0"], value: { odd: true } }] });
+  await store.commit(journal("one"));
+  assertEquals(await gathered(store.journal()), ["one"]);
+});
+
+function journal(text: string): Transaction {
+  return { mutations: [], journal: { text, expireInMs: 60_000 } };
+}
+
+async function removeStore(path: string): Promise<void> {
+  for (const suffix of ["", "-wal", "-shm"]) {
+    await Deno.remove(path + suffix).catch((fault: unknown) => {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    });
+  }
+}
+
+Deno.test("commit() sends journal lines beside a commit that is under way, and nothing else", async () => {
+  const begun: { sets: number; end: () => void }[] = [];
+  const atomic = () => {
+    let sets = 0;
+    const operation = {
+      set: () => (sets++, operation),
+      check: () => operation,
+      delete: () => operation,
+      commit: () =>
+        new Promise((resolve) => begun.push({ sets, end: () => resolve({ ok: true, versionstamp: "1" }) })),
+    };
+    return operation;
+  };
+  const store = createStore({ atomic, close: () => undefined } as unknown as Deno.Kv);
+  const settled: string[] = [];
+  const note = (name: string) => () => void settled.push(name);
+  const set = (name: string) =>
+    store.commit({ mutations: [{ type: "set", key: [name], value: 1 }] }).then(note(name));
+  const line = (text: string) =>
+    store.commit({ mutations: [], journal: { text, expireInMs: 1000 } }).then(note("line"));
+  const rest = () => new Promise((resolve) => setTimeout(resolve, 1));
+
+  const all = [set("first")];
+  await rest();
+  for (let i = 0; i < 31; i++) all.push(line("x"));
+  await rest();
+  assertEquals(begun.length, 1, "too few lines wait for the commit before them");
+  for (let i = 0; i < 9; i++) all.push(line("x"));
+  all.push(set("second"));
+  await rest();
+  assertEquals(begun.map(({ sets }) => sets), [1, 1], "forty lines in one value");
+  begun[1]?.end();
+  await rest();
+  assertEquals([settled.length, begun.length], [40, 2], "what is no line still waits");
+  begun[0]?.end();
+  await rest();
+  begun[2]?.end();
+  await Promise.all(all);
+  assertEquals([settled[40], settled[41]], ["first", "second"]);
+  await store.close();
+});
+
+Deno.test("range() gives what lies from its start up to its end, from either side, at most so many", async () => {
+  await using store = await open();
+  const keys = ["a", "b", "c", "d", "e"];
+  await store.commit({ mutations: keys.map((key) => ({ type: "set", key: ["r", key], value: key })) });
+  const selector = { start: ["r", "b"], end: ["r", "e"] };
+  const values = async (options: { limit?: number; reverse?: boolean }) =>
+    (await gathered(store.range<string>(selector, options))).map(({ value }) => value);
+  assertEquals(await values({}), ["b", "c", "d"]);
+  assertEquals(await values({ limit: 2 }), ["b", "c"]);
+  assertEquals(await values({ limit: 2, reverse: true }), ["d", "c"]);
+});
+
+Deno.test("range() goes on past the batches that it is read in", async () => {
+  await using store = await open();
+  const keys = Array.from({ length: 1200 }, (_, i) => i);
+  for (let at = 0; at < keys.length; at += 400) {
+    const mutations = keys.slice(at, at + 400).map((
+      i,
+    ) => ({ type: "set", key: ["r", i], value: i } as const));
+    await store.commit({ mutations });
+  }
+  const all = await gathered(store.range<number>({ start: ["r"], end: ["r", 1100] }));
+  assertEquals(all.map(({ value }) => value), keys.slice(0, 1100));
+});
+
+Deno.test("createStore() tries nothing that is too large for one commit, and still puts together what fits", async () => {
+  const kv = await Deno.openKv(":memory:");
+  let commits = 0;
+  const counting = new Proxy(kv, {
+    get(target, name) {
+      if (name === "atomic") commits++;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const store = createStore(counting);
+  const value = new Uint8Array(60_000);
+  const large = (key: string, count: number): Transaction => ({
+    mutations: Array.from({ length: count }, (_, i) => ({ type: "set", key: [key, i], value })),
+    sizeOctets: count * value.length,
+  });
+  const asked = [large("a", 8), large("b", 8), large("c", 4), large("d", 4), large("e", 8)];
+  const outcomes = await Promise.all(asked.map((transaction) => store.commit(transaction)));
+  assert(outcomes.every(({ ok }) => ok));
+  assertEquals(commits, 4);
+  await store.close();
+});

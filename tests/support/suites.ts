@@ -1,0 +1,112 @@
+// The suites of the whole test run, as rows, and how one of them is started.
+
+import { judge, readJunit, type Tally } from "./junit_summary.ts";
+import { streamProgram } from "./child.ts";
+
+/** One `deno test` process. */
+export interface Suite {
+  readonly title: string;
+  readonly paths: readonly string[];
+  readonly ignore: readonly string[];
+  /** Whether its files may run side by side. */
+  readonly parallel: boolean;
+  /** Ends a suite that hangs. Several times what the suite needs on a busy machine. */
+  readonly timeoutMs: number;
+  readonly permissions: readonly string[];
+}
+
+/** What tests may do: they start servers and peers on free ports in scratch directories. */
+const PERMISSIONS = [
+  "--allow-net",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-run",
+  "--allow-sys",
+] as const;
+/** Playwright looks below /proc/sys when it is loaded, which the runtime grants together with everything else only. */
+const BROWSER_PERMISSIONS = ["--allow-all"] as const;
+
+/** The packages of the tests have a lock file of their own, so that a start does not install them (docs/adr/0003). */
+export const TEST_LOCK = "--lock=tests/deno.lock";
+
+/** In the order in which they run. */
+export const SUITES = {
+  unit: {
+    title: "unit tests",
+    paths: ["tests"],
+    ignore: ["tests/interop", "tests/e2e", "tests/architecture"],
+    parallel: true,
+    timeoutMs: 1_800_000,
+    permissions: PERMISSIONS,
+  },
+  architecture: {
+    title: "architecture",
+    paths: ["tests/architecture"],
+    ignore: [],
+    parallel: false,
+    timeoutMs: 300_000,
+    permissions: PERMISSIONS,
+  },
+  interop: {
+    title: "real peers",
+    paths: ["tests/interop"],
+    ignore: [],
+    parallel: false,
+    timeoutMs: 1_200_000,
+    permissions: PERMISSIONS,
+  },
+  e2e: {
+    title: "browser",
+    paths: ["tests/e2e"],
+    ignore: [],
+    parallel: true,
+    timeoutMs: 4_200_000,
+    permissions: BROWSER_PERMISSIONS,
+  },
+} as const satisfies Record<string, Suite>;
+
+export type SuiteName = keyof typeof SUITES;
+
+/** Runs one suite in a process of its own, its progress on the terminal. */
+export async function runSuite(
+  suite: Suite,
+  options: { filter?: string; env?: Readonly<Record<string, string>> } = {},
+): Promise<Tally> {
+  const scratch = await Deno.makeTempDir({ prefix: "countersign-junit-" });
+  const report = `${scratch}/report.xml`;
+  try {
+    const exitCode = await streamProgram(Deno.execPath(), {
+      args: [
+        "test",
+        "--quiet",
+        "--no-prompt",
+        "--permit-no-files",
+        TEST_LOCK,
+        ...suite.permissions,
+        ...(suite.parallel ? ["--parallel"] : []),
+        ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),
+        ...(options.filter === undefined ? [] : [`--filter=${options.filter}`]),
+        `--junit-path=${report}`,
+        ...suite.paths,
+      ],
+      env: options.env,
+      timeoutMs: suite.timeoutMs,
+    });
+    const tally = judge(await readReport(report), { suite: suite.title, exitCode });
+    // deno reports what a filter leaves out as skipped.
+    return options.filter === undefined ? tally : { ...tally, skipped: 0, skips: [] };
+  } finally {
+    await Deno.remove(scratch, { recursive: true });
+  }
+}
+
+/** The report; empty when no file of the suite matched, `null` when deno wrote none. */
+async function readReport(path: string): Promise<Tally | null> {
+  try {
+    return readJunit(await Deno.readTextFile(path));
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw fault;
+  }
+}

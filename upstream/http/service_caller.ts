@@ -1,0 +1,174 @@
+// The HTTP caller of one upstream service: a guarded caller, one deadline over queue, request and body, and a bound on
+// the answer. What goes wrong is a Fault, never a throw.
+
+import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
+import {
+  type BodyFlaw,
+  type Fetch,
+  type FetchResult,
+  fetchWithDeadline,
+} from "../../platform/fetch_with_deadline.ts";
+import { type CallRefusal, createGuardedCaller, type GuardedCaller } from "../../platform/guarded_caller.ts";
+import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../../platform/safe_json.ts";
+import type { Fault, Outcome } from "../../radius/ports.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import { cleanDetail, type ErrorBody, failed, faultOfStatus, nonsense } from "../faults.ts";
+
+/** One call to a service that answers in JSON. */
+export interface HttpCall {
+  readonly method: "GET" | "POST";
+  readonly url: string;
+  /** Made anew for each attempt and only when it goes out, so that a signature carries the time of sending. */
+  readonly headers: () => Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Over everything: the wait for a connection, the request, the body. */
+  readonly timeoutMs: number;
+  /** How this service words its errors. */
+  readonly readError: (body: JsonRecord) => { code: unknown; detail: unknown };
+  /** Texts that must not come back in a fault's `detail`. */
+  readonly secrets: readonly string[];
+}
+
+/** A 2xx answer whose body is a JSON object. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: JsonRecord;
+}
+
+/** Calls one service. */
+export interface HttpCaller {
+  /** Never rejects; ends within `timeoutMs`. */
+  call(call: HttpCall): Promise<Outcome<HttpAnswer>>;
+  load: GuardedCaller<Fault>["load"];
+  /** Starts no more calls; resolves when the calls in progress have ended. */
+  close(): Promise<void>;
+}
+
+const MAX_ANSWER_OCTETS = 256 * 1024;
+const MAX_ANSWER_DEPTH = 32;
+const MAX_WAITING = 1000;
+const DEFAULT_CONNECTIONS = 2;
+const BREAKER: BreakerLimits = {
+  failures: 5,
+  windowMs: 30_000,
+  firstPauseMs: 5_000,
+  longestPauseMs: 60_000,
+  jitter: 0.5,
+};
+
+/**
+ * @param deps.fetch that of `openHttpClient()`, never the global one, which may send a POST twice.
+ * @param deps.connections exchanges at once; default 2.
+ */
+export function createHttpCaller(
+  { fetch, clock, random, connections = DEFAULT_CONNECTIONS }: {
+    fetch: Fetch;
+    clock: Clock;
+    random: Random;
+    connections?: number;
+  },
+): HttpCaller {
+  const caller = createGuardedCaller<Fault>({
+    clock,
+    random,
+    limit: { concurrent: connections, waiting: MAX_WAITING },
+    breaker: BREAKER,
+    toFault: ({ reason }) => REFUSALS[reason],
+    isDown: ({ kind }) => kind === "unreachable" || kind === "failed",
+  });
+
+  const attempt = ({ method, url, headers, body }: HttpCall, deadlineMs: number): Promise<FetchResult> =>
+    fetchWithDeadline({ method, url, headers: headers(), body }, {
+      fetch,
+      clock,
+      deadlineMs,
+      maxOctets: MAX_ANSWER_OCTETS,
+    });
+
+  /** A GET is repeated once when the peer was not there or went away; nothing else ever is. */
+  const attemptTwice = async (call: HttpCall, deadlineMs: number): Promise<FetchResult> => {
+    const first = await attempt(call, deadlineMs);
+    if (first.ok || call.method !== "GET" || !first.loss.repeatable) return first;
+    return await attempt(call, deadlineMs);
+  };
+
+  return {
+    async call(call) {
+      if (!/^https?:$/.test(URL.parse(call.url)?.protocol ?? "")) {
+        return failed({ kind: "not_called", detail: "the address is not http or https" });
+      }
+      const deadlineMs = clock.nowMs() + call.timeoutMs;
+      return await caller.call(async () => judge(await attemptTwice(call, deadlineMs), call), {
+        waitUntilMs: deadlineMs,
+      });
+    },
+    load: () => caller.load(),
+    close: () => caller.close(),
+  };
+}
+
+const BROKE_OFF: Fault = { kind: "unreachable", sent: true, detail: "the exchange broke off" };
+
+const REFUSALS: Readonly<Record<CallRefusal["reason"], Fault>> = {
+  circuit_open: { kind: "not_called", detail: "the service failed lately and is left alone for a while" },
+  queue_full: { kind: "not_called", detail: "too many calls wait for a connection" },
+  wait_timeout: { kind: "not_called", detail: "no connection became free in time" },
+  closed: { kind: "not_called", detail: "the caller is closed" },
+  call_timeout: BROKE_OFF,
+  call_threw: BROKE_OFF,
+};
+
+const FLAWS: Readonly<Record<BodyFlaw, Fault>> = {
+  too_long: { kind: "nonsense", detail: `an answer of more than ${MAX_ANSWER_OCTETS} octets` },
+  broke_off: { kind: "unreachable", sent: true, detail: "the answer broke off" },
+  out_of_time: { kind: "unreachable", sent: true, detail: "the answer did not end in time" },
+};
+
+const JSON_FLAWS: Readonly<Record<JsonFlaw, string>> = {
+  not_utf8: "an answer that is not UTF-8",
+  not_json: "not JSON",
+  too_deep: `JSON deeper than ${MAX_ANSWER_DEPTH} levels`,
+  too_many_values: "JSON with too many values",
+};
+
+/** What an exchange means. A status that is no success counts even when its body is of no use. */
+function judge(made: FetchResult, call: HttpCall): Outcome<HttpAnswer> {
+  if (!made.ok) {
+    return failed({ kind: "unreachable", sent: made.loss.sent, detail: made.loss.detail });
+  }
+  const { status, headers } = made;
+  if (status < 200 || status > 299) {
+    const error = readErrorBody(made, call);
+    return failed(faultOfStatus(status, { error, retryAfter: headers.get("retry-after") }));
+  }
+  if (made.body === null) return failed(FLAWS[made.flaw]);
+  if (!isJson(headers)) return nonsense("an answer that is not application/json");
+  const parsed = parseBoundedJson(made.body, { maxDepth: MAX_ANSWER_DEPTH });
+  if (!parsed.ok) return nonsense(JSON_FLAWS[parsed.flaw]);
+  const body = asRecord(parsed.value);
+  return body === null ? nonsense("JSON that is no object") : { ok: true, value: { status, headers, body } };
+}
+
+function isJson(headers: Headers): boolean {
+  const [type = ""] = (headers.get("content-type") ?? "").split(";", 1);
+  return /^application\/(?:[a-z0-9.-]+\+)?json$/i.test(type.trim());
+}
+
+function readErrorBody(made: Extract<FetchResult, { ok: true }>, call: HttpCall): ErrorBody {
+  const plain: ErrorBody = { code: made.status, detail: `HTTP ${made.status}` };
+  const parsed = parseBoundedJson(made.body ?? "", { maxDepth: MAX_ANSWER_DEPTH });
+  const body = parsed.ok ? asRecord(parsed.value) : null;
+  if (body === null) return plain;
+  const { code, detail } = call.readError(body);
+  return {
+    code: readCode(code) ?? plain.code,
+    detail: typeof detail === "string" ? cleanDetail(detail, call.secrets) : plain.detail,
+  };
+}
+
+/** Codes are integers; some services write them as text. */
+function readCode(code: unknown): number | null {
+  if (typeof code === "number") return Number.isSafeInteger(code) ? code : null;
+  return typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : null;
+}
