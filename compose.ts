@@ -202,7 +202,7 @@ function createApp(
       };
     },
     dist,
-    mounts: [identity.app],
+    scim: identity.app,
     openApi: () => openApiText(config.http.publicUrl),
   });
 }

@@ -1,22 +1,23 @@
-// The HTTP listener's application: checks, then the console, the phone page, their APIs and monitoring, then the
-// security headers. One door for every answer, errors included.
+// The HTTP application: one Hono application with the identity interface, the console, the pages of users, their APIs
+// and monitoring. Every response passes the same checks and has the security headers, errors included.
 
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
 import type { SessionList } from "../radius/accounting/session_table.ts";
 import type { GatewayWatch } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
+import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
 import type { Store } from "../platform/store.ts";
 import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { Admins } from "./api/auth/admin_store.ts";
 import { type AccessServiceDeps, createAccessServices } from "./api/auth/auth_services.ts";
-import { type ChartStore, createChartStore } from "./api/charts/chart_store.ts";
+import { createChartStore } from "./api/charts/chart_store.ts";
 import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
 import { createDeviceApi } from "./api/devices/device_api.ts";
 import { phoneNoticesOf } from "./api/account/user_notices.ts";
-import { createEventStreams } from "./api/conversations/event_stream.ts";
+import { createEventStreams, type EventStreams } from "./api/conversations/event_stream.ts";
 import type { GroupRouteDeps } from "./api/groups/group_routes.ts";
 import type { HttpEnv } from "./api/hono_env.ts";
 import { createFirstSteps } from "./api/onboarding/onboarding.ts";
@@ -33,11 +34,10 @@ import { clientAddress } from "./client_address.ts";
 import { pageResponse } from "./pages.ts";
 import { consolePreload, messagePreload } from "./preload.ts";
 import { PLACES } from "./web/places.ts";
-import { type Mount, mountOf, type PeerInfo, refusalOf } from "./mount.ts";
 import { createRequestLimit } from "./request_limit.ts";
-import { type AdmittedRequest, createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createApproveRoutes } from "./me_pages/approve_routes.ts";
-import { withSecurityHeaders } from "./security_headers.ts";
+import { securityHeaders } from "./security_headers.ts";
 
 export interface HttpAppDeps {
   readonly http: HttpSettings;
@@ -69,8 +69,9 @@ export interface HttpAppDeps {
   readonly installation: Installation;
   readonly ready: () => Readiness;
   readonly dist: Dist;
-  readonly mounts?: readonly Mount[];
-  /** The OpenAPI description of what is mounted, as JSON; served at /openapi.json to anybody. */
+  /** The identity interface; absent where the console runs without. */
+  readonly scim?: ScimApp;
+  /** The OpenAPI description of the identity interface, as JSON; served at /openapi.json without authentication. */
   readonly openApi?: () => string;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;
@@ -78,7 +79,12 @@ export interface HttpAppDeps {
   readonly isProxy?: (address: string) => boolean;
 }
 
-/** Answers requests; never rejects. */
+/** What is known of a request besides itself. */
+export interface PeerInfo {
+  readonly remoteAddress: string;
+}
+
+/** Answers requests. */
 export interface HttpApp {
   (request: Request, info: PeerInfo): Promise<Response>;
   /** Answers a request of the control socket: only the console's API, for the operator of this machine. */
@@ -94,81 +100,57 @@ const JSON_TYPE = { "content-type": "application/json" };
 const MAX_IN_PROGRESS = 512;
 /** Bodies that are waited for before their sender proved who they are. They leave half of the requests in progress to others. */
 const BODY_WAITS = { maxRequests: 256, maxPerSource: 32 };
-/** Answered also when there are too many requests. They have no body, and take no time. */
-const UNLIMITED_PATHS = new Set(["/healthz", "/readyz", "/metrics"]);
 const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
 /** For each administrator, for each paired phone, and for each source of phones that are not paired yet. */
 const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
 
 export function createHttpApp(deps: HttpAppDeps): HttpApp {
-  const { clock, log, http } = deps;
-  const bodyWaits = createRequestLimit({ ...BODY_WAITS, isProxy: deps.isProxy ?? (() => false) });
-  const gate = createRequestGate({ settings: http, clock, bodyDeadlineMs: deps.bodyDeadlineMs, bodyWaits });
-  const publicUrl = new URL(http.publicUrl);
-  const streams = {
-    console: createEventStreams({
-      clock,
-      maxOpen: MAX_STREAMS.console,
-      maxPerOwner: MAX_STREAMS_EACH.console,
-    }),
-    phones: createEventStreams({ clock, maxOpen: MAX_STREAMS.phones, maxPerOwner: MAX_STREAMS_EACH.phones }),
-    unpaired: createEventStreams({
-      clock,
-      maxOpen: MAX_STREAMS.unpaired,
-      maxPerOwner: MAX_STREAMS_EACH.unpaired,
-    }),
-  };
+  const isProxy = deps.isProxy ?? (() => false);
+  const publicUrl = new URL(deps.http.publicUrl);
+  const streams = createStreams(deps.clock);
   const charts = createChartStore({
     ...deps,
     target: deps.connect?.config.radius.directory,
     longestLoginMs: deps.connect?.config.radius.conversationTtlMs,
   });
   charts.start();
-  const routes = createRoutes(deps, { streams, charts });
-
-  let inProgress = 0;
-  type Known = Pick<HttpEnv["Bindings"], "remoteAddress" | "secure" | "viaControlSocket">;
-  const answer = async (request: Request, info: Known): Promise<Response> => {
-    const path = URL.parse(request.url)?.pathname ?? "";
-    const mount = info.viaControlSocket ? undefined : mountOf(path, deps.mounts ?? []);
-    let admitted: AdmittedRequest | null = null;
-    const isUnlimited = info.viaControlSocket || UNLIMITED_PATHS.has(path);
-    inProgress += 1;
-    try {
-      if (inProgress > MAX_IN_PROGRESS && !isUnlimited) {
-        throw new Refusal("overloaded", { "retry-after": "1" });
-      }
-      if (info.viaControlSocket && !path.startsWith(`${CONSOLE_API_PATH}/`)) throw new Refusal("not_found");
-      admitted = gate.admit(request, info.remoteAddress, info);
-      const { allowLargeBody } = admitted;
-      const known = { ...info, allowLargeBody, listenerRefusal: (fault: unknown) => refusalOf(fault) };
-      return await (mount?.handle(admitted.request, known) ?? routes.fetch(admitted.request, known));
-    } catch (fault) {
-      const refused = refusalOf(fault);
-      if (refused !== null && mount?.refuse !== undefined) return mount.refuse(refused, request.url);
-      return faultResponse(fault, { log, random: deps.random });
-    } finally {
-      inProgress -= 1;
-      admitted?.release();
-    }
+  const consoleApi = createConsoleApi({
+    ...deps,
+    ...createAccessServices(deps),
+    streams: streams.console,
+    feed: createLiveFeed(deps),
+    firstSteps: createFirstSteps(deps),
+    charts,
+    features: {
+      approvals: deps.desk !== null,
+      outbox: deps.outbox !== null,
+      phone: deps.phone !== null,
+    },
+  });
+  const checks: Checks = {
+    limit: createConcurrencyLimit(),
+    gate: createRequestGate({
+      ...deps,
+      settings: deps.http,
+      bodyWaits: createRequestLimit({ ...BODY_WAITS, isProxy }),
+    }),
   };
+  const site = createSite(deps, { consoleApi, streams, checks });
+  const operatorSite = createOperatorSite(deps, { consoleApi, checks });
   const app = async (request: Request, info: PeerInfo): Promise<Response> => {
-    const secure = isSecure(request.url, publicUrl);
     const remoteAddress = clientAddress(info.remoteAddress, {
       forwarded: request.headers.get("x-forwarded-for"),
-      isProxy: deps.isProxy ?? (() => false),
+      isProxy,
     });
-    const known = { remoteAddress, secure, viaControlSocket: false };
-    return withSecurityHeaders(await answer(request, known), { secure });
+    const secure = isSecure(request.url, publicUrl);
+    return await site.fetch(request, { remoteAddress, secure, viaControlSocket: false });
   };
   return Object.assign(app, {
-    answerOperator: (request: Request) =>
-      answer(request, { remoteAddress: "", secure: false, viaControlSocket: true }),
+    answerOperator: async (request: Request) =>
+      await operatorSite.fetch(request, { remoteAddress: "", secure: false, viaControlSocket: true }),
     close() {
       charts.stop();
-      streams.console.closeAll();
-      streams.phones.closeAll();
-      streams.unpaired.closeAll();
+      for (const one of Object.values(streams)) one.closeAll();
     },
   });
 }
@@ -181,27 +163,53 @@ function isSecure(url: string, publicUrl: URL): boolean {
       (publicUrl.protocol === "https:" && asked.hostname === publicUrl.hostname));
 }
 
-type Streams = Record<"console" | "phones" | "unpaired", ReturnType<typeof createEventStreams>>;
+type Streams = Record<"console" | "phones" | "unpaired", EventStreams>;
 
-function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams; charts: ChartStore }) {
-  const { clock, log, dist, phone } = deps;
-  const consoleApi = createConsoleApi({
-    ...deps,
-    ...createAccessServices(deps),
-    streams: streams.console,
-    feed: createLiveFeed(deps),
-    firstSteps: createFirstSteps(deps),
-    charts,
-    features: { approvals: deps.desk !== null, outbox: deps.outbox !== null, phone: phone !== null },
-  });
-  const monitoring = createMonitoringRoutes({
-    ...deps,
-    residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
-    openStreams: () =>
-      streams.console.openCount() + streams.phones.openCount() + streams.unpaired.openCount(),
-  });
+function createStreams(clock: Clock): Streams {
+  const open = (name: keyof Streams) =>
+    createEventStreams({ clock, maxOpen: MAX_STREAMS[name], maxPerOwner: MAX_STREAMS_EACH[name] });
+  return { console: open("console"), phones: open("phones"), unpaired: open("unpaired") };
+}
+
+/** What every request passes before its route. */
+type Checks = Record<"limit" | "gate", MiddlewareHandler<HttpEnv>>;
+
+/** Refuses requests while too many are in progress. An open stream does not count: its response exists. */
+function createConcurrencyLimit(): MiddlewareHandler<HttpEnv> {
+  let inProgress = 0;
+  return async (_c, next) => {
+    if (inProgress >= MAX_IN_PROGRESS) throw new Refusal("overloaded", { "retry-after": "1" });
+    inProgress += 1;
+    try {
+      await next();
+    } finally {
+      inProgress -= 1;
+    }
+  };
+}
+
+type ConsoleRoutes = ReturnType<typeof createConsoleApi>;
+
+/** The routes of the control socket: only the console's API. */
+function createOperatorSite(
+  deps: HttpAppDeps,
+  { consoleApi, checks }: { consoleApi: ConsoleRoutes; checks: Checks },
+): Hono<HttpEnv> {
+  return new Hono<HttpEnv>()
+    .onError((fault) => errorResponse(fault, deps))
+    .notFound(() => refusalResponse(new Refusal("not_found")))
+    .use(checks.gate)
+    .route(CONSOLE_API_PATH, consoleApi);
+}
+
+/** The routes of the HTTP listener. */
+function createSite(
+  deps: HttpAppDeps,
+  { consoleApi, streams, checks }: { consoleApi: ConsoleRoutes; streams: Streams; checks: Checks },
+): Hono<HttpEnv> {
+  const { clock, dist, phone, scim, openApi } = deps;
   const app = new Hono<HttpEnv>();
-  app.onError((fault) => faultResponse(fault, { log, random: deps.random }));
+  app.onError((fault) => errorResponse(fault, deps));
   app.notFound((c) => {
     const isNavigation = c.req.method === "GET" && c.req.header("accept")?.includes("text/html") === true;
     // The console has a page that says so, with a link back.
@@ -209,7 +217,23 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
       ? pageResponse("console", dist, { preload: messagePreload(c.req.raw), status: 404 })
       : refusalResponse(new Refusal("not_found"));
   });
-  app.route("/", monitoring);
+  app.use(securityHeaders);
+  if (scim !== undefined) {
+    // The checks are below its error handler, so that their refusals have its format.
+    const checked = new Hono<ScimEnv>().onError(scim.onError).use(checks.limit, checks.gate);
+    app.route(scim.prefix, checked.route("/", scim.routes));
+  }
+  app.use(checks.gate);
+  // Monitoring is answered also when too many requests are in progress. It has no body, and takes no time.
+  app.route(
+    "/",
+    createMonitoringRoutes({
+      ...deps,
+      residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
+      openStreams: () => Object.values(streams).reduce((sum, one) => sum + one.openCount(), 0),
+    }),
+  );
+  app.use(checks.limit);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route(
     "/device/api",
@@ -234,7 +258,6 @@ function createRoutes(deps: HttpAppDeps, { streams, charts }: { streams: Streams
       : (c) => pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
   );
   app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
-  const { openApi } = deps;
   if (openApi !== undefined) {
     let octets: Uint8Array<ArrayBuffer> | null = null;
     app.get("/openapi.json", (c) => c.body(octets ??= new TextEncoder().encode(openApi()), 200, JSON_TYPE));
@@ -253,12 +276,11 @@ function sentence(code: RefusalCode): Response {
   return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
-/** The one place that turns what was thrown into an answer; the cause goes to the log, an id to both. */
-function faultResponse(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
+/** The response to an error. The cause of a failure goes to the log, under the id that the response shows. */
+function errorResponse(fault: Error, { log, random }: { log: Log; random: Random }): Response {
   if (fault instanceof Refusal) return refusalResponse(fault);
   const id = random.bytes(4).toHex();
-  const error = fault instanceof Error ? fault : new Error(String(fault));
-  log.error("an HTTP request failed", { id, error: error.message, stack: error.stack });
+  log.error("an HTTP request failed", { id, error: fault.message, stack: fault.stack });
   const { status, message } = REFUSALS.internal;
   return Response.json({ error: { code: "internal", message, id } } satisfies RefusalBody, { status });
 }

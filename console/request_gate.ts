@@ -1,10 +1,11 @@
-// Checks each request before any route sees it: a known method, a Host of this server, and a path as the target. The
-// body is limited in size and time while a route reads it.
+// Checks each request before any route sees it: a known method, a Host of this server (RFC 9112 §3.2), and a path as the
+// target.
 
-import type { Clock } from "../platform/runtime.ts";
+import type { MiddlewareHandler } from "hono";
 import type { SocketAddress } from "../platform/config/config.ts";
+import type { HttpEnv } from "./api/hono_env.ts";
 import { Refusal } from "./api/errors.ts";
-import type { RequestLimit } from "./request_limit.ts";
+import { createRequestBodies, type RequestBodyDeps } from "./request_body.ts";
 
 /** Where the listener is and what it is called from outside. */
 export interface HttpSettings {
@@ -14,102 +15,52 @@ export interface HttpSettings {
   readonly publicUrl: string;
 }
 
-/** Lets requests through, or throws a {@link Refusal}. */
-export interface RequestGate {
-  /**
-   * @param address who sent it: each source may have a few bodies that are waited for before it proves who it is.
-   * @param options.viaControlSocket the control socket has no name, so `Host` is not checked.
-   */
-  admit(request: Request, address?: string, options?: { viaControlSocket?: boolean }): AdmittedRequest;
-}
-
-/** A request whose body is limited while it is read; routes read it only after their own checks. */
-export interface AdmittedRequest {
-  readonly request: Request;
-  /** The sender proved who they are: from now on the body may have {@link MAX_BODY_OCTETS}. */
-  allowLargeBody(): void;
-  /** Gives the memory of the body back; called when the response exists. */
-  release(): void;
-}
-
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
-export const MAX_BODY_OCTETS = 1024 * 1024;
-/** Of a sender who has not proved who they are. */
-export const MAX_ANONYMOUS_BODY_OCTETS = 64 * 1024;
-/** Bodies of all requests in progress together. */
-const MAX_BUFFERED_OCTETS = 64 * 1024 * 1024;
 const MAX_TARGET_CHARACTERS = 8192;
-const BODY_DEADLINE_MS = 10_000;
-/** Of a sender who has not proved who they are: these bodies are small. */
-const ANONYMOUS_BODY_DEADLINE_MS = 3000;
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]", ""]);
 
-export interface RequestGateDeps {
+export interface RequestGateDeps extends RequestBodyDeps {
   readonly settings: HttpSettings;
-  readonly clock: Clock;
-  /** How long a body may take to arrive; 10 s unless given, and 3 s of a sender who has not proved who they are. */
-  readonly bodyDeadlineMs?: number;
-  /** The limit of all bodies together; 64 MiB unless given. */
-  readonly maxBufferedOctets?: number;
-  /** Limits the bodies of unknown senders that are waited for. */
-  readonly bodyWaits?: RequestLimit;
 }
 
-export function createRequestGate(deps: RequestGateDeps): RequestGate {
+/** Refuses requests that no route may see, and gives the others a limited body. */
+export function createRequestGate(deps: RequestGateDeps): MiddlewareHandler<HttpEnv> {
   const isOurs = createHostCheck(deps.settings);
-  const longDeadlineMs = deps.bodyDeadlineMs ?? BODY_DEADLINE_MS;
-  const shortDeadlineMs = deps.bodyDeadlineMs ?? ANONYMOUS_BODY_DEADLINE_MS;
-  const maxBuffered = deps.maxBufferedOctets ?? MAX_BUFFERED_OCTETS;
-  let buffered = 0;
-  return {
-    admit(request, address = "", { viaControlSocket = false } = {}) {
-      if (!METHODS.some((method) => method === request.method)) {
-        throw new Refusal("method", { allow: METHODS.join(", ") });
-      }
-      if (request.url.length > MAX_TARGET_CHARACTERS) throw new Refusal("target_too_long");
-      if (!viaControlSocket) checkHost(request, isOurs);
-      if (request.body === null) {
-        return {
-          request,
-          allowLargeBody: () => undefined,
-          release: () => undefined,
-        };
-      }
-      let maxOctets = MAX_ANONYMOUS_BODY_OCTETS;
-      let held = 0;
-      const isKnown = () => maxOctets === MAX_BODY_OCTETS;
-      const body = limitBody(request.body, {
-        clock: deps.clock,
-        deadlineMs: () => isKnown() ? longDeadlineMs : shortDeadlineMs,
-        beginWait() {
-          if (isKnown() || deps.bodyWaits === undefined) return () => undefined;
-          const end = deps.bodyWaits.begin(address);
-          if (end === null) throw new Refusal("overloaded", { "retry-after": "1", connection: "close" });
-          return end;
-        },
-        announced: Number(request.headers.get("content-length") ?? 0),
-        maxOctets: () => maxOctets,
-        take(octets) {
-          if (buffered + octets > maxBuffered) throw new Refusal("overloaded", { "retry-after": "1" });
-          buffered += octets;
-          held += octets;
-        },
-      });
-      return {
-        request: new Request(request.url, { method: request.method, headers: request.headers, body }),
-        allowLargeBody: () => maxOctets = MAX_BODY_OCTETS,
-        release() {
-          buffered -= held;
-          held = 0;
-        },
-      };
-    },
+  const bodies = createRequestBodies(deps);
+  return async (c, next) => {
+    const { raw } = c.req;
+    checkRequest(raw, { isOurs, ...c.env });
+    const body = bodies.open(raw, c.env.remoteAddress);
+    c.set("body", body);
+    try {
+      await next();
+    } catch (fault) {
+      // Hono's error handlers take Errors only, and have taken those.
+      throw new Error(String(fault), { cause: fault });
+    } finally {
+      body.release();
+    }
   };
 }
 
+/**
+ * @param options.viaControlSocket the control socket has no name, so `Host` is not checked.
+ * @throws Refusal
+ */
+export function checkRequest(
+  request: Request,
+  { isOurs, viaControlSocket }: { isOurs: (host: string) => boolean; viaControlSocket: boolean },
+): void {
+  if (!METHODS.some((method) => method === request.method)) {
+    throw new Refusal("method", { allow: METHODS.join(", ") });
+  }
+  if (request.url.length > MAX_TARGET_CHARACTERS) throw new Refusal("target_too_long");
+  if (!viaControlSocket) checkHost(request, isOurs);
+}
+
 function checkHost(request: Request, isOurs: (host: string) => boolean): void {
-  const url = parseUrl(request.url);
+  const url = URL.parse(request.url);
   if (url === null || url.username !== "" || url.password !== "") throw new Refusal("bad_host");
   const given = request.headers.get("host");
   // HTTP/2 has no Host field; there the URL is made from :authority. It is spoken only over TLS here, so without TLS
@@ -151,69 +102,6 @@ function isNumberAddress(name: string): boolean {
 /** `host` as a URL writes it (lower case, no default port), or `null` when it is not one. */
 function hostOf(host: string, protocol: string): string | null {
   if (/[\s/?#@\\]/.test(host)) return null;
-  const url = parseUrl(`${protocol}//${host}/`);
+  const url = URL.parse(`${protocol}//${host}/`);
   return url === null || url.host === "" ? null : url.host;
-}
-
-function parseUrl(text: string): URL | null {
-  return URL.parse(text);
-}
-
-export interface BodyLimits {
-  readonly clock: Clock;
-  /** From the first read to the end of the body. Asked at the first read, when the sender may be known. */
-  readonly deadlineMs: () => number;
-  /** The Content-Length that the sender announced; 0: unknown. */
-  readonly announced?: number;
-  /** Asked at each chunk, because the limit grows once the sender is known. */
-  readonly maxOctets: () => number;
-  /** Called at the first read; what it returns is called at the end of the body. Throws when too many bodies are waited for. */
-  readonly beginWait?: () => () => void;
-  /** Counts octets among those of all requests; throws when there are too many. */
-  readonly take?: (octets: number) => void;
-}
-
-/** The same body, which fails with a {@link Refusal} when it is too large or too slow. Reads nothing before it is read. */
-export function limitBody(body: ReadableStream<Uint8Array>, limits: BodyLimits): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  const late = Promise.withResolvers<"late">();
-  let stopTimer: (() => void) | null = null;
-  let endWait: (() => void) | null = null;
-  let total = 0;
-  const close = { connection: "close" };
-  const stop = () => {
-    stopTimer?.();
-    endWait?.();
-  };
-  const next = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    if ((limits.announced ?? 0) > limits.maxOctets()) throw new Refusal("body_too_large", close);
-    endWait ??= limits.beginWait?.() ?? (() => undefined);
-    stopTimer ??= limits.clock.after(limits.deadlineMs(), () => late.resolve("late"));
-    const step = await Promise.race([reader.read(), late.promise]);
-    if (step === "late") throw new Refusal("body_too_slow", close);
-    if (step.done) {
-      stop();
-      return controller.close();
-    }
-    total += step.value.length;
-    if (total > limits.maxOctets()) throw new Refusal("body_too_large", close);
-    limits.take?.(step.value.length);
-    controller.enqueue(step.value);
-  };
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        await next(controller);
-      } catch (fault) {
-        stop();
-        controller.error(fault instanceof Refusal ? fault : new Refusal("body_broken"));
-        // Cancelling may reject when the peer is gone; the refusal above reports that.
-        await reader.cancel().catch(() => undefined);
-      }
-    },
-    async cancel() {
-      stop();
-      await reader.cancel().catch(() => undefined);
-    },
-  }, { highWaterMark: 0 });
 }

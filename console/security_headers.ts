@@ -1,4 +1,8 @@
-// The headers that every HTTP answer carries, errors included.
+// The security headers of all HTTP responses, errors included.
+
+import type { MiddlewareHandler } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import type { HttpEnv } from "./api/hono_env.ts";
 
 /** For pages: only our own files, no inline script, and no string that becomes script. */
 export const PAGE_POLICY = [
@@ -26,39 +30,37 @@ export const SCRIPTLESS_POLICY = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** For everything that is not a page: nothing at all may run. */
-const ANSWER_POLICY =
-  "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'";
-
-const ALWAYS: readonly (readonly [string, string])[] = [
-  ["x-content-type-options", "nosniff"],
-  ["x-frame-options", "DENY"],
-  ["referrer-policy", "no-referrer"],
-  ["cross-origin-opener-policy", "same-origin"],
-  ["cross-origin-resource-policy", "same-origin"],
-  [
-    "permissions-policy",
-    "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()",
-  ],
-];
-
-/** These stand unless a handler set its own: a page its policy, an asset its cache. */
-const UNLESS_SET: readonly (readonly [string, string])[] = [
-  ["content-security-policy", ANSWER_POLICY],
-  ["cache-control", "no-store"],
-];
-
+/** For other responses: nothing may run. The other headers are the same for all responses. */
+const OPTIONS = {
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    frameAncestors: ["'none'"],
+    baseUri: ["'none'"],
+    requireTrustedTypesFor: ["'script'"],
+  },
+  permissionsPolicy: {
+    ...{ accelerometer: [], camera: [], displayCapture: [], geolocation: [] },
+    ...{ gyroscope: [], microphone: [], payment: [], usb: [] },
+  },
+  xFrameOptions: "DENY",
+  originAgentCluster: false,
+  strictTransportSecurity: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+  // A page has a policy of its own.
+  overwrite: false,
+} satisfies Parameters<typeof secureHeaders>[0];
 const ONE_YEAR_S = 31_536_000;
 
-/**
- * The same answer with the security headers on it.
- *
- * @param options.secure whether the answer leaves over https, so that browsers may be told to stay there.
- */
-export function withSecurityHeaders(response: Response, { secure }: { secure: boolean }): Response {
-  const headers = new Headers(response.headers);
-  for (const [name, value] of ALWAYS) headers.set(name, value);
-  for (const [name, value] of UNLESS_SET) if (!headers.has(name)) headers.set(name, value);
-  if (secure) headers.set("strict-transport-security", `max-age=${ONE_YEAR_S}`);
-  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
-}
+const plain = secureHeaders(OPTIONS);
+/** Tells browsers to use https only (RFC 6797). */
+const overTls = secureHeaders({ ...OPTIONS, strictTransportSecurity: `max-age=${ONE_YEAR_S}` });
+
+/** Adds the security headers to every response, errors included. Only a response that says so may be cached. */
+export const securityHeaders: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  await (c.env.secure ? overTls : plain)(c, next);
+  const { headers } = c.res;
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+};

@@ -1,5 +1,6 @@
 // Why an HTTP caller is told no: one row for each reason, with its status and its sentence.
 
+import { HttpError } from "../../platform/http_error.ts";
 import type { Receipt } from "../../scim/ports.ts";
 
 /** One reason. `message` is what a person reads; programs branch on the row's name. */
@@ -263,24 +264,23 @@ export interface RefusalBody {
 }
 
 /** Thrown to refuse a request; one handler renders the response. */
-export class Refusal extends Error {
+export class Refusal extends HttpError {
   readonly code: RefusalCode;
-  readonly headers: Readonly<Record<string, string>>;
   /** Goes into the body beside the code and the sentence. */
   readonly receipt: Receipt | null = null;
   lastChange: LastChange | null = null;
 
   constructor(code: RefusalCode, headers: Readonly<Record<string, string>> = {}) {
-    super(REFUSALS[code].message);
+    const { status, message } = REFUSALS[code];
+    super(message, { status, headers });
     this.name = "Refusal";
     this.code = code;
-    this.headers = headers;
   }
 }
 
 /** The answer for a refusal, as JSON. */
 export function refusalResponse(refusal: Refusal): Response {
-  const { code, message, receipt, lastChange } = refusal;
+  const { code, message, status, headers, receipt, lastChange } = refusal;
   const body: RefusalBody = {
     error: {
       code,
@@ -289,5 +289,5 @@ export function refusalResponse(refusal: Refusal): Response {
       ...(lastChange === null ? {} : { lastChange }),
     },
   };
-  return Response.json(body, { status: REFUSALS[refusal.code].status, headers: refusal.headers });
+  return Response.json(body, { status, headers });
 }

@@ -2,6 +2,8 @@
 
 import type { Context, MiddlewareHandler } from "hono";
 import * as v from "valibot";
+import type { RequestBody } from "../../platform/http_error.ts";
+import { parseBoundedJson } from "../../platform/safe_json.ts";
 import type { Actor } from "../../scim/ports.ts";
 import { Refusal } from "./errors.ts";
 import type { Session } from "./auth/sessions.ts";
@@ -15,10 +17,9 @@ export interface HttpEnv {
     readonly viaControlSocket: boolean;
     /** Whether the browser reached us over https, so that cookies may be Secure. */
     readonly secure: boolean;
-    /** Called once the sender is known; before, a body may have 64 KiB only. */
-    readonly allowLargeBody: () => void;
   };
   Variables: {
+    body: RequestBody;
     session: Session;
     /** Whether the request would be let in now, too: what stays open asks it from time to time. */
     isStillAllowed: () => Promise<boolean>;
@@ -86,38 +87,12 @@ export function jsonBody<S extends v.GenericSchema, P extends string>(
   return async (c, next) => {
     const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") throw new Refusal("not_json");
-    const parsed = v.safeParse(schema, parseJson(await c.req.text(), maxDepth));
-    if (!parsed.success) throw new Refusal("malformed");
+    const json = parseBoundedJson(await c.var.body.read(), { maxDepth });
+    const parsed = json.ok ? v.safeParse(schema, json.value) : null;
+    if (parsed?.success !== true) throw new Refusal("malformed");
     c.req.addValidatedData("json", parsed.output as object);
     await next();
   };
-}
-
-/** JSON text as a value. The depth is checked first: the parser itself knows no bound. */
-function parseJson(text: string, maxDepth: number): unknown {
-  if (!isShallow(text, maxDepth)) throw new Refusal("malformed");
-  try {
-    return JSON.parse(text);
-  } catch (_notJson) {
-    throw new Refusal("malformed");
-  }
-}
-
-function isShallow(text: string, maxDepth: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const one = text[at];
-    if (inString) {
-      if (one === "\\") at += 1;
-      else if (one === '"') inString = false;
-    } else if (one === '"') inString = true;
-    else if (one === "{" || one === "[") {
-      depth += 1;
-      if (depth > maxDepth) return false;
-    } else if (one === "}" || one === "]") depth -= 1;
-  }
-  return true;
 }
 
 /** A cookie's name: the `__Host-` prefix makes browsers hold it to this host and https, so it is used wherever there is https. */

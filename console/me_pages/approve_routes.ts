@@ -190,7 +190,7 @@ function saidOf(text: string | undefined): Said {
 async function formOf(c: Context<HttpEnv>): Promise<{ decision: string; number: string }> {
   const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== FORM_TYPE) throw new Refusal("malformed");
-  const form = new URLSearchParams(await c.req.text());
+  const form = new URLSearchParams(new TextDecoder().decode(await c.var.body.read()));
   return {
     decision: form.get("decision") ?? "",
     number: (form.get("number") ?? "").slice(0, MAX_NUMBER_CHARACTERS),

@@ -7,18 +7,22 @@ import { ScimRefusal } from "./refusals.ts";
 const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);
 
 /**
- * @param publicUrl the address that browsers use; a proxy may have changed the scheme of the request's own.
- * @throws ScimRefusal `cross_site`, `media_type`.
+ * @param deps.publicUrl the address that browsers use; a proxy may have changed the scheme of the request's own.
+ * @returns a check that throws the refusal `cross_site` or `media_type`.
  */
-export function refuseCrossSite(request: Request, { publicUrl }: { publicUrl: string }): void {
-  const site = request.headers.get("sec-fetch-site");
-  if (site === "cross-site" || site === "same-site") throw new ScimRefusal("cross_site");
-  const origin = request.headers.get("origin");
-  const own = [new URL(publicUrl).origin, new URL(request.url).origin];
-  if (origin !== null && !own.includes(origin)) throw new ScimRefusal("cross_site");
-  if (request.body === null || !isBrowser(request)) return;
-  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (FORM_TYPES.has(type)) throw new ScimRefusal("media_type");
+export function createCrossSiteCheck({ publicUrl }: { publicUrl: string }): (request: Request) => void {
+  const publicOrigin = new URL(publicUrl).origin;
+  return (request) => {
+    const site = request.headers.get("sec-fetch-site");
+    if (site === "cross-site" || site === "same-site") throw new ScimRefusal("cross_site");
+    const origin = request.headers.get("origin");
+    if (origin !== null && origin !== publicOrigin && origin !== new URL(request.url).origin) {
+      throw new ScimRefusal("cross_site");
+    }
+    if (request.body === null || !isBrowser(request)) return;
+    const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+    if (FORM_TYPES.has(type)) throw new ScimRefusal("media_type");
+  };
 }
 
 /** Every browser names Mozilla; current ones also send Origin or Sec-Fetch-Site with a form. */

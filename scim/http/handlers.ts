@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import type { RequestBody } from "../../platform/http_error.ts";
 import { randomUuid } from "../../platform/uuid.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import { ScimRefusal } from "./refusals.ts";
@@ -20,7 +21,8 @@ import { patiently, refreshEverything } from "./refresh_query.ts";
 
 /** A request of a caller who may make it, for a row of the table. */
 export interface Ask {
-  readonly request: Request;
+  readonly headers: Headers;
+  readonly body: RequestBody;
   readonly url: URL;
   readonly row: RouteRow;
   readonly kind: ResourceKind;
@@ -37,8 +39,6 @@ export interface DeedDeps {
 }
 
 type Deed = (ask: Ask, deps: DeedDeps) => Promise<Response>;
-
-const MAX_BODY_OCTETS = 1024 * 1024;
 
 export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
   async list(ask, deps) {
@@ -113,13 +113,11 @@ async function readPage({ target, kind }: Ask, { page, q }: Query): Promise<Page
 }
 
 async function contentOf(
-  { request, kind, target }: Ask,
+  { body, kind, target }: Ask,
   { random }: DeedDeps,
   { pathName }: { pathName?: string } = {},
 ): Promise<{ content: Content; password: string | undefined }> {
-  const octets = new Uint8Array(await request.arrayBuffer());
-  if (octets.length > MAX_BODY_OCTETS) throw new ScimRefusal("too_large");
-  const parsed = parseBody(octets);
+  const parsed = parseBody(await body.read());
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   if (pathName === undefined && isSearch(parsed.value)) throw new ScimRefusal("unsupported");
   const newName = () => randomUuid(random);
@@ -136,9 +134,9 @@ function isSearch({ schemas }: JsonObject): boolean {
 }
 
 /** The version that the request insists on, if it does (RFC 9110 §13.1). */
-async function expectedVersion({ request, target, kind }: Ask, name: string): Promise<string | undefined> {
-  const match = readCondition(request.headers.get("if-match"));
-  const noneMatch = readCondition(request.headers.get("if-none-match"));
+async function expectedVersion({ headers, target, kind }: Ask, name: string): Promise<string | undefined> {
+  const match = readCondition(headers.get("if-match"));
+  const noneMatch = readCondition(headers.get("if-none-match"));
   if (match === null && noneMatch === null) return undefined;
   const stored = await target.directory.read(kind, canonicalName(name));
   // What is not there is answered as without the condition (RFC 9110 §13.2.1).
@@ -166,10 +164,10 @@ function contentTag(text: string): string {
 }
 
 function conditionally(
-  { request }: Ask,
+  { headers }: Ask,
   { text, etag }: { text: string; etag: string },
 ): Response {
-  const held = readCondition(request.headers.get("if-none-match"));
+  const held = readCondition(headers.get("if-none-match"));
   const isHeld = held !== null && names(held, opaqueOf(etag));
   return isHeld
     ? answer(null, { status: 304, headers: { etag } })

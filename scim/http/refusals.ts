@@ -1,6 +1,7 @@
 // Why a caller of the identity interface is told no: one row for each reason, with its status, the RFC's scimType, and its sentence
 // (RFC 7644 §3.12).
 
+import { HttpError } from "../../platform/http_error.ts";
 import type { Receipt } from "../ports.ts";
 
 /** One reason. `ref` names where the status comes from. */
@@ -130,9 +131,8 @@ export const SCIM_REFUSALS = {
 export type ScimRefusalCode = keyof typeof SCIM_REFUSALS;
 
 /** Thrown for an HTTP caller who asked for what we will not do; one place turns it into the standard's body. */
-export class ScimRefusal extends Error {
+export class ScimRefusal extends HttpError {
   readonly code: ScimRefusalCode;
-  readonly headers: Readonly<Record<string, string>>;
   /** Present when backends were already asked. */
   readonly receipt: Receipt | null;
 
@@ -146,10 +146,10 @@ export class ScimRefusal extends Error {
       cause?: unknown;
     } = {},
   ) {
-    super(detail ?? SCIM_REFUSALS[code].detail, { cause });
+    const row = SCIM_REFUSALS[code];
+    super(detail ?? row.detail, { status: row.status, headers, cause });
     this.name = "ScimRefusal";
     this.code = code;
-    this.headers = headers;
     this.receipt = receipt;
   }
 }

@@ -24,9 +24,13 @@ export function answer(
   { status, headers = {} }: { status: number; headers?: Readonly<Record<string, string>> },
 ): Response {
   const { "content-type": type, ...others } = ALWAYS;
-  return new Response(text, {
+  if (text === null) return new Response(null, { status, headers: { ...others, ...headers } });
+  const octets = new TextEncoder().encode(text);
+  // HEAD has the length of GET (RFC 9110 §9.3.2); Hono leaves its body out.
+  const length = { "content-length": String(octets.length) };
+  return new Response(octets, {
     status,
-    headers: text === null ? { ...others, ...headers } : { "content-type": type, ...others, ...headers },
+    headers: { "content-type": type, ...length, ...others, ...headers },
   });
 }
 
@@ -76,9 +80,9 @@ export function receiptHeaders(receipt: Receipt | null): Record<string, string> 
 
 /** The answer for a refusal. */
 export function refusalAnswer(refusal: ScimRefusal): Response {
-  const { status, scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
+  const { scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
   return errorAnswer({
-    status,
+    status: refusal.status,
     scimType,
     detail: refusal.message,
     headers: { ...refusal.headers, ...receiptHeaders(refusal.receipt) },

@@ -1,12 +1,14 @@
 // What every answer carries, pages and their files, and what monitoring asks.
 
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { Hono } from "hono";
 import { packingsOf } from "../../console/packing.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
 import { preferredLanguage } from "../../console/accept_language.ts";
 import { consolePreload } from "../../console/preload.ts";
 import { serveHttp } from "../../console/listener.ts";
 import { systemClock } from "../../platform/runtime.ts";
+import type { ScimEnv } from "../../scim/http/app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
@@ -29,18 +31,15 @@ const ANSWERS: readonly (readonly [path: string, method: string, status: number]
   ["/device/api/nothing", "POST", 404],
   ["/live", "PUT", 404],
   ["/", "HEAD", 200],
-  ["/broken", "GET", 500],
+  ["/openapi.json", "GET", 500],
 ];
 Deno.test("createHttpApp() puts the security headers on every answer", async (t) => {
   await using site = await startConsole({
     change: (deps) => ({
       ...deps,
-      mounts: [{
-        prefix: "/broken",
-        handle: () => {
-          throw new Error("planted detail");
-        },
-      }],
+      openApi: () => {
+        throw new Error("planted detail");
+      },
     }),
   });
   for (const [path, method, status] of ANSWERS) {
@@ -199,25 +198,24 @@ Deno.test("createMonitoringRoutes() says alive, ready and how many, without a na
   assertEquals([not.status, (await not.json()).ok], [503, false]);
 });
 
-Deno.test("createHttpApp() hands a mount everything below its prefix, with body and peer, and nothing else", async () => {
+Deno.test("createHttpApp() gives the identity interface everything below its prefix, with body and peer, and nothing else", async () => {
   const seen: string[] = [];
   await using site = await startConsole({
     change: (deps) => ({
       ...deps,
-      mounts: [{
+      scim: {
         prefix: "/idm/scim",
-        handle: async (request, info) => {
-          seen.push(
-            `${request.method} ${new URL(request.url).pathname} ${info.remoteAddress} ${await request
-              .text()}`,
-          );
-          return new Response("mounted", { headers: { "cache-control": "private" } });
-        },
-      }],
+        routes: new Hono<ScimEnv>().all("*", async (c) => {
+          const text = new TextDecoder().decode(await c.var.body.read());
+          seen.push(`${c.req.method} ${c.req.path} ${c.env.remoteAddress} ${text}`);
+          return c.text("found", 200, { "cache-control": "private" });
+        }),
+        onError: () => Response.json({}, { status: 500 }),
+      },
     }),
   });
   const put = await site.call("/idm/scim/a/Users/b", { method: "PUT", json: { a: 1 } });
-  assertEquals([await put.text(), put.headers.get("cache-control")], ["mounted", "private"]);
+  assertEquals([await put.text(), put.headers.get("cache-control")], ["found", "private"]);
   const beside = await site.call("/idm/scimitar");
   await beside.body?.cancel();
   assertEquals(beside.status, 404);

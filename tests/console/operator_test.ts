@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { valueOf } from "../../cli/admin_connection.ts";
-import { MAX_BODY_OCTETS } from "../../console/request_gate.ts";
+import { MAX_BODY_OCTETS } from "../../console/request_body.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 import { CONSOLE_ROUTES, type ConsoleRoute } from "../fakes/console_routes.ts";
 

@@ -1,15 +1,11 @@
 // What never reaches a route: odd methods, foreign hosts, absolute targets, bodies too large or too slow.
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import {
-  createHostCheck,
-  createRequestGate,
-  limitBody,
-  MAX_BODY_OCTETS,
-} from "../../console/request_gate.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { MAX_BODY_OCTETS } from "../../console/request_body.ts";
+import { checkRequest, createHostCheck } from "../../console/request_gate.ts";
 import { createRequestLimit } from "../../console/request_limit.ts";
 import { Refusal } from "../../console/api/errors.ts";
-import { createManualClock, startConsole } from "../fakes/console_app.ts";
+import { startConsole } from "../fakes/console_app.ts";
 
 const settings = { listen: { hostname: "127.0.0.1", port: 8080 }, publicUrl: "https://gate.example.org" };
 
@@ -105,57 +101,8 @@ Deno.test("createHttpApp() refuses a stranger and an unknown path before it read
   }
 });
 
-const MANUAL = { deadlineMs: () => 1000, maxOctets: () => 100 };
-
-Deno.test("limitBody() passes exactly the limit and refuses one octet more", async () => {
-  const clock = createManualClock();
-  const bodyOf = (octets: number) => new Blob([new Uint8Array(octets)]).stream();
-  const read = (octets: number) => new Response(limitBody(bodyOf(octets), { ...MANUAL, clock })).bytes();
-  assertEquals((await read(100)).length, 100);
-  const fault = await assertRejects(() => read(101), Refusal);
-  assertEquals(fault.code, "body_too_large");
-});
-
-Deno.test("limitBody() refuses an announced length without reading", async () => {
-  let read = false;
-  const body = new ReadableStream<Uint8Array>({ pull: () => void (read = true) }, { highWaterMark: 0 });
-  const limited = limitBody(body, { ...MANUAL, clock: createManualClock(), announced: 101 });
-  const fault = await assertRejects(() => new Response(limited).bytes(), Refusal);
-  assertEquals([fault.code, read], ["body_too_large", false]);
-});
-
-Deno.test("limitBody() gives up on a body that does not arrive in time", async () => {
-  const clock = createManualClock();
-  const stuck = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(new Uint8Array(3)),
-  });
-  const reader = limitBody(stuck, { ...MANUAL, clock }).getReader();
-  await reader.read();
-  const refused = assertRejects(() => reader.read(), Refusal);
-  clock.advance(1000);
-  assertEquals((await refused).code, "body_too_slow");
-});
-
-Deno.test("createRequestGate() limits the bodies of all requests together, and gives the memory back", async () => {
-  const gate = createRequestGate({ settings, clock: createManualClock(), maxBufferedOctets: 100 });
-  const send = () =>
-    gate.admit(
-      new Request("http://localhost/", {
-        method: "POST",
-        headers: { host: "localhost" },
-        body: new Uint8Array(60),
-      }),
-    );
-  const first = send();
-  await first.request.bytes();
-  const second = send();
-  assertEquals((await assertRejects(() => second.request.bytes(), Refusal)).code, "overloaded");
-  first.release();
-  assertEquals((await send().request.bytes()).length, 60);
-});
-
-Deno.test("createRequestGate() refuses credentials in the address", () => {
-  const gate = createRequestGate({ settings, clock: createManualClock() });
+Deno.test("checkRequest() refuses credentials in the address", () => {
+  const isOurs = createHostCheck(settings);
   // The fetch API would refuse to make such a request; a listener could still hand one over.
   const request = {
     method: "GET",
@@ -163,27 +110,8 @@ Deno.test("createRequestGate() refuses credentials in the address", () => {
     headers: new Headers({ host: "127.0.0.1" }),
     body: null,
   };
-  const fault = assertThrows(() => gate.admit(request as unknown as Request), Refusal);
-  assertEquals(fault.code, "bad_host");
-});
-
-Deno.test("createRequestGate() waits 3 s for the body of a stranger, and 10 s once the sender is known", async () => {
-  for (const [isKnown, deadlineMs] of [[false, 3000], [true, 10_000]] as const) {
-    const clock = createManualClock();
-    const gate = createRequestGate({ settings, clock });
-    const body = new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(new Uint8Array(1)) });
-    const headers = { host: "localhost" };
-    const admitted = gate.admit(new Request("http://localhost/", { method: "POST", headers, body }));
-    if (isKnown) admitted.allowLargeBody();
-    let ended = false;
-    const refused = assertRejects(() => admitted.request.bytes(), Refusal).finally(() => ended = true);
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    clock.advance(deadlineMs - 1);
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    assertEquals(ended, false);
-    clock.advance(1);
-    assertEquals((await refused).code, "body_too_slow");
-  }
+  const refuse = () => checkRequest(request as unknown as Request, { isOurs, viaControlSocket: false });
+  assertEquals(assertThrows(refuse, Refusal).code, "bad_host");
 });
 
 Deno.test("createRequestLimit() leaves room to other sources, but a proxy may have all", () => {

@@ -42,7 +42,7 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
       c.set("requireFreshFactor", requireFreshFactor);
       if (permission.stepUp) requireFreshFactor();
       c.set("session", session);
-      c.env.allowLargeBody();
+      c.var.body.allowLarge();
     }
     await next();
   };

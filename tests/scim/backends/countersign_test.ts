@@ -1,11 +1,13 @@
 // The SCIM backend against a second Countersign: its document's interface, behind a real HTTP server.
 
+import { Hono } from "hono";
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
 import { openDataDir } from "../../../platform/data_dir.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
+import type { ScimEnv } from "../../../scim/http/app.ts";
 import { createIdentity, type Identity } from "../../../scim/scim.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";
@@ -59,9 +61,16 @@ testBackend("createScimBackend() on a second Countersign", {
   open: async () => {
     const folder = await Deno.makeTempDir({ prefix: "other-" });
     const { identity, close } = await openIdentity(folder);
+    const { prefix, routes, onError } = identity.app;
+    const app = new Hono<ScimEnv>().onError(onError)
+      .use(async (c, next) => {
+        c.set("body", { allowLarge: () => undefined, read: () => c.req.raw.bytes() });
+        await next();
+      })
+      .route(prefix, routes);
     const server = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
-      (request) => identity.app.handle(request, { remoteAddress: "127.0.0.1" }),
+      (request) => app.fetch(request, { remoteAddress: "127.0.0.1" }),
     );
     const url = `http://127.0.0.1:${server.addr.port}/idm/scim/corp`;
     const scim = openScim(scimSettings({ url, userName: "writer", password: PASSWORD }));

@@ -76,7 +76,7 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
         log,
         random,
       });
-      return { ...deps, mounts: [app], openApi: () => openApiText(http.publicUrl) };
+      return { ...deps, scim: app, openApi: () => openApiText(http.publicUrl) };
     },
   });
   if (made === null) throw new Error("the application was not made");
