@@ -1,6 +1,7 @@
 // One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size. Redirects
 // are not followed. Queues, circuit breakers and what a response means belong to the caller.
 
+import { type BodyFlaw, readBoundedBody } from "./bounded_body.ts";
 import type { Clock } from "./runtime.ts";
 
 /** The part of `fetch` that is used. */
@@ -35,8 +36,6 @@ export type FetchResult =
   }
   | { readonly ok: false; readonly loss: ConnectionLoss };
 
-export type BodyFlaw = "too_long" | "broke_off" | "out_of_time";
-
 /** What went wrong below HTTP. Nothing else of the platform's message is kept, because it holds the URL. */
 export interface ConnectionLoss {
   /** Whether the request may have been processed. */
@@ -58,7 +57,7 @@ export async function fetchWithDeadline(
   { fetch, clock, deadlineMs, maxOctets, signal }: FetchLimits,
 ): Promise<FetchResult> {
   const ending = new AbortController();
-  const { promise: deadline, resolve } = Promise.withResolvers<"out_of_time">();
+  const { promise: outOfTime, resolve } = Promise.withResolvers<"out_of_time">();
   const cancelTimer = clock.after(Math.max(0, deadlineMs - clock.nowMs()), () => {
     resolve("out_of_time");
     ending.abort();
@@ -70,11 +69,11 @@ export async function fetchWithDeadline(
         redirect: "manual",
         signal: signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal]),
       }),
-      deadline,
+      outOfTime,
     ]);
     if (response === "out_of_time") return { ok: false, loss: NO_ANSWER_IN_TIME };
     const { status, headers } = response;
-    const body = await readBody(response, { maxOctets, deadline, signal: ending.signal });
+    const body = await readBoundedBody(response.body, { maxOctets, outOfTime });
     return typeof body === "string"
       ? { ok: true, status, headers, body: null, flaw: body }
       : { ok: true, status, headers, body };
@@ -84,31 +83,6 @@ export async function fetchWithDeadline(
     cancelTimer();
     // Ends whatever is still open of the exchange.
     ending.abort();
-  }
-}
-
-/** @param options.signal ends the body too if `fetch` does not. */
-async function readBody(
-  { body }: Response,
-  { maxOctets, deadline, signal }: {
-    maxOctets: number;
-    deadline: Promise<"out_of_time">;
-    signal: AbortSignal;
-  },
-): Promise<Uint8Array | BodyFlaw> {
-  if (body === null) return new Uint8Array(0);
-  let octets = 0;
-  const bounded = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      octets += chunk.length;
-      if (octets > maxOctets) throw new RangeError(`More than ${maxOctets} octets`);
-      controller.enqueue(chunk);
-    },
-  });
-  try {
-    return await Promise.race([new Response(body.pipeThrough(bounded, { signal })).bytes(), deadline]);
-  } catch (_ended) {
-    return octets > maxOctets ? "too_long" : "broke_off";
   }
 }
 

@@ -2,12 +2,8 @@
 // the answer. What goes wrong is a Fault, never a throw.
 
 import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
-import {
-  type BodyFlaw,
-  type Fetch,
-  type FetchResult,
-  fetchWithDeadline,
-} from "../../platform/fetch_with_deadline.ts";
+import type { BodyFlaw } from "../../platform/bounded_body.ts";
+import { type Fetch, type FetchResult, fetchWithDeadline } from "../../platform/fetch_with_deadline.ts";
 import { type CallRefusal, createGuardedCaller, type GuardedCaller } from "../../platform/guarded_caller.ts";
 import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { Fault, Outcome } from "../../radius/ports.ts";

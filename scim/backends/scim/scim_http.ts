@@ -1,8 +1,8 @@
 // Requests to another SCIM server: a bounded number at a time, each with a deadline over everything and a bound on the response.
 
 import type { ScimBackendSettings } from "../../../platform/config/config.ts";
+import type { BodyFlaw } from "../../../platform/bounded_body.ts";
 import {
-  type BodyFlaw,
   type Fetch,
   type FetchResult,
   fetchWithDeadline,
