@@ -9,7 +9,7 @@ const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
 # The conversation
 
-Generated from the flow table (\`radius/facts/\`) by \`deno task docs\`; do not edit.
+Generated from the flow table (\`radius/flow/\`) by \`deno task docs\`; do not edit.
 
 A login moves along these rows. At a place the first row whose conditions all hold is taken; what it does and says stands beside it, and the
 log and the audit name it. A **step** is where a login waits for an answer: its name travels in State. A **passage** is a place inside the

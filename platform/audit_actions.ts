@@ -1,6 +1,6 @@
 // The actions of the audit log: one row for each kind of event. The browser reads this table too.
 //
-// To add an action: add a row here and its label `deed_<action>` to console/web/words/{en,de}/govern.ts ("." becomes "_").
+// To add an action: add a row here, and its label to both catalogues in console/web/i18n: `govern.deed_<action>` ("." becomes "_").
 // Then add `auditEntry({ action, actor, source, object, … })` to the transaction of the change.
 
 /** What an event is about; an object is written `kind:name`, such as `user:ada`. */
