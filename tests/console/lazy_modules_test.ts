@@ -109,15 +109,17 @@ Deno.test("build() ends with exit code 1 and the message for an unknown module u
 
 /** What the build reads, with the packages of this checkout. */
 async function copySources(to: string): Promise<void> {
-  const paths = [
-    "console",
-    "radius/facts",
-    "platform",
-    "platform/runtime.ts",
-    "platform/canonical_name.ts",
-    "scim/schema/contact_values.ts",
-  ];
-  for (const path of [...paths, "platform/device_label.ts", "deno.json", "deno.lock"]) {
+  for (
+    const path of [
+      "console",
+      "radius/protocol",
+      "radius/flow",
+      "scim/schema",
+      "platform",
+      "deno.json",
+      "deno.lock",
+    ]
+  ) {
     await copyBelow(path, to);
   }
   await Deno.symlink(`${root}node_modules`, `${to}/node_modules`);
